@@ -1,12 +1,12 @@
--- Latency of block devices
--- How long requests to each device took: in the queue of the kernel, in the device, and both; shortest, percentiles, longest. By operation.
+-- Block device latency
+-- How long requests to each device took, by operation: in the kernel's queue, in the device, and in total, with minimum, percentiles and maximum.
 -- needs:  block_requests
 -- column: device VARCHAR     Name of the device.
 -- column: op VARCHAR         read, write, flush, discard, ...
 -- column: part VARCHAR       queue (until it was issued to the driver), service (from then on) or total.
 -- column: requests BIGINT    Requests.
 -- column: bytes BIGINT       Their length [B].
--- column: sequential DOUBLE  Part of the requests that begin where the one before ended, in the order in which they were issued; empty for one alone.
+-- column: sequential DOUBLE  Share of the requests that begin where the one before ended, in the order in which they were issued; empty for one alone.
 -- column: min_ns BIGINT      Shortest time [ns].
 -- column: avg_ns BIGINT      Average [ns].
 -- column: p50_ns BIGINT      Half of the requests took at most this: the median [ns].
@@ -14,9 +14,10 @@
 -- column: p99_ns BIGINT      99 % took at most this [ns].
 -- column: p999_ns BIGINT     99.9 % took at most this [ns].
 -- column: max_ns BIGINT      Longest time [ns].
+-- heads:  part=区間
 -- sums:   requests, bytes
 -- match:  device, op, part
--- chart:  ranges x=device y=min_ns,p50_ns,p90_ns,p99_ns,p999_ns,max_ns y_scale=log title="Latency" title_ja="レイテンシー"
+-- chart:  ranges x=device y=min_ns,p50_ns,p90_ns,p99_ns,p999_ns,max_ns y_scale=log title="Latency" title_ja="レイテンシ"
 -- tags:   disk, time, size
 WITH ordered AS (
     SELECT b.device, b.op, b.length_bytes, b.queue_ns, b.service_ns, b.dur_ns,

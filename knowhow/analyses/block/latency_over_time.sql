@@ -1,11 +1,11 @@
--- Latency of block devices over time
--- How many requests took how long in the driver and the device, interval by interval, for all devices together.
+-- Block device latency over time
+-- Distribution of the service time (driver and device) of block requests for each interval, all devices together.
 -- needs:  block_requests, recording
 -- param:  interval_s DOUBLE = 1 > 0    Length of an interval [s].
 -- column: from_s DOUBLE     Start of the interval, since the start of the recording [s].
--- column: until_s DOUBLE    Its end [s].
+-- column: until_s DOUBLE    End of the interval [s].
 -- column: from_ns BIGINT    Service time of the requests, from [ns].
--- column: to_ns BIGINT      Up to, without the end itself [ns].
+-- column: to_ns BIGINT      Upper end of the range, exclusive [ns].
 -- column: requests BIGINT    Requests that took so long.
 -- chart:  latencies x=from_s x2=until_s y=from_ns,to_ns,requests title="Service time" title_ja="サービス時間"
 -- tags:   disk, time

@@ -1,5 +1,5 @@
 -- Block requests over time
--- What each device completed in each step of time, and how long it took. A step without any request has no row.
+-- What each device completed in each time step, and how long it took. A step without requests has no row.
 -- needs:  block_requests, recording
 -- param:  interval_s DOUBLE = 1.0 > 0   Length of a step; fractions allowed [s].
 -- column: from_s DOUBLE         Start of the step, since the start of the recording [s].
@@ -7,12 +7,12 @@
 -- column: device VARCHAR        Name of the device.
 -- column: reads BIGINT          Reads that were completed in the step.
 -- column: writes BIGINT         Writes.
--- column: others BIGINT         Flushes, discards and all else.
+-- column: others BIGINT         Flushes, discards and everything else.
 -- column: read_bytes BIGINT     Bytes read [B].
 -- column: write_bytes BIGINT    Bytes written [B].
 -- column: queue_ns BIGINT       Average time in the queue [ns].
 -- column: service_ns BIGINT     Average time in the driver and the device [ns].
--- chart:  lines x=from_s x2=until_s y=read_bytes,write_bytes title="Bytes of devices per step" title_ja="区間ごとのデバイスのバイト数"
+-- chart:  lines x=from_s x2=until_s y=read_bytes,write_bytes title="Bytes per step, by device" title_ja="区間ごとのデバイスのバイト数"
 -- tags:   disk, bytes, time
 WITH step AS (
     SELECT started_ns, greatest(CAST(round(least($interval_s, 1e9) * 1e9) AS BIGINT), 1) AS step_ns

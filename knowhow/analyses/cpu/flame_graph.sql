@@ -1,11 +1,11 @@
 -- CPU flame graph
--- Where in the programs and in the kernel the CPU time went, by whole stacks: how a function was reached, and what it called. By samples.
+-- Where the CPU time was spent, in the programs and in the kernel, as complete call stacks. Based on samples.
 -- needs:  samples, processes
 -- uses:   stack_texts
 -- param:  stacks INTEGER = 10000 > 0   Stacks with a row of their own, those with most time; of the others each program has one row.
 -- column: stack VARCHAR      Program, then its functions from the outermost to the innermost, then those of the kernel; `;` between them.
 -- column: time_ns BIGINT     CPU time there [ns].
--- column: share DOUBLE       Part of the CPU time.
+-- column: share DOUBLE       Share of the CPU time.
 -- column: samples BIGINT     Samples there.
 -- chart:  flame x=stack y=time_ns,samples title="CPU time" title_ja="CPU 時間"
 -- tags:   cpu, time

@@ -1,5 +1,5 @@
 -- CPU time by instruction
--- Within functions, at which instructions samples found the CPU: in the program, its libraries, and the kernel.
+-- The instructions on which samples found the CPU, within functions of the program, its libraries and the kernel.
 -- needs:  samples, stacks
 -- column: function VARCHAR      Function; the innermost one where the compiler put functions into others.
 -- column: object VARCHAR        Executable, library or file of Python that holds it; the kernel is in brackets.
@@ -7,8 +7,8 @@
 -- column: address BIGINT        Where in the object, as `objdump -d` and `addr2line` have it; empty in the kernel.
 -- column: source VARCHAR        Source file and line; empty without debug information.
 -- column: time_ns BIGINT        CPU time [ns].
--- column: of_function DOUBLE    Part of the CPU time of the function itself.
--- column: share DOUBLE          Part of all CPU time.
+-- column: of_function DOUBLE    Share of the CPU time of the function itself.
+-- column: share DOUBLE          Share of all CPU time.
 -- column: samples BIGINT        Samples.
 -- sums:   time_ns, samples
 -- tags:   cpu, time

@@ -1,11 +1,11 @@
 -- CPU time in the kernel
--- What the kernel did with the CPU time that it took: by system call or other way in, and by what its functions are for. By samples.
+-- What the kernel did with its CPU time: by system call or other entry point, and by the purpose of its functions. Based on samples.
 -- needs:  samples, kernel_activities
 -- column: entry VARCHAR       System call, or page fault, interrupt, exception, start of a thread, other.
 -- column: activity VARCHAR    What it did there.
--- column: function VARCHAR    The function that was met most often.
+-- column: function VARCHAR    The function that was sampled most often.
 -- column: time_ns BIGINT      CPU time [ns].
--- column: share DOUBLE        Part of the CPU time in the kernel.
+-- column: share DOUBLE        Share of the CPU time in the kernel.
 -- column: samples BIGINT      Samples.
 -- sums:   time_ns, samples
 -- match:  entry, activity, function

@@ -1,15 +1,16 @@
 -- CPU time by function
--- In which functions the CPU time went, of the program and of the kernel: in the function itself, and with all that it called. By samples.
+-- CPU time of functions in the program and the kernel: in the function itself, and including everything it called. Based on samples.
 -- needs:  samples, stacks
 -- column: place VARCHAR       kernel, or program.
 -- column: function VARCHAR    Function; empty where it has no name.
 -- column: object VARCHAR      Executable, library or file of Python that holds it; the kernel or its module.
--- column: source VARCHAR      Line of it that was met most often; empty without debug information.
+-- column: source VARCHAR      Line of it that was sampled most often; empty without debug information.
 -- column: self_ns BIGINT      CPU time in the function itself [ns].
--- column: self_share DOUBLE   Part of the CPU time.
+-- column: self_share DOUBLE   Share of the CPU time.
 -- column: total_ns BIGINT     CPU time in it and in what it called [ns].
--- column: total_share DOUBLE  Part of the CPU time.
+-- column: total_share DOUBLE  Share of the CPU time.
 -- column: samples BIGINT      Samples in the function itself.
+-- heads:  place=種別
 -- sums:   self_ns, total_ns, samples
 -- match:  place, function, object
 -- chart:  bars x=function y=self_ns color=place title="CPU time by function" title_ja="関数ごとの CPU 時間"

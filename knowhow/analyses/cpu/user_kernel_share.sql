@@ -1,13 +1,13 @@
--- CPU time of processes
--- How much CPU time each process took, and how much of it in the program, in system calls and in the rest of the kernel. By samples.
+-- CPU time by process
+-- CPU time of each process, and how much of it was spent in the program, in system calls and elsewhere in the kernel. Based on samples.
 -- needs:  samples, processes
 -- column: process VARCHAR     Program and process id.
 -- column: time_ns BIGINT      CPU time of all its threads [ns].
--- column: share DOUBLE        Part of the CPU time of all processes.
+-- column: share DOUBLE        Share of the CPU time of all processes.
 -- column: program_ns BIGINT   Of it in the program [ns].
 -- column: calls_ns BIGINT     Of it in system calls [ns].
 -- column: kernel_ns BIGINT    Of it in the kernel otherwise: page faults, interrupts [ns].
--- column: kernel_share DOUBLE Part of its time that the kernel took.
+-- column: kernel_share DOUBLE Share of its time that the kernel took.
 -- column: samples BIGINT      Samples.
 -- sums:   time_ns, program_ns, calls_ns, kernel_ns, samples
 -- match:  process

@@ -1,20 +1,21 @@
--- Fragments against cold reads in order
--- Of an experiment: what files in pieces cost a program that reads them in order, beside files in one piece that are read in the same blocks.
+-- Fragmentation and cold sequential reads
+-- From an experiment: what fragmented files cost a program that reads them in order, compared with contiguous files that are read in the same blocks.
 -- needs:  experiment_cases, experiment_runs, experiment_metrics, experiment_facts
 -- column: file_system VARCHAR          The file system.
 -- column: mode VARCHAR                 How the files were broken.
--- column: piece_bytes BIGINT           Size of the pieces that were made [B].
--- column: files VARCHAR                whole (the control, files in one piece), broken, or defragmented.
--- column: fragments BIGINT             Pieces, by a scan.
+-- column: piece_bytes BIGINT           Size of the fragments that were made [B].
+-- column: files VARCHAR                whole (the control, contiguous files), broken, or defragmented.
+-- column: fragments BIGINT             Fragments, by a scan.
 -- column: predicted_requests BIGINT    Requests of a read of all of them, by that scan: the fewest that it may take.
 -- column: most_requests BIGINT         The same, if the kernel's memory lies in single pages.
 -- column: requests BIGINT              Requests that the device completed; the median of the runs.
 -- column: deviation_percent DOUBLE     How much more (or less) was predicted than counted; NULL where the two predictions differ [%].
 -- column: dur_ns BIGINT                Time of a read of all of them; the median [ns].
--- column: mb_per_s DOUBLE              Megabytes of content in a second of that time [MB/s].
+-- column: mb_per_s DOUBLE              Megabytes of content per second of that time [MB/s].
 -- column: times_control DOUBLE         That time, as a multiple of that of the control.
 -- column: runs BIGINT                  Runs that count.
--- chart:  bars x=file_system y=dur_ns color=piece_bytes title="Time by file system and size of pieces" title_ja="ファイルシステムと断片の大きさごとの時間"
+-- heads:  files=ファイルの状態
+-- chart:  bars x=file_system y=dur_ns color=piece_bytes title="Time by file system and fragment size" title_ja="ファイルシステムと断片の大きさごとの時間"
 -- tags:   disk, time
 WITH cases AS (
     SELECT

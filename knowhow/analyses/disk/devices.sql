@@ -1,5 +1,5 @@
--- Devices
--- How much of each device of a file system is in use, for what, and how its free space is cut up: whether a device is fuller than the others.
+-- Devices of a file system
+-- How much of each device of a file system is used, for what, and how fragmented its free space is: shows whether one device is fuller than the others.
 -- needs:  devices, extents, free_extents, layout
 -- column: device BIGINT             Its number, as in the tables of the scan.
 -- column: path VARCHAR              Device or image; empty where it is missing.
@@ -10,9 +10,10 @@
 -- column: further_bytes BIGINT      Further copies of data, and parity [B].
 -- column: own_bytes BIGINT          What the file system keeps for itself, and what no file refers to any more [B].
 -- column: free_bytes BIGINT         Free [B].
--- column: share_free DOUBLE         Part of its size that is free.
--- column: free_extents BIGINT       Pieces of free space.
+-- column: share_free DOUBLE         Share of its size that is free.
+-- column: free_extents BIGINT       Fragments of free space.
 -- column: largest_free_bytes BIGINT The largest of them [B].
+-- heads:  device=番号, path=デバイス, missing=欠落
 -- tags:   disk, bytes
 WITH of_files AS (
     SELECT device, sum(coalesce(stored_bytes, length_bytes)) AS bytes

@@ -1,18 +1,18 @@
 -- Fragmented files
--- Files in the most pieces, with what reading them costs: requests to the device more than a file in one piece would need, and their time.
--- Compressed extents are small by design, and are read one by one in any case: they count as no pieces.
+-- The most fragmented files, and what reading them costs: the additional requests compared with a contiguous file, and their time.
+-- Compressed extents are small by design, and are read one by one in any case: they are not counted as fragments.
 -- needs:  file_fragments, device_cost
 -- param:  request_ns BIGINT = NULL          What one more request costs the device; if not given, as measured by the scan, else 20 us [ns].
 -- column: path VARCHAR                      The file.
 -- column: kind VARCHAR                      file or directory.
 -- column: size_bytes BIGINT                 Its length [B].
--- column: extents BIGINT                    Pieces that the file system keeps.
--- column: fragments BIGINT                  Pieces on the device, by the rule of filefrag.
+-- column: extents BIGINT                    Extents that the file system keeps.
+-- column: fragments BIGINT                  Fragments on the device, by the rule of filefrag.
 -- column: compressed BIGINT                 Of its extents, those that are compressed.
--- column: mean_bytes BIGINT                 Mean size of a piece [B].
--- column: extra_requests BIGINT              Requests that reading all of it takes beyond those of a file in one piece.
+-- column: mean_bytes BIGINT                 Mean size of a fragment [B].
+-- column: extra_requests BIGINT              Requests that reading all of it takes beyond those of a contiguous file.
 -- column: cost_ns BIGINT                    Their time, at the cost of one [ns].
--- column: slowdown DOUBLE                   How many times as long reading it takes as in one piece.
+-- column: slowdown DOUBLE                   How many times as long reading it takes as if contiguous.
 -- column: request_ns BIGINT                 What one request was taken to cost [ns].
 -- column: cost_is VARCHAR                   Where that is from: measured (by the scan), given, or assumed.
 -- tags:   disk, files, time

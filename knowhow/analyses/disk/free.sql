@@ -1,11 +1,11 @@
 -- Free space
--- Pieces of free space by size: whether a large file would still find room in one piece.
+-- Free space by size of its fragments: shows whether a large file can still be stored contiguously.
 -- needs:  free_extents
--- column: from_bytes BIGINT       Pieces of this size and more, up to the next line [B].
+-- column: from_bytes BIGINT       Fragments of this size and more, up to the next line [B].
 -- column: pieces BIGINT           How many there are.
 -- column: bytes BIGINT            What they hold together [B].
--- column: share DOUBLE            Part of all free space.
--- column: at_least DOUBLE         Part of all free space in pieces of this size and larger.
+-- column: share DOUBLE            Share of all free space.
+-- column: at_least DOUBLE         Share of all free space in fragments of this size or larger.
 -- chart:  bars x=from_bytes y=bytes
 -- tags:   disk, bytes
 WITH classes AS (

@@ -1,5 +1,5 @@
 -- Fragmented hot files
--- Files that a recording of calls read or wrote, by calls or through memory, with their pieces: what fragments cost where they are read again and again.
+-- Files that a recording of system calls read or wrote, by calls or through memory, with their fragments: what fragmentation costs when files are reread.
 -- needs:  file_fragments, file_usage, device_cost
 -- column: path VARCHAR            The file.
 -- column: calls BIGINT            Calls and operations that read or wrote it.
@@ -9,8 +9,8 @@
 -- column: time_ns BIGINT          Time in all of these; empty: the recording has no durations [ns].
 -- column: size_bytes BIGINT       Length of the file [B].
 -- column: times_read DOUBLE       How often it was read in full: what was read, by its length.
--- column: fragments BIGINT        Its pieces, by the rule of filefrag.
--- column: extra_requests BIGINT    Requests beyond those of a file in one piece, each time that it is read in full.
+-- column: fragments BIGINT        Its fragments, by the rule of filefrag.
+-- column: extra_requests BIGINT    Requests beyond those of a contiguous file, each time that it is read in full.
 -- column: cost_ns BIGINT          Their time for all that was read, if the disk had to be asked for it [ns].
 -- column: paid_ns BIGINT          The most of it that can have been paid: no more than that time [ns].
 -- column: measured BOOLEAN        Whether the cost of a request was measured by the scan.

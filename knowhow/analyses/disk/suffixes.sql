@@ -1,12 +1,12 @@
--- Fragments by suffix
--- Files, bytes and pieces of each kind of file, told by the suffix of its name.
+-- Fragmentation by file type
+-- Files, bytes and fragments by file name suffix.
 -- needs:  file_groups
--- column: suffix VARCHAR            What stands behind the last dot of the name; empty: no suffix.
+-- column: suffix VARCHAR            What follows the last dot of the name; empty: no suffix.
 -- column: files BIGINT              Files with it.
 -- column: allocated_bytes BIGINT    What they take up on the device [B].
--- column: fragments BIGINT          Pieces of all of them.
--- column: fragmented_files BIGINT   Files in more than one piece.
--- column: per_file DOUBLE           Pieces for each file that has any.
+-- column: fragments BIGINT          Fragments of these files.
+-- column: fragmented_files BIGINT   Files in more than one fragment.
+-- column: per_file DOUBLE           Fragments per file that has any.
 -- tags:   disk, files
 SELECT name AS suffix, files, allocated_bytes, fragments, fragmented_files, per_file
 FROM file_groups

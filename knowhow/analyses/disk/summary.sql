@@ -1,23 +1,24 @@
--- A file system's space
--- What was scanned, by which method, how much of it could be read, and where its space went.
+-- Space of a file system
+-- What was scanned, by which method, how much of it could be read, and how its space is used.
 -- needs:  file_systems, inodes, free_extents
 -- column: fs_type VARCHAR           Type of the file system.
 -- column: source VARCHAR            Device or image.
 -- column: method VARCHAR            How it was read.
--- column: moment VARCHAR            Whether the map is of one moment, of many, or nobody knows.
+-- column: moment VARCHAR            Whether the map is of one moment, of many, or unknown.
 -- column: size_bytes BIGINT         All of it [B].
 -- column: free_bytes BIGINT         Free, as the file system counts it [B].
--- column: free_extents BIGINT       Pieces of free space; empty where they could not be read.
+-- column: free_extents BIGINT       Fragments of free space; empty where they could not be read.
 -- column: largest_free_bytes BIGINT The largest of them [B].
--- column: files BIGINT              Files, directories, links and the like that were met.
+-- column: files BIGINT              Files, directories, links and the like that were found.
 -- column: unread_files BIGINT       Those whose blocks could not be read.
 -- column: allocated_bytes BIGINT    What the extents of files take up [B].
 -- column: extents BIGINT            Extents of files.
--- column: fragments BIGINT          Pieces of all files.
--- column: per_file DOUBLE           Pieces for each file that has any.
--- column: fragmented_files BIGINT   Files in more than one piece.
--- column: share_fragmented DOUBLE   Part of the files with extents that are in more than one piece.
--- column: layout_score DOUBLE       Part of the blocks of files, but for the first of each, that lie right behind the block before: 1 is best.
+-- column: fragments BIGINT          Fragments of all files.
+-- column: per_file DOUBLE           Fragments per file that has any.
+-- column: fragmented_files BIGINT   Files in more than one fragment.
+-- column: share_fragmented DOUBLE   Share of the files with extents that are in more than one fragment.
+-- column: layout_score DOUBLE       Share of the blocks of files, but for the first of each, that lie right behind the block before: 1 is best.
+-- heads:  source=デバイス
 -- tags:   disk, files
 WITH of_files AS (
     SELECT

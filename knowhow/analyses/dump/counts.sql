@@ -1,5 +1,5 @@
--- Numbers that a crashed kernel keeps twice
--- Whether lists, trees and counters of the kernel agree: where they do not, it, or the dump, is damaged.
+-- Consistency of kernel counters
+-- Whether lists, trees and counters of a crashed kernel agree: where they do not, the kernel or the dump is damaged.
 -- needs:  dump_counts
 -- column: name VARCHAR       What was counted.
 -- column: found BIGINT       How many there are; empty: it cannot be read.

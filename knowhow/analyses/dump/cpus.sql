@@ -1,5 +1,5 @@
 -- Processors of a crashed kernel
--- What each processor ran, how many tasks were ready, and where its time went since the boot.
+-- What each processor was running, how many tasks were runnable, and how its time was spent since boot.
 -- needs:  dump_cpus, dump_tasks
 -- column: cpu INTEGER            Number.
 -- column: current_pid INTEGER    Task that it ran; 0: it was idle.

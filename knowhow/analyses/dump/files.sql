@@ -1,5 +1,5 @@
 -- Open files of a crashed kernel
--- Which files the processes had open, with the process's name.
+-- Files that each process had open.
 -- needs:  dump_files, dump_tasks
 -- param:  pid BIGINT = 0         Only this process; 0: all.
 -- column: pid INTEGER          Process.

@@ -1,5 +1,5 @@
--- Tasks that hang in a crashed kernel
--- Tasks in state D: how long each had waited when the kernel stopped, in which function, for which lock, and whom it waits for in the end.
+-- Hung tasks of a crashed kernel
+-- Tasks in state D: how long each had waited when the kernel stopped, in which function, for which lock, and which task it ultimately waits for.
 -- needs:  dump_tasks
 -- uses:   dump_locks
 -- param:  min_wait_ns BIGINT = 0    Leave out tasks that had waited for less [ns].
@@ -18,7 +18,7 @@
 -- column: status VARCHAR           ok, or why something of the task could not be read.
 -- sums:   wait_ns
 -- match:  comm, wait_function
--- chart:  bars x=comm y=wait_ns title="Time waited" title_ja="待ち時間"
+-- chart:  bars x=comm y=wait_ns title="Wait time" title_ja="待ち時間"
 -- tags:   time, locks
 SELECT
     t.pid,

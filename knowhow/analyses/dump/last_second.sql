@@ -1,5 +1,5 @@
--- The last second before a kernel stopped
--- What a flight recorder saw until the end, with the log of the kernel: system calls, requests of disks, tasks that ran and waited. The last of it comes first.
+-- Last second before a kernel stopped
+-- What a flight recorder saw until the end, with the kernel log: system calls, disk requests, and tasks that ran and waited. Latest events first.
 -- needs:  dump_panic
 -- uses:   calls, block_requests, run_states, processes, dump_log
 -- param:  last_ns BIGINT = 1000000000 > 0    How far before the end to look [ns].

@@ -1,9 +1,9 @@
 -- Locks of a crashed kernel
--- Which task waits for which lock, and who holds it.
+-- Which task waits for which lock, and which task holds it.
 -- needs:  dump_locks
 -- column: kind VARCHAR            mutex, or rwsem: a semaphore of readers and writers.
 -- column: lock VARCHAR            Where the lock lies, hexadecimal.
--- column: holder_pid INTEGER      Task that holds it; empty: nobody, or a task that is in no list.
+-- column: holder_pid INTEGER      Task that holds it; empty: none, or a task that is in no list.
 -- column: waiter_pid INTEGER      Task that waits.
 -- column: wait_function VARCHAR   Function of the kernel that it waits in.
 -- column: depth INTEGER           Locks from here to a task that waits for none; empty: a deadlock.

@@ -1,5 +1,5 @@
 -- Log of a crashed kernel
--- What the kernel wrote before it stopped (dmesg), the last records last.
+-- The kernel log before the kernel stopped (dmesg), latest records last.
 -- needs:  dump_log
 -- param:  level INTEGER = 7       Only records of this level or more urgent ones: 3 errors, 4 warnings, 7 all.
 -- column: sequence BIGINT         Number of the record since the boot.

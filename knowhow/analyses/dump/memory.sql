@@ -1,9 +1,10 @@
 -- Memory of a crashed kernel
--- What filled the memory, by the kernel's own counters.
+-- What used the memory, according to the kernel's own counters.
 -- needs:  dump_memory
 -- column: name VARCHAR          total, free, or the kernel's name of the counter.
 -- column: bytes BIGINT          How much it is [B].
--- column: part DOUBLE           Part of the total [%].
+-- column: part DOUBLE           Share of the total [%].
+-- heads:  part=割合
 -- match:  name
 -- tags:   size
 WITH whole AS (

@@ -1,5 +1,5 @@
 -- Modules of a crashed kernel
--- Which modules were loaded, the largest first; those that taint the kernel are marked.
+-- Loaded modules, largest first; modules that taint the kernel are marked.
 -- needs:  dump_modules
 -- column: name VARCHAR       Its name.
 -- column: bytes BIGINT       What it takes [B].

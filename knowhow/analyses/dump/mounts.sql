@@ -1,11 +1,12 @@
 -- Mounts of a crashed kernel
--- What was mounted where, as the first process saw it.
+-- What was mounted where, as seen by the first process.
 -- needs:  dump_mounts
 -- column: path VARCHAR         Where.
 -- column: fs_type VARCHAR      Kind of file system.
 -- column: source VARCHAR       What.
 -- column: read_only BOOLEAN    Whether nothing could be written through it.
 -- column: status VARCHAR       ok, or why something could not be read.
+-- heads:  source=マウント元
 -- tags:   files
 SELECT
     m.path,

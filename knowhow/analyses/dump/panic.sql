@@ -1,4 +1,4 @@
--- Where a kernel stopped
+-- Panic of a crashed kernel
 -- Why the kernel stopped, on which processor and in which task, and what tainted it.
 -- needs:  dump_panic
 -- column: cause VARCHAR          Class of the panic by the log; empty: the log names none.

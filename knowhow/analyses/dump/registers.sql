@@ -1,5 +1,5 @@
 -- Registers of a crashed kernel
--- What the registers of the processors held: when the dump was written, when the exception was taken, and when the task entered the kernel.
+-- Contents of the processors' registers: when the dump was written, when the exception occurred, and when the task entered the kernel.
 -- needs:  dump_registers
 -- param:  origin VARCHAR = ''      Only those of one moment: dump, exception or user; empty: all.
 -- column: cpu INTEGER              Processor; empty: the dump does not say which one.

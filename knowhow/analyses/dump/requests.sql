@@ -1,5 +1,5 @@
--- Requests that disks had not completed
--- What each disk had been asked for and had not done when the kernel stopped, the oldest first.
+-- Pending disk requests of a crashed kernel
+-- Requests that each disk had not completed when the kernel stopped, oldest first.
 -- needs:  dump_requests
 -- param:  min_age_ns BIGINT = 0     Leave out younger requests [ns].
 -- column: disk VARCHAR             Name of the disk.
@@ -12,6 +12,7 @@
 -- column: queue INTEGER            Queue of the disk.
 -- column: tag INTEGER              Number of the request in its queue.
 -- column: status VARCHAR           ok, or why something could not be read.
+-- heads:  bytes=残りの量
 -- sums:   bytes
 -- match:  disk, operation
 -- chart:  bars x=disk y=age_ns color=operation title="Age of requests" title_ja="要求の経過時間"

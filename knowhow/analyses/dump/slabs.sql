@@ -1,5 +1,5 @@
--- Caches of objects of a crashed kernel
--- Which objects of the kernel filled the memory (slab), the largest first.
+-- Slab caches of a crashed kernel
+-- Kernel objects (slab) by the memory that they use, largest first.
 -- needs:  dump_slabs
 -- column: name VARCHAR             Name of the cache, as in /proc/slabinfo.
 -- column: objects BIGINT           Objects that have room, in use or not.
@@ -9,7 +9,7 @@
 -- column: status VARCHAR           ok, or why a part is missing.
 -- sums:   objects, slabs, bytes
 -- match:  name
--- chart:  bars x=name y=bytes title="Memory by cache" title_ja="キャッシュごとのメモリー"
+-- chart:  bars x=name y=bytes title="Memory by cache" title_ja="キャッシュごとのメモリ"
 -- tags:   size
 SELECT
     s.name,

@@ -1,5 +1,5 @@
 -- Sockets of a crashed kernel
--- Sockets that processes had open: addresses, states, and what had not been read or acknowledged.
+-- Sockets that processes had open: addresses, states, and data that had not been read or acknowledged.
 -- needs:  dump_sockets
 -- uses:   dump_tasks
 -- param:  family VARCHAR = ''       Only those of one family, such as inet; empty: all.
@@ -15,7 +15,7 @@
 -- column: remote VARCHAR           Address of the other end.
 -- column: remote_port INTEGER      Port of the other end.
 -- column: receive_bytes BIGINT     Received and not read [B].
--- column: unaccepted INTEGER       Connections of a listening socket that nobody has accepted.
+-- column: unaccepted INTEGER       Connections of a listening socket that have not been accepted.
 -- column: send_bytes BIGINT        Written and not acknowledged [B].
 -- column: status VARCHAR           ok, or why something could not be read.
 -- sums:   receive_bytes, send_bytes

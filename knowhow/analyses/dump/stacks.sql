@@ -1,5 +1,5 @@
 -- Kernel stacks of a crashed kernel
--- Where the tasks were in the kernel when it stopped: tasks with one stack are one line.
+-- Where the tasks were in the kernel when it stopped: tasks with the same stack share a row.
 -- needs:  dump_stacks, dump_tasks
 -- column: stack_id INTEGER        The stack, as in dump_frames.
 -- column: tasks INTEGER           Tasks that have it.

@@ -1,5 +1,5 @@
 -- Tasks of a crashed kernel
--- What ran and what waited when the kernel stopped: one line per task, with its CPU time, memory and I/O.
+-- Tasks that were running or waiting when the kernel stopped, one row per task, with CPU time, memory and I/O.
 -- needs:  dump_tasks
 -- param:  state VARCHAR = ''          Only tasks in this state, such as D; empty: all.
 -- column: pid INTEGER               Number of the task.

@@ -1,5 +1,5 @@
--- Last arrivals on the processors
--- Which task came onto which processor last, and how long before the kernel stopped: the last of what happened.
+-- Last tasks scheduled on each processor
+-- Which task was scheduled on which processor last, and how long before the kernel stopped.
 -- needs:  dump_tasks, dump_panic
 -- param:  last_ns BIGINT = 1000000000 > 0    How far before the end to look [ns].
 -- column: at_s DOUBLE              When it came onto its processor, before the end: a negative number [s].
@@ -9,7 +9,7 @@
 -- column: cpu INTEGER              Processor.
 -- column: state VARCHAR            Its state when the kernel stopped.
 -- column: wait_function VARCHAR    Function of the kernel that it waited in then; empty: it was running.
--- chart:  points x=at_s y=cpu color=comm title="Last arrivals on the processors" title_ja="プロセッサーへの最後の到着"
+-- chart:  points x=at_s y=cpu color=comm title="Last tasks scheduled, by processor" title_ja="プロセッサへの最後の到着"
 -- tags:   time, processes
 SELECT
     round((t.arrived_ts_ns - p.ts_ns) / 1e9, 6) AS at_s,

@@ -1,11 +1,11 @@
 -- Bottlenecks of scenarios
--- What the time of each scenario went to, by runs under the recorder: computing, the kernel, a disk, locks, waiting for a CPU or for something else.
+-- How the time of each scenario was spent, from runs under the recorder: computing, the kernel, a disk, locks, waiting for a CPU or for something else.
 -- needs:  experiment_profiles, experiment_runs, experiment_cases
 -- column: workload VARCHAR     The command that was measured.
 -- column: scenario VARCHAR     The scenario; A/A is the baseline once more.
 -- column: case_id INTEGER      The case, as in `experiment_cases`.
 -- column: bottleneck VARCHAR   What takes the largest part of the time.
--- column: computing DOUBLE     Part of the time in code of the program.
+-- column: computing DOUBLE     Share of the time in code of the program.
 -- column: kernel DOUBLE        Part on a CPU in system calls, page faults and other work of the kernel.
 -- column: disk DOUBLE          Part waiting for a disk.
 -- column: locks DOUBLE         Part waiting for locks.

@@ -1,5 +1,5 @@
 -- Causes of a difference
--- Why a scenario differs from the baseline: what its runs did more or less of, for each unit of work, by runs under the recorder.
+-- Why a scenario differs from the baseline: what its runs did more or less of, per unit of work, from runs under the recorder.
 -- needs:  experiment_causes, experiment_cases, experiment_case_names
 -- column: scenario VARCHAR            The scenario that is compared with the baseline; A/A is the baseline once more.
 -- column: workload VARCHAR            The command that was measured.
@@ -8,7 +8,7 @@
 -- column: name VARCHAR                Which function, call, lock, cause of waiting, or device and operation.
 -- column: difference_per_unit DOUBLE  Scenario less baseline.
 -- column: unit VARCHAR                ns, calls, requests or B, for each unit of work.
--- column: share DOUBLE                Part of the difference of elapsed time; NULL: it is no time, or elapsed time does not differ.
+-- column: share DOUBLE                Share of the difference of elapsed time; NULL: it is no time, or elapsed time does not differ.
 -- column: p DOUBLE                    Of the exact signed-rank test over blocks.
 -- column: p_adjusted DOUBLE           The same, adjusted for the number of items.
 -- column: blocks BIGINT               Blocks with runs under the recorder.

@@ -1,5 +1,5 @@
--- Whether an experiment may be believed
--- The checks of each case: the baseline against itself, the order within blocks, drift, runs that do not count, and what was not restored.
+-- Validity of an experiment
+-- The checks of each case: baseline against itself, order within blocks, drift, rejected runs, and state that was not restored.
 -- needs:  experiment_checks
 -- column: case_id BIGINT      The case.
 -- column: name VARCHAR        a/a, order, drift, rejected, steady, missing or state.

@@ -1,12 +1,12 @@
 -- Differential flame graph
--- Where a scenario takes more or less CPU time than the baseline, by whole stacks, from runs under the recorder. What only one of the two does is there, too.
+-- Where a scenario uses more or less CPU time than the baseline, as complete call stacks, from runs under the recorder.
 -- needs:  experiment_stacks, experiment_runs, experiment_cases
 -- param:  case_id INTEGER = 1 > 0   The case, as in `experiment_cases`.
 -- param:  scenario VARCHAR = ''   The scenario; without one, the first by name that is neither the baseline nor A/A.
 -- column: scenario VARCHAR        The scenario.
 -- column: stack VARCHAR           Program, then its functions from the outermost to the innermost, then those of the kernel; `;` between them.
 -- column: baseline_ns BIGINT      CPU time in a run of the baseline, for each unit of work [ns].
--- column: scenario_ns BIGINT      The same of the scenario [ns].
+-- column: scenario_ns BIGINT      The same for the scenario [ns].
 -- column: mean_ns BIGINT          Their mean: the width of the flame graph [ns].
 -- column: difference_ns BIGINT    Scenario less baseline [ns].
 -- chart:  flame_difference x=stack y=mean_ns,difference_ns title="CPU time, mean of both" title_ja="CPU 時間（両者の平均）"

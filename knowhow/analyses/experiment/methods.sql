@@ -1,5 +1,5 @@
 -- Methods
--- How often methods of the program were called, which part of the time they took, and which part of its CPU time, by a profiler of its own.
+-- How often methods of the program were called, and their shares of the time and of the CPU time, from a profiler of its own.
 -- needs:  experiment_methods, experiment_runs, experiment_cases, experiment_case_names
 -- param:  most BIGINT = 15 > 0   How many methods of each scenario, at most.
 -- column: workload VARCHAR       The command that was measured.
@@ -9,8 +9,8 @@
 -- column: calls DOUBLE           How often a run called it; NULL: it was not counted.
 -- column: mean_ns DOUBLE         Mean time of a call, with what it called and waited for [ns].
 -- column: time_share DOUBLE      Time of all calls, as a part of that of the method with most, which contains the others.
--- column: cpu_share DOUBLE       Part of the samples in it or in what it called.
--- column: own_cpu_share DOUBLE   Part of the samples in its own code.
+-- column: cpu_share DOUBLE       Share of the samples in it or in what it called.
+-- column: own_cpu_share DOUBLE   Share of the samples in its own code.
 -- column: samples BIGINT         Samples of the scenario, in all methods.
 -- column: runs BIGINT            Runs that were profiled.
 -- tags:   time, cpu

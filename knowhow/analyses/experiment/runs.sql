@@ -1,7 +1,7 @@
 -- Runs of an experiment
--- Each run with its block, place and scenario, what it took, and why it does not count if it does not.
+-- Each run with its block, position and scenario, its measurements, and why it was rejected, if it was.
 -- needs:  experiment_runs, experiment_metrics, experiment_verdicts
--- column: run_id BIGINT             Which run, from 1 on.
+-- column: run_id BIGINT             Number of the run, from 1.
 -- column: case_id BIGINT            The case.
 -- column: block BIGINT              The block; 0 and below: of the dry run.
 -- column: position BIGINT           Place in the block.

@@ -1,5 +1,5 @@
--- What tuning brings
--- Time, CPU time and what is saved against the baseline, for each scenario and workload: medians of the runs, with interval and verdict.
+-- Effect of tuning
+-- Time, CPU time and savings against the baseline, for each scenario and workload: medians of the runs, with interval and verdict.
 -- needs:  experiment_cases, experiment_runs, experiment_metrics, experiment_verdicts, experiment_case_names
 -- column: scenario VARCHAR            The scenario; the first row of each workload is the baseline, A/A the baseline once more.
 -- column: workload VARCHAR            The command that was measured.

@@ -1,5 +1,5 @@
 -- Verdicts of an experiment
--- Whether each scenario differs from the baseline, by how much, and how sure that is: for the metric of the claim, and for the others.
+-- Whether each scenario differs from the baseline, by how much, and with what confidence: for the primary metric and the others.
 -- needs:  experiment_verdicts, experiment_case_names
 -- column: scenario VARCHAR          The scenario that is compared with the baseline; A/A is the baseline once more.
 -- column: workload VARCHAR          The command that was measured.

@@ -1,5 +1,5 @@
 -- Interrupts over time
--- How much time interrupts took in each step of time, and how often they came. A step without any has no row.
+-- Time and number of interrupts in each time step. A step without interrupts has no row.
 -- needs:  interrupts, recording
 -- param:  interval_s DOUBLE = 1.0 > 0   Length of a step; fractions allowed [s].
 -- column: from_s DOUBLE       Start of the step, since the start of the recording [s].

@@ -1,5 +1,5 @@
 -- Time taken by interrupts
--- How much time interrupts took from each program while it had the CPU, and from an idle machine. A softirq that a program raised itself by a
+-- How much time interrupts took from each program while it was on a CPU, and from idle CPUs. A softirq that a program raised itself by a
 -- system call runs in its time, too.
 -- needs:  interrupts, processes
 -- column: process VARCHAR     Program and process id; empty: none that is recorded, or the CPU was idle.

@@ -1,5 +1,5 @@
 -- Interrupts
--- How often each interrupt handler, softirq and timer ran, how long, and how long softirqs and timers were late. The p99 is the
+-- How often and how long each interrupt handler, softirq and timer ran, and how late softirqs and timers were. The p99 is the
 -- shortest time that 99 % of the runs do not exceed; the others likewise.
 -- needs:  interrupts, recording
 -- column: kind VARCHAR          hard, vector (the CPU's own timer, other CPUs), soft, or timer.
@@ -17,6 +17,7 @@
 -- column: delay_p99_ns BIGINT   99 % ran at most so late [ns].
 -- column: delay_max_ns BIGINT   The latest [ns].
 -- column: woke BIGINT           Runs that woke a recorded thread.
+-- heads:  line=割り込み線
 -- sums:   runs, self_ns, woke
 -- match:  kind, name, line
 -- chart:  bars x=name y=self_ns color=kind title="Time in interrupts" title_ja="割り込みの時間"

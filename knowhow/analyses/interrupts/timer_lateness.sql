@@ -1,6 +1,6 @@
 -- Timer lateness
--- How late timers ran after the time that they were set to: by the function that they call and the program that they woke. Of that, the
--- slack is what the kernel was allowed; what is beyond it, somebody had to wait for.
+-- How late timers expired, by the function they call and the program they woke. The kernel may delay a timer by its
+-- slack; lateness beyond the slack is time that something had to wait.
 -- needs:  interrupts, processes
 -- column: name VARCHAR         The kernel function that the timer calls.
 -- column: woken VARCHAR        Program and process id of the thread that it woke; empty: none that is recorded.

@@ -1,11 +1,11 @@
 -- Bytes over time
--- How many bytes the reads and writes that began in each step of time moved. A step without any has no row.
+-- Bytes transferred by the reads and writes that began in each time step. A step without any has no row.
 -- needs:  calls, recording
 -- param:  interval_s DOUBLE = 1.0 > 0   Length of a step; fractions allowed [s].
 -- column: from_s DOUBLE         Start of the step, since the start of the recording [s].
 -- column: until_s DOUBLE        End of the step [s].
--- column: reads BIGINT          Reads that began in the step and moved data or found the end.
--- column: writes BIGINT         Writes that began in the step and moved data.
+-- column: reads BIGINT          Reads that began in the step and transferred data or found the end.
+-- column: writes BIGINT         Writes that began in the step and transferred data.
 -- column: read_bytes BIGINT     Bytes read [B].
 -- column: write_bytes BIGINT    Bytes written [B].
 -- chart:  lines x=from_s x2=until_s y=read_bytes,write_bytes title="Bytes per step" title_ja="区間ごとのバイト数"

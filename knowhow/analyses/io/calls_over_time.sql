@@ -1,6 +1,6 @@
 -- Calls over time
--- How many calls of each class began in each step of time. A step without calls of a class has no row.
--- Operations of libaio are no calls of their own and are left out; the calls that issue them are there.
+-- Calls of each class that began in each time step. A step without calls of a class has no row.
+-- Operations of libaio are not system calls and are left out; the calls that submit them are included.
 -- needs:  calls, recording
 -- param:  interval_s DOUBLE = 1.0 > 0   Length of a step; fractions allowed [s].
 -- column: from_s DOUBLE     Start of the step, since the start of the recording [s].
@@ -15,7 +15,7 @@
 -- chart:  heat x=from_s x2=until_s y=calls color=class title="Calls by class" title_ja="種類ごとの回数"
 -- chart:  lines x=from_s x2=until_s y=errors color=class title="Errors per step" title_ja="区間ごとのエラー"
 -- chart:  lines x=from_s x2=until_s y=time_ns color=class title="Time in calls per step" title_ja="区間ごとの所要時間"
--- chart:  lines x=from_s x2=until_s y=avg_ns color=class y_scale=log title="Average time of a call" title_ja="1 回の平均時間"
+-- chart:  lines x=from_s x2=until_s y=avg_ns color=class y_scale=log title="Average time per call" title_ja="1 回の平均時間"
 -- tags:   calls, errors, time
 WITH step AS (
     SELECT started_ns, greatest(CAST(round(least($interval_s, 1e9) * 1e9) AS BIGINT), 1) AS step_ns

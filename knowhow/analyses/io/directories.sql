@@ -1,17 +1,17 @@
 -- I/O by directory
--- One row per directory: calls on the files that lie directly in it, and on the directory itself. Calls that work on no file, or
--- on one whose place the log does not tell, are left out. A copy call stands with the file it reads from.
+-- One row per directory: calls on the files directly in it, and on the directory itself. Calls without a file, or on
+-- a file whose location is not in the log, are left out. A copy call is counted for the file it reads from.
 -- needs:  file_use, paths
 -- column: directory VARCHAR   Directory.
--- column: files BIGINT        Files in it that were worked on, not those further down.
+-- column: files BIGINT        Files in it that were used, not those further down.
 -- column: calls BIGINT        Number of calls.
 -- column: errors BIGINT       Calls that returned an error.
 -- column: time_ns BIGINT      Time in the calls [ns].
--- column: bytes BIGINT        Bytes moved [B].
+-- column: bytes BIGINT        Bytes transferred [B].
 -- sums:   calls, errors, time_ns, bytes
 -- match:  directory
--- chart:  icicle x=directory y=time_ns title="Time in the calls" title_ja="所要時間"
--- chart:  icicle x=directory y=bytes title="Bytes moved" title_ja="バイト数"
+-- chart:  icicle x=directory y=time_ns title="Time in calls" title_ja="所要時間"
+-- chart:  icicle x=directory y=bytes title="Bytes transferred" title_ja="バイト数"
 -- tags:   files, calls, time, bytes, metadata
 WITH used AS (
     SELECT path_id, sum(calls) AS number, sum(errors) AS failed, sum(time_ns) AS ns, sum(transferred_bytes) AS moved

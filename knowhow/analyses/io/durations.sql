@@ -1,5 +1,5 @@
 -- Durations by call
--- How the durations of each system call are spread: shortest, percentiles, longest. The p99 is the shortest duration that 99 %
+-- Distribution of the duration of each system call: minimum, percentiles, maximum. The p99 is the shortest duration that 99 %
 -- of the calls do not exceed; the others likewise. Calls without a duration are left out.
 -- needs:  calls
 -- column: call VARCHAR     Name of the system call.

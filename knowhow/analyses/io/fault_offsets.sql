@@ -1,5 +1,5 @@
 -- Page faults over time
--- One row per page fault on a mapped file: when, how long, and where in the file. Straight rising lines are sequential access, clouds random access.
+-- One row per page fault on a mapped file: when, how long, and at which offset. Straight rising lines are sequential access, clouds random access.
 -- needs:  file_faults, recording
 -- column: start_s DOUBLE         Start of the fault, since the start of the recording [s].
 -- column: dur_ns BIGINT          How long it took [ns].

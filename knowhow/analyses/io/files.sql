@@ -1,11 +1,11 @@
 -- I/O by file
--- One row per file and call: how often, how it ended, how long it took, what it moved.
--- Calls that work on no file, or on one that the log does not name, are left out. A copy call (sendfile, splice,
+-- One row per file and call: count, result, duration, bytes transferred.
+-- Calls without a file, or on a file that the log does not name, are left out. A copy call (sendfile, splice,
 -- copy_file_range, tee) is charged to both of its files, in full: sums over files hold it twice.
 -- needs:  calls, object_use, paths
 -- param:  call VARCHAR = ''         Only this call; empty for all.
 -- param:  per_call BOOLEAN = true   One row per file and call; false: one row per file, its calls together.
--- column: path VARCHAR        File or other object worked on; of a copy call, the one read from and the one written to.
+-- column: path VARCHAR        File or other object; of a copy call, the one read from and the one written to.
 -- column: call VARCHAR        Name of the system call; `all` where the calls are taken together.
 -- column: calls BIGINT        Number of calls.
 -- column: ok BIGINT           Calls that returned without an error.
@@ -14,15 +14,15 @@
 -- column: avg_ns BIGINT       Average time of a call [ns].
 -- column: min_ns BIGINT       Shortest call [ns].
 -- column: max_ns BIGINT       Longest call [ns].
--- column: bytes BIGINT        Bytes moved [B].
--- column: avg_bytes DOUBLE    Average bytes of a call that moved or could have moved any [B].
+-- column: bytes BIGINT        Bytes transferred [B].
+-- column: avg_bytes DOUBLE    Average bytes of a call that transferred or could have transferred data [B].
 -- column: min_bytes BIGINT    Fewest bytes of a call [B].
 -- column: max_bytes BIGINT    Most bytes of a call [B].
 -- sums:   calls, ok, errors, time_ns, bytes
 -- match:  path, call
 -- chart:  stacked_bars x=path y=ok,errors title="Calls" title_ja="回数"
--- chart:  bars x=path y=time_ns title="Time in the calls" title_ja="所要時間"
--- chart:  bars x=path y=bytes title="Bytes moved" title_ja="バイト数"
+-- chart:  bars x=path y=time_ns title="Time in calls" title_ja="所要時間"
+-- chart:  bars x=path y=bytes title="Bytes transferred" title_ja="バイト数"
 -- tags:   files, calls, time, bytes, errors
 WITH chosen AS (
     SELECT path_id, call, errno, calls, returned, timed_calls, time_ns, shortest_ns, longest_ns,

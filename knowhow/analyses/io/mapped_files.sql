@@ -1,6 +1,6 @@
 -- Mapped files
--- What was read and written through memory: page faults of each mapped file, how many pages they touched, in which order, and their time.
--- A page counts from its first fault on. The kernel maps neighbours of a page along with it, whose touches are no faults: `bytes` is the
+-- I/O through mapped memory: page faults of each mapped file, how many pages they touched, in which order, and their time.
+-- A page counts from its first fault. The kernel maps neighbouring pages along with it, and accesses to those cause no fault: `bytes` is the
 -- least that was touched, `most_bytes` the most.
 -- needs:  file_faults, mappings
 -- column: path VARCHAR           The file.
@@ -10,9 +10,9 @@
 -- column: bytes BIGINT           Bytes of these pages: the least that was touched [B].
 -- column: most_bytes BIGINT      All that came into the processes' memory: the most that was touched; empty where the kernel does not tell [B].
 -- column: mapped_bytes BIGINT    How far its mappings reach; empty if it was mapped before the recording [B].
--- column: share DOUBLE           Part of that which was touched by faults.
--- column: near DOUBLE            Part of the faults that came up to 64 KiB behind the one before of the same thread: sequential access.
--- column: backward DOUBLE        Part of the faults that came before the one before.
+-- column: share DOUBLE           Share of that which was touched by faults.
+-- column: near DOUBLE            Share of the faults that came up to 64 KiB behind the one before of the same thread: sequential access.
+-- column: backward DOUBLE        Share of the faults that came before the one before.
 -- column: shared_writes BIGINT   Faults of writes that reach the file.
 -- column: time_ns BIGINT         Time in all faults [ns].
 -- column: longest_ns BIGINT      The longest fault [ns].

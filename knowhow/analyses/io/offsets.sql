@@ -1,14 +1,14 @@
 -- Offsets over time
--- One row per read, write or seek whose place in the file is known: when, how long, how much, where.
--- A copy call (sendfile, copy_file_range, ...) has one for each of its files whose place is known.
--- Straight rising lines are sequential access, clouds are random access, a line that starts anew is a file read again.
+-- One row per read, write or seek whose file offset is known: when, how long, how much, where.
+-- A copy call (sendfile, copy_file_range, ...) has one row for each of its files whose offset is known.
+-- Straight rising lines are sequential access, clouds are random access, a line that restarts is a file that is read again.
 -- needs:  calls, recording
 -- column: start_s DOUBLE         Start of the call, since the start of the recording [s].
 -- column: dur_ns BIGINT          Time in the call [ns].
--- column: size BIGINT            Bytes it moved; empty for seeks and failed calls [B].
+-- column: size BIGINT            Bytes it transferred; empty for seeks and failed calls [B].
 -- column: offset_bytes BIGINT    Where in the file it began; for a seek, where it ended [B].
 -- column: call VARCHAR           Name of the system call.
--- column: path VARCHAR           File worked on.
+-- column: path VARCHAR           The file.
 -- column: uncertain BOOLEAN      Another call moved the same position at the same time: the place is one of several possible.
 -- chart:  points x=start_s y=offset_bytes color=call title="Offset" title_ja="オフセット"
 -- chart:  points x=start_s y=size color=call y_scale=log title="Size" title_ja="サイズ"

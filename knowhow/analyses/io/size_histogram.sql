@@ -7,8 +7,8 @@
 -- column: writes BIGINT        Write calls in the class.
 -- column: read_bytes BIGINT    Bytes read by them [B].
 -- column: write_bytes BIGINT   Bytes written by them [B].
--- chart:  classes x=size_to y=reads,writes title="Calls per size" title_ja="サイズごとの回数"
--- chart:  classes x=size_to y=read_bytes,write_bytes title="Bytes per size" title_ja="サイズごとのバイト数"
+-- chart:  classes x=size_to y=reads,writes title="Calls by size" title_ja="サイズごとの回数"
+-- chart:  classes x=size_to y=read_bytes,write_bytes title="Bytes by size" title_ja="サイズごとのバイト数"
 -- tags:   size, calls, bytes
 WITH sizes AS (
     SELECT transferred_bytes AS size, class, count(*) AS calls

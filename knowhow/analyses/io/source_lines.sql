@@ -1,16 +1,16 @@
 -- Calls by source line
--- Which lines of the program's own source made the calls about files: number, bytes and time, by the innermost frame of each call's
--- stack that lies neither in a library of the system nor in an interpreter or its modules. Calls without a stack are left out.
+-- The lines of the program's own source code that made the calls on files: count, bytes and time, by the innermost frame of each call's
+-- stack that is neither in a system library nor in an interpreter or its modules. Calls without a stack are left out.
 -- needs:  calls, paths, stack_places
 -- column: source VARCHAR      Source file and line; empty without debug information.
 -- column: function VARCHAR    Function that the line is in.
 -- column: object VARCHAR      Executable, library or file of Python that holds it.
 -- column: calls BIGINT        Number of calls.
 -- column: errors BIGINT       Calls that returned an error.
--- column: bytes BIGINT        Bytes moved [B].
+-- column: bytes BIGINT        Bytes transferred [B].
 -- column: time_ns BIGINT      Time in the calls [ns].
 -- column: main_call VARCHAR   The system call that took most of the time; without times, the one that came most often.
--- column: main_path VARCHAR   The file, of those that single calls worked on, that took most of it.
+-- column: main_path VARCHAR   The file, of those that single calls used, that took most of it.
 -- sums:   calls, errors, bytes, time_ns
 -- match:  source, function, object
 -- chart:  bars x=source y=time_ns title="Time by source line" title_ja="ソースの行ごとの所要時間"

@@ -1,4 +1,4 @@
--- Calls by place in the program
+-- System calls by location in the program
 -- Where in the program system calls were made: the innermost function of each call's stack that belongs neither to the
 -- C library nor to the loader. Calls without a stack are left out; strace prints stacks with -k.
 -- needs:  calls, stacks
@@ -9,7 +9,7 @@
 -- column: calls BIGINT        Number of calls.
 -- column: errors BIGINT       Calls that returned an error.
 -- column: time_ns BIGINT      Time in the calls [ns].
--- column: bytes BIGINT        Bytes moved [B].
+-- column: bytes BIGINT        Bytes transferred [B].
 -- sums:   calls, errors, time_ns, bytes
 -- match:  function, object, source, call
 -- chart:  bars x=function y=time_ns color=call title="Time by function" title_ja="関数ごとの所要時間"

@@ -1,5 +1,5 @@
 -- I/O summary by call
--- One row per system call: how often, how it ended, how long it took, what it moved.
+-- One row per system call: count, result, duration, bytes transferred.
 -- needs:  object_use
 -- column: call VARCHAR        Name of the system call.
 -- column: calls BIGINT        Number of calls.
@@ -9,15 +9,15 @@
 -- column: avg_ns BIGINT       Average time of a call [ns].
 -- column: min_ns BIGINT       Shortest call [ns].
 -- column: max_ns BIGINT       Longest call [ns].
--- column: bytes BIGINT        Bytes moved [B].
--- column: avg_bytes DOUBLE    Average bytes of a call that moved or could have moved any [B].
+-- column: bytes BIGINT        Bytes transferred [B].
+-- column: avg_bytes DOUBLE    Average bytes of a call that transferred or could have transferred data [B].
 -- column: min_bytes BIGINT    Fewest bytes of a call [B].
 -- column: max_bytes BIGINT    Most bytes of a call [B].
 -- sums:   calls, ok, errors, time_ns, bytes
 -- match:  call
 -- chart:  stacked_bars x=call y=ok,errors title="Calls" title_ja="回数"
--- chart:  bars x=call y=time_ns title="Time in the calls" title_ja="所要時間"
--- chart:  bars x=call y=bytes title="Bytes moved" title_ja="バイト数"
+-- chart:  bars x=call y=time_ns title="Time in calls" title_ja="所要時間"
+-- chart:  bars x=call y=bytes title="Bytes transferred" title_ja="バイト数"
 -- tags:   calls, time, bytes, errors
 SELECT
     call,

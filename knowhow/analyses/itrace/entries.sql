@@ -1,17 +1,17 @@
--- Entries of the kernel
--- System calls, interrupts and faults of a request, and the steps of the kernel for each kind.
+-- Entries into the kernel
+-- System calls, interrupts and faults of a request, and the instructions the kernel executed for each kind.
 -- needs:  kernel_entries
 -- param:  request INTEGER = 0           Only this request; 0: all.
 -- column: kind VARCHAR                  system_call, interrupt, exception (a fault), or signal.
 -- column: name VARCHAR                  The system call, or the function that was entered.
--- column: times BIGINT                  How often.
+-- column: times BIGINT                  Number of times.
 -- column: min_steps BIGINT              Fewest steps of one; NULL: the kernel is not in this trace.
 -- column: avg_steps DOUBLE              Steps of one on average.
 -- column: max_steps BIGINT              Most steps of one.
 -- column: total_steps BIGINT            Steps of all, what interrupted them included.
 -- match:  kind, name
 -- sums:   total_steps
--- chart:  bars x=name y=total_steps color=kind title="Steps of the kernel by entry" title_ja="カーネルへの入り口ごとのステップ数"
+-- chart:  bars x=name y=total_steps color=kind title="Kernel instructions by entry" title_ja="カーネルへの入り口ごとのステップ数"
 -- tags:   calls, cpu
 SELECT
     e.kind,

@@ -1,5 +1,5 @@
--- Functions by steps
--- Which functions executed the instructions of a request, how often each was called, and what it costs with all that it calls.
+-- Functions by instructions
+-- Functions that executed the instructions of a request, how often each was called, and its cost including its callees.
 -- needs:  traced_functions, images
 -- uses:   function_calls, function_totals
 -- param:  request INTEGER = 0           Only this request; 0: all.
@@ -11,10 +11,11 @@
 -- column: max_steps BIGINT              Most own steps of one time; NULL: a profile does not say.
 -- column: total_steps BIGINT            Own steps of all times.
 -- column: inclusive_steps BIGINT        Those and the steps of all that it called, interrupts included; calls of itself count once. NULL: a profile cannot say, as it calls itself through others.
--- column: part DOUBLE                   Part of all steps that are its own [%].
+-- column: part DOUBLE                   Share of all steps that are its own [%].
+-- heads:  part=割合
 -- match:  image, function
 -- sums:   total_steps
--- chart:  bars x=function y=total_steps title="Functions by their own steps" title_ja="関数ごとの自身のステップ数"
+-- chart:  bars x=function y=total_steps title="Functions by their own instructions" title_ja="関数ごとの自身のステップ数"
 -- tags:   cpu
 WITH sums AS (
     SELECT

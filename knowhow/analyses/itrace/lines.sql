@@ -1,5 +1,5 @@
--- Lines of sources
--- Which lines of the sources the steps were of, where the files have debug information.
+-- Source lines by instructions
+-- The source lines that the instructions belong to, where the files have debug information.
 -- needs:  source_lines, traced_functions
 -- param:  request INTEGER = 0           Only this request; 0: all.
 -- param:  function VARCHAR = ''         Only this function; empty: all.

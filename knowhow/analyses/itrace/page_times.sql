@@ -1,5 +1,5 @@
 -- Pages over time
--- Which pages of memory were used when, as a picture: each page has a row, in the order in which they were first used.
+-- When each page of memory was used, as a picture with one row per page, in the order of first use.
 -- needs:  page_references
 -- param:  request INTEGER = 0           Only this request; 0: all.
 -- param:  kind VARCHAR = ''             Only instruction, or data; empty: both.

@@ -1,5 +1,5 @@
--- Pages of memory that were used
--- How many pages of 4 KiB a request used, for instructions and for data, and how often.
+-- Memory pages used
+-- How many 4 KiB pages a request used, for instructions and for data, and how often.
 -- needs:  page_references
 -- param:  request INTEGER = 0           Only this request; 0: all.
 -- column: mode VARCHAR                  Whose code used them: user (a program), library or kernel.
@@ -8,7 +8,7 @@
 -- column: references BIGINT             Instructions that were executed on them, or accesses to data on them.
 -- match:  mode, kind
 -- sums:   pages, references
--- chart:  bars x=mode y=pages color=kind title="Pages that were used" title_ja="使われたページ数"
+-- chart:  bars x=mode y=pages color=kind title="Pages used" title_ja="使われたページ数"
 -- tags:   size
 WITH used AS (
     SELECT p.mode, p.kind, p.page, sum(p.times) AS times

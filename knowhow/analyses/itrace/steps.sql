@@ -1,4 +1,4 @@
--- Steps by task and image
+-- Instructions by task and image
 -- Where the instructions of a request were executed: in the program, in its libraries, or in the kernel.
 -- needs:  traced_tasks, images
 -- uses:   trace_segments, function_totals, traced_functions
@@ -10,9 +10,10 @@
 -- column: image VARCHAR                 The file that the code is of.
 -- column: steps BIGINT                  Steps; each iteration of a repeated string instruction (REP) counts.
 -- column: steps_collapsed BIGINT        Steps; a repeated string instruction counts once. NULL: a profile does not say.
--- column: part DOUBLE                   Part of the steps of the request [%].
+-- column: part DOUBLE                   Share of the steps of the request [%].
 -- column: loads BIGINT                  Accesses to memory that read; NULL: a profile may not count them.
 -- column: stores BIGINT                 Accesses to memory that write; NULL: a profile may not count them.
+-- heads:  part=割合
 -- match:  task, mode, image
 -- sums:   steps, steps_collapsed, loads, stores
 -- chart:  bars x=image y=steps color=mode title="Where instructions were executed" title_ja="命令が実行された場所"

@@ -1,5 +1,5 @@
--- Switches between tasks
--- Each time that another task was executed during a request, and how many steps it had until the next one.
+-- Task switches
+-- Each switch to another task during a request, and how many instructions that task executed until the next switch.
 -- needs:  task_switches, traced_tasks, traced_requests
 -- param:  request INTEGER = 0           Only this request; 0: all.
 -- column: step BIGINT                   Number of the first step of the new task.

@@ -1,12 +1,12 @@
--- From function to function
--- Each time that one function was followed by another one: calls, returns and jumps, in order, with their depth.
+-- Transitions between functions
+-- Each transition from one function to another: calls, returns and jumps, in order, with their depth.
 -- needs:  function_transitions, traced_functions, traced_tasks
 -- param:  request INTEGER = 0           Only this request; 0: all.
 -- param:  first_step BIGINT = 0         From this step on.
 -- param:  most BIGINT = 1000 > 0        Show so many.
 -- column: step BIGINT                   Number of the first step of the new function.
 -- column: task VARCHAR                  Name of the task.
--- column: depth INTEGER                 Calls under way from then on.
+-- column: depth INTEGER                 Calls in progress from then on.
 -- column: how VARCHAR                   call, return, jump; enter or leave: the kernel.
 -- column: from_function VARCHAR         The function before.
 -- column: to_function VARCHAR           The function that executes from then on.

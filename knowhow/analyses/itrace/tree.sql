@@ -1,5 +1,5 @@
--- Tree of calls
--- Who called whom: each path of calls of a request with its steps, as a tree and as a flame graph.
+-- Call tree
+-- Each call path of a request with its instructions, as a tree and as a flame graph.
 -- needs:  call_paths, traced_functions, traced_tasks
 -- param:  request INTEGER = 0           Only this request; 0: all.
 -- param:  least_steps BIGINT = 0        Only paths with as many steps, all that was called included.
@@ -11,7 +11,7 @@
 -- column: steps BIGINT                  Its own steps.
 -- column: steps_inclusive BIGINT        Those and the steps of all that it called.
 -- column: path VARCHAR                  All functions of the path, the outermost first.
--- chart:  flame x=path y=steps title="Steps by who called whom" title_ja="呼び出し関係ごとのステップ数"
+-- chart:  flame x=path y=steps title="Instructions by call path" title_ja="呼び出し関係ごとのステップ数"
 -- tags:   cpu
 SELECT
     c.request_id AS request,

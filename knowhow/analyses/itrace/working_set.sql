@@ -1,5 +1,5 @@
 -- Working set
--- How many pages of memory were in use in each part of the time, and how many of them were used for the first time.
+-- How many pages of memory were in use in each period, and how many of them were used for the first time.
 -- needs:  page_references
 -- param:  request INTEGER = 0           Only this request; 0: all.
 -- column: step BIGINT                   First step of a part of the time.

@@ -1,5 +1,5 @@
--- Agents and what they lost
--- One row per agent: whether all its batches came, what it dropped, and what it cost.
+-- Agents and their losses
+-- One row per agent: whether all its batches arrived, what it dropped, and its own cost.
 -- needs:  agent_batches, recording
 -- column: cluster VARCHAR          The cluster.
 -- column: node VARCHAR             The node.

@@ -1,5 +1,5 @@
--- Files of jobs
--- Which files took most of the time of the jobs that have ended, on all nodes.
+-- Files used by jobs
+-- Files that took most of the time of finished jobs, on all nodes.
 -- needs:  job_files
 -- param:  job VARCHAR = ''            Only this job; empty: all.
 -- column: job_id VARCHAR              The job.
@@ -11,7 +11,7 @@
 -- column: written_bytes BIGINT       Written [B].
 -- column: io_time_ns BIGINT          How long the calls took, together [ns].
 -- column: error_ns BIGINT            How much of it may belong to other files: the lists are bounded [ns].
--- chart:  bars x=path y=io_time_ns title="Files of jobs by time" title_ja="ジョブの所要時間の長いファイル"
+-- chart:  bars x=path y=io_time_ns title="Files by time" title_ja="ジョブの所要時間の長いファイル"
 -- tags:   jobs, files, time
 SELECT
     f.job_id,

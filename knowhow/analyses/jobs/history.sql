@@ -1,16 +1,16 @@
--- Who used the file systems
--- What the jobs of each user did, by day or month, from the sums by hour.
+-- File system use by user
+-- What the jobs of each user did, by day or month, from hourly totals.
 -- needs:  job_hours, recording
 -- param:  days BIGINT = 1 > 0          Length of a step [days].
 -- param:  user VARCHAR = ''            Only this user; empty: all.
 -- column: from_s DOUBLE               Start of the step, since the start of the recording [s].
--- column: until_s DOUBLE              Its end [s].
+-- column: until_s DOUBLE              End of the interval [s].
 -- column: cluster VARCHAR              The cluster.
 -- column: user VARCHAR                 Whose jobs.
 -- column: jobs BIGINT                  Jobs that did something in it.
 -- column: bytes BIGINT                Read and written by calls on files [B].
 -- column: operations BIGINT           Calls on files.
--- column: metadata_operations BIGINT  Of them, those about names and attributes.
+-- column: metadata_operations BIGINT  Metadata operations among them.
 -- column: io_wait_ns BIGINT           How long their threads waited in them, together [ns].
 -- column: cpu_ns BIGINT               Time on CPUs [ns].
 -- chart:  lines x=from_s x2=until_s y=bytes color=user gaps=break title="Data transferred, by user" title_ja="利用者別の転送量"

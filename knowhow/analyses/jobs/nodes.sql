@@ -1,12 +1,12 @@
 -- Nodes and servers of a job over time
--- What devices, network interfaces and network file systems of the nodes of a job did while it ran, and servers for it, in steps.
+-- Activity of the devices, network interfaces and network file systems of a job's nodes while it ran, and of the servers for it, by time step.
 -- needs:  job_samples, recording
 -- param:  job VARCHAR = ''                     The job; empty: all nodes.
 -- param:  begin_ns BIGINT = 0                  Only intervals that end after it, Unix time [ns]; 0: from the first on.
 -- param:  end_ns BIGINT = 9223372036854775807  Only intervals that end by then, Unix time [ns].
 -- param:  step_s BIGINT = 10 > 0               Length of a step [s].
 -- column: from_s DOUBLE               Start of the step, since the start of the recording [s].
--- column: until_s DOUBLE              Its end [s].
+-- column: until_s DOUBLE              End of the interval [s].
 -- column: counter_group VARCHAR        device, network, nfs, lustre; lustre_server: what servers did for the job.
 -- column: target VARCHAR               The device, interface, mount point or server target.
 -- column: nodes BIGINT                 Nodes that have it.

@@ -1,5 +1,5 @@
--- Stretches of high load
--- When calls on a file system took much longer than usual, for all jobs together, and which job did most then.
+-- Periods of high load
+-- When calls on a file system took much longer than usual, over all jobs, and which job did the most at that time.
 -- needs:  job_samples, recording
 -- uses:   job_files
 -- param:  step_s BIGINT = 60 > 0           Length of a step [s].
@@ -9,7 +9,7 @@
 -- param:  begin_ns BIGINT = 0                     Only steps that end after it, Unix time [ns]; what is usual follows from all steps.
 -- param:  end_ns BIGINT = 9223372036854775807     Only steps that begin before it, Unix time [ns].
 -- column: from_s DOUBLE               Start of the step, since the start of the recording [s].
--- column: until_s DOUBLE              Its end [s].
+-- column: until_s DOUBLE              End of the interval [s].
 -- column: target VARCHAR              The file system.
 -- column: operations BIGINT           Calls on it, of all jobs.
 -- column: wait_per_call_ns DOUBLE     What a call waited, on average [ns].
@@ -18,10 +18,10 @@
 -- column: job_id VARCHAR              The job that made most calls then.
 -- column: job_share DOUBLE            Its part of the calls.
 -- column: job_usual_share DOUBLE      Its part of the calls in all other steps.
--- column: metadata_share DOUBLE       Part of its calls that are about names and attributes.
+-- column: metadata_share DOUBLE       Share of its calls that are metadata operations.
 -- column: file VARCHAR                The file that took most of the time of that job; empty: it has not ended.
--- column: device_busy DOUBLE          Part of the time in which the busiest device of a node had a request; empty: not recorded.
--- chart:  lines x=from_s x2=until_s y=wait_per_call_ns color=target gaps=break title="Wait per call in stretches of high load" title_ja="高負荷区間の呼び出し当たり待ち時間"
+-- column: device_busy DOUBLE          Share of the time in which the busiest device of a node had a request; empty: not recorded.
+-- chart:  lines x=from_s x2=until_s y=wait_per_call_ns color=target gaps=break title="Wait per call in periods of high load" title_ja="高負荷区間の呼び出し当たり待ち時間"
 -- tags:   jobs, time
 WITH calls AS (
     SELECT

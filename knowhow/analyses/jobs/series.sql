@@ -1,24 +1,24 @@
 -- A job over time
--- What a job, or all of them, did to each file system over time, and what it used, in steps.
+-- Activity of one job, or of all jobs, on each file system over time, and the resources used, by time step.
 -- needs:  job_samples, recording
 -- param:  job VARCHAR = ''                     Only this job; empty: all.
 -- param:  begin_ns BIGINT = 0                  Only intervals that end after it, Unix time [ns]; 0: from the first on.
 -- param:  end_ns BIGINT = 9223372036854775807  Only intervals that end by then, Unix time [ns].
 -- param:  step_s BIGINT = 10 > 0               Length of a step [s].
 -- column: from_s DOUBLE               Start of the step, since the start of the recording [s].
--- column: until_s DOUBLE              Its end [s].
+-- column: until_s DOUBLE              End of the interval [s].
 -- column: target VARCHAR               The file system, by its mount point; empty: CPU and memory.
 -- column: nodes BIGINT                 Nodes on which it did something there.
 -- column: read_bytes BIGINT           Read by calls [B].
 -- column: written_bytes BIGINT        Written by calls [B].
 -- column: operations BIGINT           Calls on files.
--- column: metadata_operations BIGINT  Of them, those about names and attributes.
--- column: errors BIGINT               Of them, those that failed.
+-- column: metadata_operations BIGINT  Metadata operations among them.
+-- column: errors BIGINT               Failed operations among them.
 -- column: io_wait_ns BIGINT           How long its threads waited in them, together [ns].
 -- column: cpu_ns BIGINT               Time on CPUs [ns].
 -- column: memory_bytes BIGINT         Resident memory at the end of its last interval in the step, of all nodes [B].
--- chart:  lines x=from_s x2=until_s y=read_bytes color=target gaps=break title="Read by jobs" title_ja="ジョブの読み込み量"
--- chart:  lines x=from_s x2=until_s y=written_bytes color=target gaps=break title="Written by jobs" title_ja="ジョブの書き込み量"
+-- chart:  lines x=from_s x2=until_s y=read_bytes color=target gaps=break title="Bytes read by jobs" title_ja="ジョブの読み込み量"
+-- chart:  lines x=from_s x2=until_s y=written_bytes color=target gaps=break title="Bytes written by jobs" title_ja="ジョブの書き込み量"
 -- chart:  lines x=from_s x2=until_s y=metadata_operations color=target gaps=break title="Metadata operations of jobs" title_ja="ジョブのメタデータ操作"
 -- tags:   jobs, time, bytes
 WITH chosen AS (

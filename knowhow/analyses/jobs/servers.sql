@@ -1,5 +1,5 @@
 -- Clients and servers, by job
--- What the nodes of a job say that it transferred on Lustre, and what the servers say that they did for it.
+-- Transfers of a job on Lustre as counted by its nodes, compared with what the servers counted for it.
 -- needs:  job_samples
 -- param:  job VARCHAR = ''                     Only this job; empty: all.
 -- param:  begin_ns BIGINT = 0                  Only intervals that end after it, Unix time [ns]; 0: from the first on.
@@ -14,7 +14,7 @@
 -- column: server_written_bytes BIGINT      Written for it by servers [B].
 -- column: rest_written_bytes BIGINT        Written by calls, and not by servers: still in memory of nodes, or written over there. Below 0: not counted by a node [B].
 -- column: client_metadata_operations BIGINT  Its calls on names and attributes.
--- column: server_metadata_operations BIGINT  Requests about names and attributes that servers did for it.
+-- column: server_metadata_operations BIGINT  Metadata requests that servers handled for it.
 -- tags:   jobs, bytes, metadata
 WITH chosen AS (
     SELECT

@@ -1,22 +1,22 @@
--- Jobs by what they do to the file systems
--- Which jobs moved most data, made most calls, or waited longest for files: of all nodes, in a stretch of time.
+-- Top jobs by file system use
+-- Jobs that transferred most data, made most calls or waited longest for files, on all nodes, within a time range.
 -- needs:  job_samples
 -- param:  begin_ns BIGINT = 0                     Only intervals that end after it, Unix time [ns]; 0: from the first on.
 -- param:  end_ns BIGINT = 9223372036854775807     Only intervals that end by then, Unix time [ns].
 -- param:  target VARCHAR = ''                     Only calls on this file system: its mount point; empty: all but those of the kernel itself.
 -- param:  by VARCHAR = 'io_wait'                  What comes first, and what `share` is a part of: bytes, operations, metadata, io_wait, cpu.
 -- column: job_id VARCHAR               The job; a unit of systemd; a container; `(no job)` for the rest.
--- column: user VARCHAR                 Whose it is.
--- column: name VARCHAR                 What it is called.
+-- column: user VARCHAR                 User of the job.
+-- column: name VARCHAR                 Name.
 -- column: nodes BIGINT                 Nodes on which it did something.
 -- column: bytes BIGINT                Read and written by calls on files [B].
 -- column: operations BIGINT           Calls on files.
--- column: metadata_operations BIGINT  Of them, those about names and attributes.
--- column: errors BIGINT               Of them, those that failed.
+-- column: metadata_operations BIGINT  Metadata operations among them.
+-- column: errors BIGINT               Failed operations among them.
 -- column: io_wait_ns BIGINT           How long its threads waited in calls on files, together [ns].
 -- column: cpu_ns BIGINT               Time on CPUs [ns].
 -- column: share DOUBLE                 Its part of what all did, of what `by` names.
--- chart:  bars x=job_id y=io_wait_ns title="Jobs by time waited for files" title_ja="ファイル待ち時間の長いジョブ"
+-- chart:  bars x=job_id y=io_wait_ns title="Jobs by time spent waiting for files" title_ja="ファイル待ち時間の長いジョブ"
 -- tags:   jobs, bytes, time
 WITH sums AS (
     SELECT

@@ -1,12 +1,12 @@
--- Jobs that have ended
--- One row per job: how long it ran, and what it did in all, on all nodes together.
+-- Finished jobs
+-- One row per job: how long it ran and its totals over all nodes.
 -- needs:  ended_jobs, recording
 -- param:  job VARCHAR = ''             Only this job; empty: all.
 -- param:  name VARCHAR = ''            Only jobs of this name; empty: all.
 -- param:  user VARCHAR = ''            Only this user; empty: all.
 -- column: job_id VARCHAR               The job.
--- column: user VARCHAR                 Whose it is.
--- column: name VARCHAR                 What it is called.
+-- column: user VARCHAR                 User of the job.
+-- column: name VARCHAR                 Name.
 -- column: command VARCHAR              Its first program.
 -- column: nodes BIGINT                 Nodes on which it ran.
 -- column: begun_s DOUBLE              When it began, since the start of the recording [s].
@@ -14,8 +14,8 @@
 -- column: is_whole BOOLEAN             Whether agents counted from its begin to its end, on all nodes.
 -- column: bytes BIGINT                Read and written by calls on files [B].
 -- column: operations BIGINT           Calls on files.
--- column: metadata_operations BIGINT  Of them, those about names and attributes.
--- column: errors BIGINT               Of them, those that failed.
+-- column: metadata_operations BIGINT  Metadata operations among them.
+-- column: errors BIGINT               Failed operations among them.
 -- column: io_wait_ns BIGINT           How long its threads waited in them, together [ns].
 -- column: cpu_ns BIGINT               Time on CPUs [ns].
 -- column: memory_bytes BIGINT         Sum of the most resident memory of each node [B].

@@ -1,5 +1,5 @@
--- Rate over the length of requests
--- How fast files are written and read from their beginning to their end, by the length of a request, for each number of processes.
+-- Throughput by request length
+-- Sequential read and write throughput by request length, for each number of processes.
 -- needs:  load_results
 -- param:  engine VARCHAR = ''      Only what this tool measured: sysdock, fio, ior, mdtest, elbencho; empty: all.
 -- param:  layout VARCHAR = 'own'   own: a file for each process; shared: one for all; empty: both, the higher rate.

@@ -1,5 +1,5 @@
--- Rate over processes
--- How fast files are written and read, in order and at random, by the number of processes, for each length of a request.
+-- Throughput by number of processes
+-- Sequential and random read and write throughput by number of processes, for each request length.
 -- needs:  load_results
 -- param:  engine VARCHAR = ''      Only what this tool measured: sysdock, fio, ior, mdtest, elbencho; empty: all.
 -- param:  layout VARCHAR = 'own'   own: a file for each process; shared: one for all; empty: both, the higher rate.
@@ -9,15 +9,15 @@
 -- column: read_bytes_per_s DOUBLE           Highest rate of sequential reads through the page cache [B/s].
 -- column: direct_write_bytes_per_s DOUBLE   Highest rate of sequential writes past it (O_DIRECT) [B/s].
 -- column: direct_read_bytes_per_s DOUBLE    Highest rate of sequential reads past it [B/s].
--- column: random_reads_per_s DOUBLE         Most random reads past it in a second [1/s].
--- column: commits_per_s DOUBLE              Most appends with fdatasync in a second [1/s].
+-- column: random_reads_per_s DOUBLE         Most random reads past it per second [1/s].
+-- column: commits_per_s DOUBLE              Most appends with fdatasync per second [1/s].
 -- column: unknown_origin BIGINT             Measurements of these whose reads may have come from memory.
--- chart:  curves x=processes y=write_bytes_per_s color=request x_scale=log title="Writes, by request" title_ja="書き込み（要求サイズ別）"
--- chart:  curves x=processes y=read_bytes_per_s color=request x_scale=log title="Reads, by request" title_ja="読み出し（要求サイズ別）"
--- chart:  curves x=processes y=direct_write_bytes_per_s color=request x_scale=log title="Direct writes, by request" title_ja="ダイレクト書き込み（要求サイズ別）"
--- chart:  curves x=processes y=direct_read_bytes_per_s color=request x_scale=log title="Direct reads, by request" title_ja="ダイレクト読み出し（要求サイズ別）"
--- chart:  curves x=processes y=random_reads_per_s color=request x_scale=log title="Random reads, by request" title_ja="ランダム読み出し（要求サイズ別）"
--- chart:  curves x=processes y=commits_per_s color=request x_scale=log title="Commits, by request" title_ja="コミット（要求サイズ別）"
+-- chart:  curves x=processes y=write_bytes_per_s color=request x_scale=log title="Writes, by request size" title_ja="書き込み（要求サイズ別）"
+-- chart:  curves x=processes y=read_bytes_per_s color=request x_scale=log title="Reads, by request size" title_ja="読み出し（要求サイズ別）"
+-- chart:  curves x=processes y=direct_write_bytes_per_s color=request x_scale=log title="Direct writes, by request size" title_ja="ダイレクト書き込み（要求サイズ別）"
+-- chart:  curves x=processes y=direct_read_bytes_per_s color=request x_scale=log title="Direct reads, by request size" title_ja="ダイレクト読み出し（要求サイズ別）"
+-- chart:  curves x=processes y=random_reads_per_s color=request x_scale=log title="Random reads, by request size" title_ja="ランダム読み出し（要求サイズ別）"
+-- chart:  curves x=processes y=commits_per_s color=request x_scale=log title="Commits, by request size" title_ja="コミット（要求サイズ別）"
 -- match:  processes, request
 -- tags:   bytes, processes, disk
 WITH usable AS (

@@ -1,18 +1,18 @@
 -- Predicted transactions of a database
--- One row per workload and number of clients: what a PostgreSQL would get from the disk, and what limits it.
+-- One row per workload and number of clients: what a PostgreSQL server would get from the disk, and what limits it.
 -- needs:  diskio_predictions
 -- param:  workload VARCHAR = ''       Only this workload: simple_update, tpcb or select; empty: all.
 -- column: workload VARCHAR            simple_update (pgbench -N), tpcb (-b tpcb-like) or select (-S).
 -- column: clients INTEGER             Clients at a time.
--- column: predicted_tps DOUBLE        Transactions in a second between checkpoints [1/s].
--- column: steady_tps DOUBLE           Transactions in a second over hours, with checkpoints [1/s].
--- column: measured_tps DOUBLE         Transactions in a second of a real server [1/s].
+-- column: predicted_tps DOUBLE        Transactions per second between checkpoints [1/s].
+-- column: steady_tps DOUBLE           Transactions per second over hours, with checkpoints [1/s].
+-- column: measured_tps DOUBLE         Transactions per second of a real server [1/s].
 -- column: error DOUBLE                Prediction over measurement, less 1.
 -- column: latency_ns BIGINT           Mean time of a transaction [ns].
 -- column: flush_ns BIGINT             Mean time of a flush of the log [ns].
 -- column: commits_per_flush DOUBLE    Commits that one flush makes last.
--- column: flush_busy DOUBLE           Part of the time in which a flush is under way.
--- column: cpu_busy DOUBLE             Part of the processors' time that is used.
+-- column: flush_busy DOUBLE           Share of the time in which a flush is in progress.
+-- column: cpu_busy DOUBLE             Share of the processors' time that is in use.
 -- column: limited_by VARCHAR          What most of a transaction's time goes to.
 -- tags:   time, disk
 SELECT

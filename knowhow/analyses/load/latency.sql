@@ -1,5 +1,5 @@
--- Latencies of a load
--- How many operations of an item took how long, in classes of a power of two.
+-- Operation latency of a load
+-- Distribution of the latency of the operations of an item, in power-of-two classes.
 -- needs:  load_results, load_latencies
 -- param:  item VARCHAR = 'log'      Only this item.
 -- param:  operation VARCHAR = ''    Only this operation; empty: all.
@@ -7,7 +7,7 @@
 -- column: from_ns BIGINT            Shortest latency of the class [ns].
 -- column: to_ns BIGINT              Longest latency of the class [ns].
 -- column: operations BIGINT         Operations that took so long.
--- column: share DOUBLE              Part of the operations of this measurement.
+-- column: share DOUBLE              Share of the operations of this measurement.
 -- chart:  classes x=to_ns y=operations color=measurement title="Operations by latency" title_ja="遅延ごとの操作数"
 -- match:  measurement, from_ns
 -- sums:   operations, share

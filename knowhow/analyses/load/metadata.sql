@@ -1,11 +1,11 @@
--- File operations over processes
--- How many files and directories are made, found, listed, renamed and removed in a second, by the number of processes.
+-- File operations by number of processes
+-- How many files and directories are created, found, listed, renamed and removed per second, by number of processes.
 -- needs:  load_results
 -- param:  engine VARCHAR = ''      Only what this tool measured: sysdock, fio, mdtest, elbencho; empty: all.
 -- param:  directories BOOLEAN = false   What is done with directories, instead of files.
 -- column: operation VARCHAR        What the processes did.
 -- column: processes INTEGER        Processes at a time.
--- column: own_per_s DOUBLE         Most operations in a second, in a directory for each process [1/s].
+-- column: own_per_s DOUBLE         Most operations per second, in a directory for each process [1/s].
 -- column: shared_per_s DOUBLE      The same in one directory for all [1/s].
 -- column: own_p50_ns BIGINT        Half of the operations took no longer, in a directory for each [ns].
 -- column: shared_p50_ns BIGINT     The same in one directory for all [ns].

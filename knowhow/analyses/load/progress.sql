@@ -1,16 +1,16 @@
 -- Progress of a load
--- What all processes of each item did over time: stalls, caches that become full, processes that end early or begin late.
+-- What all processes of each item did over time: shows stalls, full caches, and processes that end early or start late.
 -- needs:  load_results, load_intervals, recording
 -- param:  item VARCHAR = ''            Only this item, such as transfer or log; empty: all.
 -- param:  operation VARCHAR = ''       Only this operation, such as write; empty: all.
 -- param:  interval_s DOUBLE = 0.1 > 0  Length of an interval [s]; steps of 0.1 s were recorded.
 -- column: from_s DOUBLE            Start of the interval, since the start of the recording [s].
--- column: until_s DOUBLE           Its end [s].
+-- column: until_s DOUBLE           End of the interval [s].
 -- column: item VARCHAR             What was measured.
 -- column: operation VARCHAR        What the processes did.
 -- column: result_id INTEGER        The measurement, a key of `load_results`.
--- column: bytes_per_s DOUBLE       Rate of all processes in it; empty where no data is moved [B/s].
--- column: operations_per_s DOUBLE  Operations of all processes in a second [1/s].
+-- column: bytes_per_s DOUBLE       Rate of all processes in it; empty where no data is transferred [B/s].
+-- column: operations_per_s DOUBLE  Operations of all processes per second [1/s].
 -- column: workers BIGINT           Processes that ended an operation in it.
 -- chart:  lines x=from_s x2=until_s y=bytes_per_s color=item gaps=break title="Data over time" title_ja="転送速度の推移"
 -- chart:  lines x=from_s x2=until_s y=operations_per_s color=item gaps=break y_scale=log title="Operations over time" title_ja="操作の推移"

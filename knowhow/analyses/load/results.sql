@@ -1,5 +1,5 @@
 -- Results of a load
--- One row per measurement: what was done by how many processes, how fast, and whether that number may be believed.
+-- One row per measurement: the operation, the number of processes, the rate, and whether the result can be trusted.
 -- needs:  load_results
 -- param:  item VARCHAR = ''        Only this item, such as transfer or metadata; empty: all.
 -- param:  operation VARCHAR = ''   Only this operation, such as read or create; empty: all.
@@ -10,7 +10,7 @@
 -- column: engine VARCHAR           Who made the load.
 -- column: length_bytes BIGINT      Bytes of a request [B].
 -- column: processes INTEGER        Processes or threads at a time, on all hosts.
--- column: depth INTEGER            Requests that each of them keeps under way.
+-- column: depth INTEGER            Requests that each of them keeps in progress.
 -- column: direct BOOLEAN           Whether files were opened with O_DIRECT.
 -- column: layout VARCHAR           own: a file or directory for each process; shared: one for all.
 -- column: sync VARCHAR             How writes reach the device.
@@ -19,10 +19,11 @@
 -- column: p50_ns BIGINT            Half of the operations took no longer [ns].
 -- column: p99_ns BIGINT            99 of 100 operations took no longer [ns].
 -- column: max_ns BIGINT            The longest operation [ns].
--- column: overlap DOUBLE           Part of the time in which all processes ran.
+-- column: overlap DOUBLE           Share of the time in which all processes ran.
 -- column: errors BIGINT            Operations that failed.
 -- column: status VARCHAR           What the numbers are worth.
 -- column: note VARCHAR             Why that is the status, and what else is to be known.
+-- heads:  depth=同時要求数
 -- match:  item, operation, engine, length_bytes, processes, depth, direct, layout, sync
 -- tags:   bytes, time, disk
 SELECT

@@ -1,5 +1,5 @@
--- Callers of locks
--- What threads did when they had to wait for a lock of the kernel: the system call, and the function of the kernel that asked for the lock.
+-- Callers of kernel locks
+-- What threads were doing when they had to wait for a kernel lock: the system call, and the kernel function that requested the lock.
 -- needs:  lock_waits, stacks, processes
 -- column: lock VARCHAR        Name of the lock.
 -- column: mode VARCHAR        read or write; empty: the lock knows no difference.
@@ -9,7 +9,7 @@
 -- column: above VARCHAR       The function that called it.
 -- column: waits BIGINT        How often it had to wait.
 -- column: time_ns BIGINT      Time that it waited [ns].
--- column: share DOUBLE        Part of the time that threads waited for any lock.
+-- column: share DOUBLE        Share of the time that threads waited for any lock.
 -- column: longest_ns BIGINT   The longest wait [ns].
 -- sums:   waits, time_ns
 -- match:  lock, mode, process, call, caller, above

@@ -1,18 +1,18 @@
 -- Locks of programs
--- Threads that waited for a lock of the program itself (a futex: mutex, condition, semaphore): where in the program, who had the lock, and who released it.
+-- Threads that waited for a lock of the program itself (futex: mutex, condition variable, semaphore): where in the program, who held it, who released it.
 -- needs:  run_states, processes
 -- uses:   stack_places
 -- column: process VARCHAR     Program and process id.
 -- column: place VARCHAR       Where in the program the wait began, of waits of 1 ms or more: function and source line.
 -- column: held_by VARCHAR     Program and thread id that had the lock when the wait began; empty: not known.
--- column: released_by VARCHAR Program and thread id that ended the wait; `interrupt`: its time ran out; empty: nobody did, or it is not known.
+-- column: released_by VARCHAR Program and thread id that ended the wait; `interrupt`: its time ran out; empty: none, or not known.
 -- column: threads BIGINT      Threads that waited.
--- column: waits BIGINT        How often.
+-- column: waits BIGINT        Number of times.
 -- column: time_ns BIGINT      Time that they waited, added up over threads [ns].
 -- column: longest_ns BIGINT   The longest wait [ns].
 -- sums:   waits, time_ns
 -- match:  process, place
--- chart:  bars x=place y=time_ns title="Time waited for locks of programs" title_ja="プログラムのロックを待った時間"
+-- chart:  bars x=place y=time_ns title="Wait time for locks of programs" title_ja="プログラムのロックを待った時間"
 -- tags:   time, locks
 SELECT
     concat(coalesce(p.comm, '?'), ' ', CAST(p.pid AS VARCHAR)) AS process,

@@ -1,5 +1,5 @@
--- Locks of the kernel
--- Which locks of the kernel threads waited for, and what part of all that waiting each has.
+-- Kernel locks
+-- Kernel locks that threads waited for, and the share of each in the total wait time.
 -- needs:  lock_waits, locks, processes
 -- column: lock VARCHAR        Name of the lock: a variable, or a member of a structure of the kernel.
 -- column: kind VARCHAR        Kind of the lock.
@@ -7,15 +7,15 @@
 -- column: locks BIGINT        How many locks of this name there were: one for each inode, process, and so on.
 -- column: waits BIGINT        How often a thread had to wait.
 -- column: time_ns BIGINT      Time that threads waited; of several at the same time each counts [ns].
--- column: share DOUBLE        Part of the time that threads waited for any of these locks.
+-- column: share DOUBLE        Share of the time that threads waited for any of these locks.
 -- column: avg_ns BIGINT       Mean time of a wait [ns].
 -- column: p99_ns BIGINT       99 % of the waits were not longer [ns].
 -- column: longest_ns BIGINT   The longest wait [ns].
--- column: readers DOUBLE      Part of the waits that asked for reading only; empty: the lock knows no difference.
+-- column: readers DOUBLE      Share of the waits that asked for reading only; empty: the lock knows no difference.
 -- column: held_by VARCHAR     Who had it most often when a wait began: program and process id; empty: this kind of lock does not know.
 -- sums:   waits, time_ns
 -- match:  lock, kind
--- chart:  bars x=lock y=time_ns title="Waits for locks of the kernel" title_ja="カーネルのロック待ち"
+-- chart:  bars x=lock y=time_ns title="Wait time for kernel locks" title_ja="カーネルのロック待ち"
 -- tags:   locks, time
 WITH waits AS (
     SELECT l.name, l.kind, l.named_by, w.lock_id, w.dur_ns, w.mode,

@@ -1,20 +1,20 @@
--- Allocations of the kernel
--- Which functions of the kernel allocated memory for the recorded programs, and which gave it back: by call site, kind of memory and cache.
+-- Kernel memory allocations
+-- Kernel functions that allocated memory for the recorded programs, or freed it: by call site, kind of memory and cache.
 -- needs:  allocations, processes
 -- column: kind VARCHAR          kmalloc, cache (objects of a slab cache), or pages.
 -- column: freed BOOLEAN         It gave memory back, and did not allocate it.
 -- column: function VARCHAR      Kernel function with the call; empty: pages that are given back, or its name is not known.
 -- column: cache VARCHAR         Slab cache; empty: of another kind.
 -- column: size_bytes BIGINT     What each takes; empty: kfree does not say it [B].
--- column: number BIGINT         How often.
--- column: share DOUBLE          Part of all allocations, or of all that was given back.
+-- column: number BIGINT         Number of times.
+-- column: share DOUBLE          Share of all allocations, or of all that was given back.
 -- column: asked_bytes BIGINT    What was asked for in all; empty: given back [B].
 -- column: given_bytes BIGINT    What it took in all, or what was given back; empty: not known [B].
 -- column: processes BIGINT      Processes for which it happened.
 -- column: most_of VARCHAR       The one with most of it: program and process id.
 -- sums:   number, asked_bytes, given_bytes
 -- match:  kind, freed, function, cache, size_bytes
--- chart:  bars x=function y=number color=kind title="Allocations of the kernel" title_ja="カーネルのメモリー確保"
+-- chart:  bars x=function y=number color=kind title="Kernel memory allocations" title_ja="カーネルのメモリ確保"
 -- tags:   cpu, processes
 WITH taken AS (
     SELECT a.kind, a.freed, a.function, a.cache, a.size_bytes, a.number, a.asked_bytes, a.given_bytes, a.task_id,

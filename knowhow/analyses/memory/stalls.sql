@@ -1,20 +1,20 @@
 -- Waits for memory
--- How often and how long threads had to wait for memory: they freed some themselves, or moved pages together, before they got it.
+-- How often and how long threads had to wait for memory, because they had to reclaim or compact memory first.
 -- needs:  memory_stalls, processes
 -- column: comm VARCHAR          Program of the thread.
 -- column: pid INTEGER           Its process.
 -- column: tid INTEGER           The thread.
 -- column: kind VARCHAR          direct reclaim (the machine is short), group reclaim (a control group is at its limit), node reclaim, compaction, oom kill.
--- column: stalls BIGINT         How often.
+-- column: stalls BIGINT         Number of times.
 -- column: total_ns BIGINT       Time that it took in all [ns].
 -- column: avg_ns BIGINT         Mean time [ns].
 -- column: longest_ns BIGINT     The longest [ns].
 -- column: pages_each DOUBLE     Pages that it freed each time, on average; empty: of compaction and OOM kills.
--- column: highest_order INTEGER It asked for up to 2 to the power of this number pages in one piece.
+-- column: highest_order INTEGER It asked for up to 2 to the power of this number contiguous pages.
 -- column: call VARCHAR          The call that waited longest in all; `page faults` stands for those outside of calls.
 -- sums:   stalls, total_ns
 -- match:  comm, kind, call
--- chart:  bars x=comm y=total_ns color=kind title="Waits for memory" title_ja="メモリー待ち"
+-- chart:  bars x=comm y=total_ns color=kind title="Waits for memory" title_ja="メモリ待ち"
 -- tags:   time, processes
 WITH stalls AS (
     SELECT p.comm, p.pid, p.tid, s.task_id, s.kind, s.dur_ns, s.pages, s.page_order,

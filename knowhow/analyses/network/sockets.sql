@@ -1,5 +1,5 @@
 -- Sockets and their peers
--- What each process moved over a socket, to whom, and how long it waited for the other end; what the kernel counted of TCP connections.
+-- What each process transferred over a socket, to which peer, and how long it waited for it; the kernel's counters of TCP connections.
 -- needs:  sockets, calls, processes
 -- uses:   run_states
 -- column: process VARCHAR       Program and process id.
@@ -12,11 +12,11 @@
 -- column: written_bytes BIGINT  Bytes that they wrote [B].
 -- column: call_ns BIGINT        Time in them [ns].
 -- column: wait_ns BIGINT        Of it, time on no CPU because the other end had to do something first [ns].
--- column: retransmits BIGINT    Segments that were sent again since the connection was made.
+-- column: retransmits BIGINT    Segments that were sent again since the connection was created.
 -- column: round_trip_ns BIGINT  Time to the other end and back, smoothed by the kernel [ns].
 -- sums:   calls, read_bytes, written_bytes, call_ns, wait_ns
 -- match:  process, protocol, peer
--- chart:  bars x=process y=wait_ns title="Time waited for the other end" title_ja="通信相手を待った時間"
+-- chart:  bars x=process y=wait_ns title="Time waiting for the peer" title_ja="通信相手を待った時間"
 -- tags:   calls, bytes, time, processes
 WITH used AS (
     SELECT c.path_id, c.process_id, count(*) AS calls, sum(c.dur_ns) AS call_ns,

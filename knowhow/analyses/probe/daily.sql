@@ -1,11 +1,11 @@
 -- Daily pattern
--- The rate of each item by hour of the day (UTC): a backup each night, or the working day, shows as a valley.
+-- The rate of each item by hour of the day (UTC): a nightly backup, or the working day, shows as a valley.
 -- needs:  probe_rates
 -- column: hour BIGINT            Hour of the day, UTC.
 -- column: item VARCHAR           Item and operation; control touches no device.
 -- column: of_usual DOUBLE        Median rate at that time, of the median of all probes [%].
 -- column: probes BIGINT          Measurements at that time.
--- chart:  curves x=hour y=of_usual color=item title="Rate by hour of the day (UTC), of the usual one" title_ja="時刻 (UTC) ごとの速さ、いつもに対する割合"
+-- chart:  curves x=hour y=of_usual color=item title="Rate by hour of the day (UTC), relative to the usual rate" title_ja="時刻 (UTC) ごとの速さ、いつもに対する割合"
 -- tags:   time
 WITH parts AS (
     SELECT (r.time_ns // 3600000000000) % 24 AS hour, r.item, coalesce(r.length_bytes, -1) AS length_key, r.step, r.operations_per_s, r.usual_per_s

@@ -1,5 +1,5 @@
--- What happened to the machine during a series of probes
--- Starts of the machine, other kernels, clocks that were set, gaps, and changes of the file system or its mount options: what may explain a change.
+-- Machine events during a series of probes
+-- Reboots, kernel changes, clock changes, gaps, and changes of the file system or its mount options, which may explain a change.
 -- needs:  probe_results, probe_targets, recording
 -- param:  clock_s DOUBLE = 2.0 > 0   Report a clock that was set by more than this [s].
 -- param:  gap DOUBLE = 3.0 > 1       Report a gap of so many times the planned time between probes.

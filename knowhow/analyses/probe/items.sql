@@ -1,15 +1,15 @@
 -- Items of a series of probes
--- How fast a file system is usually, by item: medians over all probes, and how often it was far from them.
+-- The usual speed of a file system, by item: medians over all probes, and how often it was far from them.
 -- needs:  probe_results
--- param:  times DOUBLE = 10.0 > 1   A probe is a singular point where an operation took so many times as long as usual.
+-- param:  times DOUBLE = 10.0 > 1   A probe is an outlier if an operation took this many times as long as usual.
 -- column: item VARCHAR           Item and operation; control touches no device.
 -- column: length_bytes BIGINT    Bytes of each request; empty: none are transferred [B].
 -- column: probes BIGINT          Times that it was measured; the control item twice in a probe.
 -- column: failed BIGINT          Times that it could not be measured.
--- column: per_s DOUBLE           Operations in a second, median [1/s].
+-- column: per_s DOUBLE           Operations per second, median [1/s].
 -- column: p50_ns BIGINT          Typical latency of an operation, median of the probes [ns].
 -- column: p99_ns BIGINT          Latency of the slowest of a hundred, median of the probes [ns].
--- column: singular BIGINT        Singular points.
+-- column: singular BIGINT        Outliers.
 -- tags:   time, bytes
 WITH named AS (
     SELECT CASE WHEN r.item = 'control' THEN r.item ELSE concat(r.item, ' ', r.operation) END AS item, r.length_bytes, r.step,

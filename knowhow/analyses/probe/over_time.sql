@@ -1,5 +1,5 @@
 -- Speed over time
--- The rate of each item against its own median over all probes, by intervals: 100 is as usual, 70 is 30 % slower.
+-- The rate of each item relative to its median over all probes, by interval: 100 is as usual, 70 is 30 % slower.
 -- needs:  probe_rates, recording
 -- param:  interval_h DOUBLE = 24.0 > 0   Length of an interval [h].
 -- column: day DOUBLE             Start of the interval, in days since the start of the series.
@@ -8,7 +8,7 @@
 -- column: per_s DOUBLE           Median rate of the interval [1/s].
 -- column: probes BIGINT          Measurements in it.
 -- column: load DOUBLE            Load average by CPU, on average.
--- chart:  curves x=day y=of_usual color=item title="Rate, of the usual one" title_ja="いつもの速さに対する割合"
+-- chart:  curves x=day y=of_usual color=item title="Rate, relative to the usual rate" title_ja="いつもの速さに対する割合"
 -- tags:   time
 WITH parts AS (
     SELECT floor(greatest(r.time_ns - s.started_ns, 0) / 3.6e12 / $interval_h) AS part, r.item, coalesce(r.length_bytes, -1) AS length_key, r.step,

@@ -1,11 +1,11 @@
--- Singular points of a series of probes
--- Probes in which an operation took more than ten times as long as usual, or only a tenth was done: a stall, a device that is reset, a full cache.
+-- Outliers in a series of probes
+-- Probes in which an operation took more than ten times as long as usual, or only a tenth was done: a stall, a device reset, a full cache.
 -- needs:  probe_rates, recording
 -- param:  times DOUBLE = 10.0 > 1   So many times as long as usual.
 -- column: time_s DOUBLE          When the probe began, since the start of the series [s].
 -- column: probe_id INTEGER       Which probe.
 -- column: item VARCHAR           Item and operation.
--- column: per_s DOUBLE           Operations in a second [1/s].
+-- column: per_s DOUBLE           Operations per second [1/s].
 -- column: usual_per_s DOUBLE     Their median over all probes [1/s].
 -- column: p50_ns BIGINT          Typical latency in this probe [ns].
 -- column: usual_p50_ns BIGINT    Its median over all probes [ns].

@@ -5,7 +5,7 @@
 -- column: item VARCHAR           Item and operation; control touches no device.
 -- column: of_usual DOUBLE        Median rate at that time, of the median of all probes [%].
 -- column: probes BIGINT          Measurements at that time.
--- chart:  curves x=weekday y=of_usual color=item title="Rate by day of the week (1: Monday), of the usual one" title_ja="曜日 (1: 月曜) ごとの速さ、いつもに対する割合"
+-- chart:  curves x=weekday y=of_usual color=item title="Rate by day of the week (1: Monday), relative to the usual rate" title_ja="曜日 (1: 月曜) ごとの速さ、いつもに対する割合"
 -- tags:   time
 WITH parts AS (
     SELECT (r.time_ns // 86400000000000 + 3) % 7 + 1 AS weekday, r.item, coalesce(r.length_bytes, -1) AS length_key, r.step, r.operations_per_s, r.usual_per_s

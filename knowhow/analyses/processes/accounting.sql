@@ -1,5 +1,5 @@
--- What the kernel counted
--- CPU time, page faults and bytes of each process as the kernel counted them, beside the bytes of the recorded calls.
+-- Kernel accounting by process
+-- CPU time, page faults and bytes of each process as counted by the kernel, alongside the bytes of the recorded calls.
 -- needs:  processes, calls
 -- column: process VARCHAR             Program and process id.
 -- column: threads BIGINT              Threads of it that are in the recording.
@@ -12,7 +12,7 @@
 -- column: recorded_write_bytes BIGINT Bytes of its recorded write calls [B].
 -- column: wchar_bytes BIGINT          The same as the kernel counted them [B].
 -- column: device_read_bytes BIGINT    Bytes read from devices for it [B].
--- column: device_write_bytes BIGINT   Bytes it made to be written to devices, now or later [B].
+-- column: device_write_bytes BIGINT   Bytes it caused to be written to devices, now or later [B].
 -- sums:   user_ns, system_ns, minor_faults, major_faults, recorded_read_bytes, rchar_bytes, recorded_write_bytes, wchar_bytes
 -- match:  process
 -- tags:   processes, bytes, time

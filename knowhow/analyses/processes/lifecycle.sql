@@ -1,14 +1,14 @@
--- Lives of processes
--- When each process began and ended, how long making it, running it and ending it took, and how it ended.
+-- Process lifecycle
+-- When each process started and ended, how long creating, running and ending it took, and how it ended.
 -- needs:  processes, calls, recording
 -- column: process VARCHAR      Program and process id.
--- column: parent VARCHAR       The process that made it; empty: not recorded.
--- column: start_s DOUBLE       When it was made, since the start of the recording [s].
+-- column: parent VARCHAR       The process that created it; empty: not recorded.
+-- column: start_s DOUBLE       When it was created, since the start of the recording [s].
 -- column: lived_ns BIGINT      From then to its end; empty: no end was seen [ns].
--- column: made_in_ns BIGINT    Time of the call that made it; empty: not recorded [ns].
--- column: to_exec_ns BIGINT    From its birth until it began to run a program of its own; empty: it ran none [ns].
+-- column: made_in_ns BIGINT    Time of the call that created it; empty: not recorded [ns].
+-- column: to_exec_ns BIGINT    From its creation until it began to run a program of its own; empty: it ran none [ns].
 -- column: execs BIGINT         Programs that it ran.
--- column: threads BIGINT       Threads that it had, one after the other or together.
+-- column: threads BIGINT       Threads that it had, one after another or together.
 -- column: children BIGINT      Processes that it made.
 -- column: cpu_ns BIGINT        CPU time of its threads; empty: not known of all [ns].
 -- column: ended VARCHAR        exit STATUS, or the signal; empty: no end was seen.

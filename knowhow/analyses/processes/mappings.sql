@@ -1,6 +1,6 @@
 -- Mapped files
--- Files that were mapped into memory: how often, by how many processes, how much, and whether they could be written.
--- What is read and written through a mapping makes no system call, so that no other analysis sees it.
+-- Files that were mapped into memory: how often, by how many processes, how much, and whether they are writable.
+-- Reads and writes through a mapping make no system call, so no other analysis shows them.
 -- needs:  mappings
 -- column: path VARCHAR              File that was mapped; empty where the log does not name it.
 -- column: mappings BIGINT           How often it, or a part of it, was mapped.

@@ -1,11 +1,11 @@
 -- Process tree
--- Every process and thread of the recording, parents before their children: what it ran, when, how long, how it ended,
--- and what its calls took and moved.
+-- Every process and thread of the recording, parents before children: command, start, duration, exit status,
+-- and the time and bytes of its calls.
 -- needs:  processes, calls, recording
 -- column: process VARCHAR       Program and thread id, a dot for each step down from the top.
 -- column: pid INTEGER           Process id.
 -- column: tid INTEGER           Thread id; equal to pid for the first thread.
--- column: ppid INTEGER          Process id of the parent; empty where its birth is not in the log.
+-- column: ppid INTEGER          Process id of the parent; empty where its creation is not in the log.
 -- column: depth INTEGER         Depth in the tree, 0 at the top.
 -- column: command VARCHAR       Arguments of its last exec, or of its parent's.
 -- column: start_s DOUBLE        Start, since the start of the recording [s].
@@ -14,7 +14,7 @@
 -- column: exit VARCHAR          Exit status, or the signal that killed it; empty where no end was seen.
 -- column: calls BIGINT          Number of its calls.
 -- column: time_ns BIGINT        Time in its calls, waiting included [ns].
--- column: bytes BIGINT          Bytes its calls moved [B].
+-- column: bytes BIGINT          Bytes its calls transferred [B].
 -- sums:   calls, time_ns, bytes
 -- chart:  spans x=start_s x2=end_s y=process title="Lifetimes" title_ja="生存期間"
 -- tags:   processes, calls, time, bytes

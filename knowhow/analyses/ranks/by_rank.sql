@@ -1,5 +1,5 @@
 -- Ranks
--- What each rank of a parallel job did: calls, time in files, time of waiting, CPU time and bytes, side by side.
+-- Each rank of a parallel job: calls, time in file operations, wait time, CPU time and bytes, side by side.
 -- needs:  ranks, rank_use
 -- column: rank INTEGER          Number of the rank.
 -- column: name VARCHAR          Name of its recording.
@@ -15,7 +15,7 @@
 -- column: written_bytes BIGINT  Bytes written to files [B].
 -- sums:   calls, in_calls_ns, files_ns, wait_ns, cpu_ns, read_bytes, written_bytes
 -- match:  rank
--- chart:  bars x=name y=files_ns,wait_ns title="Time of ranks in calls" title_ja="ランク別のシステムコール時間"
+-- chart:  bars x=name y=files_ns,wait_ns title="Time in calls, by rank" title_ja="ランク別のシステムコール時間"
 -- tags:   processes, time, calls, bytes
 WITH first AS (
     SELECT min(start_ts_ns) AS ts_ns FROM ranks

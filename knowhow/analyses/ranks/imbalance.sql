@@ -1,5 +1,5 @@
--- Imbalance of ranks
--- How unevenly time, calls and bytes are divided among the ranks of a parallel job: the largest over the mean, and which rank has it.
+-- Imbalance between ranks
+-- How unevenly time, calls and bytes are distributed among the ranks of a parallel job: the largest over the mean, and which rank has it.
 -- needs:  rank_use
 -- column: measure VARCHAR        What is divided.
 -- column: unit VARCHAR           Its unit: s, MB (of 1,000,000 bytes) or calls.

@@ -1,6 +1,6 @@
 -- Files that several ranks wait for
 -- Files and directories that more than one rank of a parallel job spent time on: which ranks, for how long, and whether at the same time.
--- Of a rank with several threads a moment counts once, so `time_ns` is elapsed time of the rank.
+-- Overlapping calls of several threads of a rank count once, so `time_ns` is elapsed time of the rank.
 -- needs:  calls, paths, ranks
 -- param:  min_time_ns BIGINT = 1000000  Leave out files on which all ranks together spent less [ns].
 -- column: path VARCHAR           The file or directory.

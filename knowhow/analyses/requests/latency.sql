@@ -1,5 +1,5 @@
--- Latency of requests
--- How long requests took, of each kind: count, mean, percentiles, longest. Requests are those of --request, and those that a server receives from sockets.
+-- Request latency
+-- How long requests of each kind took: count, mean, percentiles, maximum. Requests come from --request, or are received by a server from sockets.
 -- needs:  requests
 -- column: request VARCHAR    Name of the request; `socket`: of connections that were accepted.
 -- column: requests BIGINT    Requests that have an end.
@@ -11,7 +11,7 @@
 -- column: p99_ns BIGINT      99 % took at most this [ns].
 -- column: p999_ns BIGINT     99.9 % took at most this [ns].
 -- column: longest_ns BIGINT  The longest [ns].
--- chart:  ranges x=request y=min_ns,p50_ns,p90_ns,p99_ns,p999_ns,longest_ns y_scale=log title="Latency of requests" title_ja="リクエストの所要時間"
+-- chart:  ranges x=request y=min_ns,p50_ns,p90_ns,p99_ns,p999_ns,longest_ns y_scale=log title="Request latency" title_ja="リクエストの所要時間"
 -- tags:   time, processes
 WITH ranked AS (
     SELECT q.request, q.dur_ns,

@@ -1,5 +1,5 @@
 -- Slowest requests
--- The requests that took longest, with the thread in which they began and how long it was on no CPU meanwhile.
+-- The requests that took longest, with the thread in which they began and its off-CPU time during the request.
 -- needs:  requests, processes, recording
 -- uses:   run_states, paths
 -- param:  most BIGINT = 20   At most this many requests of each kind.

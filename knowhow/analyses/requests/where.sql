@@ -1,5 +1,5 @@
 -- What slow requests waited for
--- Where the time of the slowest requests went, beside that of usual ones: what the slow ones did or waited for that the others did not. Times are means for one request.
+-- How the time of the slowest requests was spent, compared with typical ones. Times are means per request.
 -- needs:  requests, calls, run_states, paths
 -- uses:   locks, stack_places
 -- param:  slow_share DOUBLE = 0.01   The slowest requests are this part of them.
@@ -10,7 +10,7 @@
 -- column: slow_ns BIGINT     Time of it in one of the slowest requests, mean [ns].
 -- column: usual_ns BIGINT    The same in one of those around the median [ns].
 -- column: more_ns BIGINT     The difference [ns].
--- column: share DOUBLE       Part of the difference between slow and usual requests.
+-- column: share DOUBLE       Share of the difference between slow and usual requests.
 -- tags:   time, processes
 WITH placed AS (
     SELECT q.request_id, q.request, q.task_id, q.ts_ns, q.ts_ns + q.dur_ns AS until_ns, q.dur_ns,

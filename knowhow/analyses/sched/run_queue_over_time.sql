@@ -1,15 +1,15 @@
--- Run queues over time
--- How many threads waited for each CPU on average, interval by interval, and how long the longest of them did.
+-- Run queue length over time
+-- How many threads waited for each CPU on average, for each interval, and the longest of these waits.
 -- needs:  run_states, recording
 -- param:  interval_s DOUBLE = 1 > 0    Length of an interval [s].
 -- column: from_s DOUBLE        Start of the interval, since the start of the recording [s].
--- column: until_s DOUBLE       Its end [s].
+-- column: until_s DOUBLE       End of the interval [s].
 -- column: cpu INTEGER          Number of the CPU.
 -- column: waiting DOUBLE       How many threads waited for it on average.
 -- column: waits BIGINT         How many of their waits ended in the interval.
 -- column: p50_ns BIGINT        Half of those were not longer [ns].
 -- column: longest_ns BIGINT    The longest of those [ns].
--- chart:  lines x=from_s x2=until_s y=waiting color=cpu title="Threads that wait for a CPU" title_ja="CPU を待つスレッド"
+-- chart:  lines x=from_s x2=until_s y=waiting color=cpu title="Threads waiting for a CPU" title_ja="CPU を待つスレッド"
 -- tags:   time, cpu
 WITH waits AS (
     SELECT r.cpu, r.runnable_ns AS ns, floor((r.end_ts_ns - g.started_ns) / (1e9 * $interval_s)) AS place

@@ -1,9 +1,9 @@
--- Waiting for a CPU, by CPU
--- How long threads that could have run waited for each CPU: after they were woken, after they were made, and after they had to leave one.
+-- Run queue latency by CPU
+-- How long runnable threads waited for each CPU: after they were woken, after they were created, and after they were preempted.
 -- needs:  run_states
 -- column: cpu INTEGER          Number of the CPU that they then ran on.
 -- column: after VARCHAR        woken, new (just made), or preempted (another thread took the CPU).
--- column: waits BIGINT         How often.
+-- column: waits BIGINT         Number of times.
 -- column: time_ns BIGINT       Time that threads waited; of several at the same time each counts [ns].
 -- column: avg_ns BIGINT        Mean [ns].
 -- column: p50_ns BIGINT        Half of the waits were not longer [ns].
@@ -11,9 +11,10 @@
 -- column: p99_ns BIGINT        99 % were not longer [ns].
 -- column: p999_ns BIGINT       99.9 % were not longer [ns].
 -- column: longest_ns BIGINT    The longest [ns].
+-- heads:  after=待ちの理由
 -- sums:   waits, time_ns
 -- match:  cpu, after
--- chart:  ranges x=after y=avg_ns,p50_ns,p90_ns,p99_ns,p999_ns,longest_ns y_scale=log title="Waiting for a CPU" title_ja="CPU 待ち"
+-- chart:  ranges x=after y=avg_ns,p50_ns,p90_ns,p99_ns,p999_ns,longest_ns y_scale=log title="Run queue latency" title_ja="CPU 待ち"
 -- tags:   time, cpu
 WITH waits AS (
     SELECT r.cpu, r.runnable_ns AS ns,

@@ -1,13 +1,13 @@
--- Waiting for a CPU over time
--- How many times threads waited how long for a CPU, interval by interval.
+-- Run queue latency over time
+-- Distribution of the time that threads waited for a CPU, for each interval.
 -- needs:  run_states, recording
 -- param:  interval_s DOUBLE = 1 > 0    Length of an interval [s].
 -- column: from_s DOUBLE     Start of the interval, since the start of the recording [s].
--- column: until_s DOUBLE    Its end [s].
+-- column: until_s DOUBLE    End of the interval [s].
 -- column: from_ns BIGINT    Time in the run queue, from [ns].
--- column: to_ns BIGINT      Up to, without the end itself [ns].
+-- column: to_ns BIGINT      Upper end of the range, exclusive [ns].
 -- column: waits BIGINT    Waits that took so long, by their end.
--- chart:  latencies x=from_s x2=until_s y=from_ns,to_ns,waits title="Waiting for a CPU" title_ja="CPU 待ち"
+-- chart:  latencies x=from_s x2=until_s y=from_ns,to_ns,waits title="Run queue latency" title_ja="CPU 待ち"
 -- tags:   time, cpu
 WITH placed AS (
     SELECT floor((t.end_ts_ns - g.started_ns) / (1e9 * $interval_s)) AS step, t.runnable_ns AS ns,

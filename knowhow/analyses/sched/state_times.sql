@@ -1,23 +1,23 @@
--- States of threads
--- How long each thread ran, could have run, and waited, and how often it left its CPU.
+-- Thread states
+-- How long each thread ran, was runnable and waited, and how often it left its CPU.
 -- needs:  run_states, processes, recording
 -- column: process VARCHAR          Program and process id.
 -- column: tid INTEGER              Thread id.
--- column: lived_ns BIGINT          From its birth, or the start of the recording, to its end or that of the recording [ns].
+-- column: lived_ns BIGINT          From its creation, or the start of the recording, to its end or that of the recording [ns].
 -- column: running_ns BIGINT        On a CPU [ns].
 -- column: runnable_ns BIGINT       It could have run and had no CPU [ns].
 -- column: sleeping_ns BIGINT       It waited, and a signal would have woken it [ns].
 -- column: uninterruptible_ns BIGINT It waited, and no signal would have woken it: usually for a disk or a lock of the kernel [ns].
 -- column: stopped_ns BIGINT        It was stopped by a signal or a debugger [ns].
 -- column: unknown_ns BIGINT        It was on no CPU already when recording began [ns].
--- column: running_share DOUBLE     Part of its life that it ran.
+-- column: running_share DOUBLE     Share of its life that it ran.
 -- column: waits BIGINT             How often it left its CPU to wait.
 -- column: preemptions BIGINT       How often it had to leave it.
 -- column: cpus BIGINT              On how many CPUs it ran.
 -- column: migrations BIGINT        How often it went on on another CPU than before.
 -- sums:   running_ns, runnable_ns, sleeping_ns, uninterruptible_ns, stopped_ns, unknown_ns, waits, preemptions, migrations
 -- match:  process
--- chart:  bars x=process y=running_ns,runnable_ns,sleeping_ns,uninterruptible_ns title="States of threads" title_ja="スレッドの状態"
+-- chart:  bars x=process y=running_ns,runnable_ns,sleeping_ns,uninterruptible_ns title="Thread states" title_ja="スレッドの状態"
 -- tags:   time, processes, cpu
 WITH away AS (
     SELECT r.task_id, r.state, r.dur_ns, r.wait_ns, r.runnable_ns, r.cpu,

@@ -1,5 +1,5 @@
--- Chains of wake-ups
--- Who woke whom, and what the waker itself had waited for just before: chains of three threads.
+-- Wake-up chains
+-- Which thread woke which, and what the waker itself had waited for just before: chains of three threads.
 -- needs:  run_states, processes
 -- column: woken VARCHAR        Program of the thread that waited.
 -- column: cause VARCHAR        What it waited for.
@@ -7,7 +7,7 @@
 -- column: woken_by VARCHAR     Program of the thread that woke it, or the name of one that is not recorded; `interrupt`: a device or a timer.
 -- column: which_waited_for VARCHAR  What that thread had waited for, where its last wait ended within this one; empty: it had been running.
 -- column: which_was_woken_by VARCHAR  Who had woken it.
--- column: wakeups BIGINT       How often.
+-- column: wakeups BIGINT       Number of times.
 -- column: time_ns BIGINT       Time that the first one waited [ns].
 -- column: longest_ns BIGINT    The longest wait [ns].
 -- column: to_run_ns BIGINT     Mean time from the wake-up until it ran [ns].

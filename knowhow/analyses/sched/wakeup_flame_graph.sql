@@ -1,13 +1,13 @@
 -- Wake-up flame graph
--- Who ended the waits of threads, and where in the programs those were: the one that woke, then the woken program, its stack and the cause.
+-- Which threads ended the waits of others, and where those waited: the waker, then the woken program, its stack and the cause.
 -- needs:  run_states, processes
 -- uses:   stack_texts
 -- param:  stacks INTEGER = 10000 > 0   Rows of their own, those with most time; of the others each waker has one row.
 -- column: stack VARCHAR      Who woke, the woken program, its functions from the outermost in, its call, and what it waited for; `;` between them.
 -- column: time_ns BIGINT     Time waited until it was woken [ns].
--- column: share DOUBLE       Part of the time waited.
--- column: waits BIGINT       How often.
--- chart:  flame x=stack y=time_ns,waits title="Time waited, by who ended it" title_ja="待ち時間（起こした相手別）"
+-- column: share DOUBLE       Share of the time waited.
+-- column: waits BIGINT       Number of times.
+-- chart:  flame x=stack y=time_ns,waits title="Wait time, by waker" title_ja="待ち時間（起こした相手別）"
 -- tags:   time, processes
 WITH waits AS (
     SELECT coalesce(CASE WHEN w.task_id IS NULL THEN r.waker ELSE coalesce(w.comm, '?') END, '(no waker)') AS waker,

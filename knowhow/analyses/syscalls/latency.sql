@@ -1,12 +1,12 @@
--- Latency of system calls by process
--- How long the system calls of each process took: count, mean, percentiles, longest.
+-- System call latency by process
+-- How long the system calls of each process took: count, mean, percentiles, maximum.
 -- needs:  calls, processes
 -- else:   syscalls/times
 -- column: process VARCHAR    Program and process id.
 -- column: call VARCHAR       Name of the system call.
 -- column: class VARCHAR      What the call does.
 -- column: calls BIGINT       Number of calls with a duration.
--- column: failed BIGINT      How many of them failed.
+-- column: failed BIGINT      Failed calls.
 -- column: time_ns BIGINT     Time in the calls [ns].
 -- column: avg_ns BIGINT      Mean [ns].
 -- column: min_ns BIGINT      The shortest [ns].
@@ -17,7 +17,7 @@
 -- column: longest_ns BIGINT  The longest [ns].
 -- sums:   calls, failed, time_ns
 -- match:  process, call
--- chart:  ranges x=call y=min_ns,p50_ns,p90_ns,p99_ns,p999_ns,longest_ns y_scale=log title="Latency of system calls" title_ja="システムコールの所要時間"
+-- chart:  ranges x=call y=min_ns,p50_ns,p90_ns,p99_ns,p999_ns,longest_ns y_scale=log title="System call latency" title_ja="システムコールの所要時間"
 -- tags:   time, calls, processes
 WITH counted AS (
     -- Calls of a process often take the same time, to the nanosecond: there are fewer times than calls.

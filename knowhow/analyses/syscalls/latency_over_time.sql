@@ -1,11 +1,11 @@
--- Latency of system calls over time
--- How many system calls took how long, interval by interval. Calls that wait for others are left out.
+-- System call latency over time
+-- Distribution of the duration of system calls, for each interval. Calls that wait for others are left out.
 -- needs:  calls, recording
 -- param:  interval_s DOUBLE = 1 > 0    Length of an interval [s].
 -- column: from_s DOUBLE     Start of the interval, since the start of the recording [s].
--- column: until_s DOUBLE    Its end [s].
+-- column: until_s DOUBLE    End of the interval [s].
 -- column: from_ns BIGINT    Duration of the calls, from [ns].
--- column: to_ns BIGINT      Up to, without the end itself [ns].
+-- column: to_ns BIGINT      Upper end of the range, exclusive [ns].
 -- column: calls BIGINT    Calls that took so long.
 -- chart:  latencies x=from_s x2=until_s y=from_ns,to_ns,calls title="Duration" title_ja="所要時間"
 -- tags:   time, calls

@@ -1,5 +1,5 @@
--- Load of the machine
--- What the whole machine did while it was recorded, by everything that ran on it: CPUs, run queue, memory, paging, disks, network, pressure, and
+-- Machine load
+-- What the whole machine did during the recording, including all other programs: CPUs, run queue, memory, paging, disks, network, pressure, and
 -- the control group of the command.
 -- needs:  system_metrics
 -- column: source VARCHAR       cpu, load, memory, paging, disk, network, pressure, or cgroup.
@@ -8,12 +8,13 @@
 -- column: unit VARCHAR         ns, B or count.
 -- column: readings BIGINT      How often it was read.
 -- column: total DOUBLE         Of a counter: how much it grew.
--- column: per_second DOUBLE    Of a counter: how much it grew in a second.
+-- column: per_second DOUBLE    Of a counter: how much it grew per second.
 -- column: share DOUBLE         Of a time: that, as a part of the elapsed time; of the CPUs, 100 % is one CPU [%].
 -- column: mean DOUBLE          Of what is no counter: mean of the readings.
 -- column: least DOUBLE         The lowest reading.
 -- column: most DOUBLE          The highest reading.
--- chart:  bars x=metric y=share color=source title="Times as parts of the elapsed time" title_ja="経過時間に対する割合"
+-- heads:  source=分類
+-- chart:  bars x=metric y=share color=source title="Share of the elapsed time" title_ja="経過時間に対する割合"
 -- tags:   time, cpu
 WITH summed AS (
     SELECT m.source, m.object, m.metric, m.unit, m.is_counter, count(*) AS readings,

@@ -1,5 +1,5 @@
--- Load over time
--- What the whole machine did from one reading to the next, usually each second: CPUs, run queue, memory, paging, network and pressure.
+-- Machine load over time
+-- What the whole machine did between readings, usually one per second: CPUs, run queue, memory, paging, network and pressure.
 -- needs:  system_metrics, recording
 -- column: from_s DOUBLE            The reading before, since the start of the recording [s].
 -- column: until_s DOUBLE           The reading [s].
@@ -16,9 +16,10 @@
 -- column: read_bytes DOUBLE        Read from all block devices [B].
 -- column: written_bytes DOUBLE     Written to all block devices [B].
 -- column: network_bytes DOUBLE     Received and sent by all interfaces but `lo` [B].
--- column: cpu_pressure DOUBLE      Part of the time in which some thread waited for a CPU; empty: this kernel does not say [%].
--- column: memory_pressure DOUBLE   Part of the time in which some thread waited for memory [%].
--- column: io_pressure DOUBLE       Part of the time in which some thread waited for a disk [%].
+-- column: cpu_pressure DOUBLE      Share of the time in which some thread waited for a CPU; empty: this kernel does not say [%].
+-- column: memory_pressure DOUBLE   Share of the time in which some thread waited for memory [%].
+-- column: io_pressure DOUBLE       Share of the time in which some thread waited for a disk [%].
+-- heads:  running=実行・待機スレッド数
 -- chart:  lines x=from_s x2=until_s y=user,system,irq,iowait,steal title="Time of all CPUs [%]" title_ja="全 CPU の時間の割合 [%]"
 -- tags:   time, cpu
 WITH wanted AS (

@@ -1,5 +1,5 @@
--- Where the time went, by calls
--- The time of the command and of each thread, as far as system calls show it: those that are made to wait, the others by what they do, and
+-- Where the time went, by system calls
+-- The time of the command and of each thread, as far as system calls show it: calls that wait, other calls by what they do, and
 -- the rest. While a process waits for its child, the command is at what the child does.
 -- needs:  calls, processes, paths, captures
 -- else:   time/states
@@ -8,7 +8,7 @@
 -- column: part VARCHAR      What the time went to.
 -- column: detail VARCHAR    The call that took longest of it, and how much of the part it was.
 -- column: time_ns BIGINT    Time of the part [ns].
--- column: share DOUBLE      Part of the time of the command, or of the thread.
+-- column: share DOUBLE      Share of the time of the command, or of the thread.
 -- column: evidence VARCHAR  The analysis that shows what is behind it.
 -- sums:   time_ns
 -- match:  process, part

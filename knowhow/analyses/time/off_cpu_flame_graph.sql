@@ -1,13 +1,13 @@
 -- Off-CPU flame graph
--- Where in the programs threads waited and what for, by whole stacks: how the place was reached, its system call, and the cause as the last part.
+-- Where in the programs threads waited and for what, as complete call stacks, with the system call and the cause at the end.
 -- needs:  run_states, processes
 -- uses:   stack_texts
 -- param:  stacks INTEGER = 10000 > 0   Rows of their own, those with most time; of the others each program has one row.
 -- column: stack VARCHAR      Program, its functions from the outermost to the innermost, the system call, and what it waited for; `;` between them.
--- column: time_ns BIGINT     Time on no CPU [ns].
--- column: share DOUBLE       Part of the time on no CPU.
--- column: waits BIGINT       How often.
--- chart:  flame x=stack y=time_ns,waits title="Time on no CPU" title_ja="CPU で動いていない時間"
+-- column: time_ns BIGINT     Time off CPU [ns].
+-- column: share DOUBLE       Share of the off-CPU time.
+-- column: waits BIGINT       Number of times.
+-- chart:  flame x=stack y=time_ns,waits title="Off-CPU time" title_ja="CPU で動いていない時間"
 -- tags:   time, processes
 WITH waits AS (
     SELECT r.task_id, r.stack_id, r.call, coalesce(r.cause, 'unknown') AS cause, r.wait_ns AS ns

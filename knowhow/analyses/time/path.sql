@@ -1,12 +1,12 @@
--- Time along the critical path
--- What the time of the command was spent on along its critical path: functions, system calls, page faults, locks, other waits. The rows add up to it.
+-- Critical path
+-- How the time along the critical path of the command was spent: functions, system calls, page faults, locks, other waits. The rows add up to it.
 -- needs:  critical_path, calls, processes, paths
 -- uses:   file_faults, samples, stacks, stack_places, kernel_activities, locks
 -- column: kind VARCHAR    function (code of the program), call or fault (the kernel on a CPU), kernel (the same without a call), lock, wait.
 -- column: name VARCHAR    Which function, call, activity, or cause and call.
 -- column: place VARCHAR   Function of the application's own code that was executing; empty where it is not known.
 -- column: time_ns BIGINT  Time on the critical path [ns].
--- column: share DOUBLE    Part of the whole path.
+-- column: share DOUBLE    Share of the whole path.
 -- sums:   time_ns
 -- match:  kind, name, place
 -- chart:  bars x=name y=time_ns color=kind title="Time along the critical path" title_ja="クリティカルパス上の時間"

@@ -1,5 +1,5 @@
--- Where the time went, by states
--- The time of the command and of each thread: on a CPU, without a CPU although it could have run, and waiting, for what. For recordings without
+-- Where the time went, by thread states
+-- The time of the command and of each thread: on a CPU, runnable without a CPU, and waiting, by cause. For recordings without
 -- system calls.
 -- needs:  run_states, processes, recording
 -- uses:   critical_path, locks
@@ -8,7 +8,7 @@
 -- column: part VARCHAR      What the time went to.
 -- column: detail VARCHAR    The call in which most of this was spent, the lock, and how much of the part it was.
 -- column: time_ns BIGINT    Time of the part [ns].
--- column: share DOUBLE      Part of the time of the command, or of the thread.
+-- column: share DOUBLE      Share of the time of the command, or of the thread.
 -- column: evidence VARCHAR  The analysis that shows what is behind it.
 -- sums:   time_ns
 -- match:  process, part

@@ -1,20 +1,20 @@
--- Waits
--- What threads waited for: by thread, call, object and who woke them. Waiting for a CPU stands apart.
+-- Off-CPU waits
+-- What threads waited for: by thread, call, object and waker. Waiting for a CPU is listed separately.
 -- needs:  run_states, processes
 -- uses:   stack_places
 -- column: process VARCHAR    Program and process id.
 -- column: tid INTEGER        Thread id.
 -- column: cause VARCHAR      What it waited for; CPU: it could have run.
 -- column: call VARCHAR       The system call that it was in; empty: none.
--- column: path VARCHAR       What the call worked on; empty: nothing, or not known.
+-- column: path VARCHAR       Object of the call; empty: nothing, or not known.
 -- column: place VARCHAR      Where in the program the call was made, of calls of 1 ms or more: function and source line.
 -- column: woken_by VARCHAR   Program and process id of the thread that woke it, or the name of one that is not recorded; `interrupt`: a device or a timer.
--- column: waits BIGINT       How often.
+-- column: waits BIGINT       Number of times.
 -- column: time_ns BIGINT     Time that it waited [ns].
 -- column: longest_ns BIGINT  The longest wait [ns].
 -- sums:   waits, time_ns
 -- match:  process, cause, call, path, place, woken_by
--- chart:  bars x=cause y=time_ns title="Time waited by cause" title_ja="待ち時間の原因別内訳"
+-- chart:  bars x=cause y=time_ns title="Wait time by cause" title_ja="待ち時間の原因別内訳"
 -- tags:   time, processes
 WITH waits AS (
     SELECT r.task_id, r.cause, r.call, r.path, r.stack_id, r.waker_task_id, r.waker, r.wait_ns

@@ -1,5 +1,5 @@
 -- Where the time went
--- The time of the command along its critical path: at each moment the thread on whose progress the end depended. Below it, every thread
+-- The time of the command along its critical path: at each moment, the thread that determined when the command ended. Below it, every thread
 -- from its start to its end. The parts add up to the time of the command, and of each thread.
 -- needs:  critical_path, run_states, calls, processes, paths
 -- uses:   file_faults, samples, stack_places, kernel_activities, locks, sockets
@@ -10,7 +10,7 @@
 -- column: part VARCHAR      What the time went to.
 -- column: detail VARCHAR    What of this took longest, and how much of the part it was.
 -- column: time_ns BIGINT    Time of the part [ns].
--- column: share DOUBLE      Part of the time of the command, or of the thread.
+-- column: share DOUBLE      Share of the time of the command, or of the thread.
 -- column: evidence VARCHAR  The analysis that shows what is behind it.
 -- sums:   time_ns
 -- match:  process, part

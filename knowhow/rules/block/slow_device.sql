@@ -1,14 +1,14 @@
 -- Slow device
--- Threads wait for the disk for much of the time: its queue is full, it does many requests at once, or gets one after the other.
+-- Threads wait for the disk for much of the time: its queue is full, it serves many requests at once, or it gets one request at a time.
 -- needs:  block_requests, run_states, totals
--- param:  min_share DOUBLE = 0.25       Least part of the elapsed time in which a thread waits for the disk.
--- param:  min_wait_ns BIGINT = 20000000 Least time of these waits [ns].
--- param:  min_seen DOUBLE = 0.5         Least part of the waits in which the device has a request of the recording.
--- param:  few DOUBLE = 1.5              Fewer requests at a time are one after the other.
+-- param:  min_share DOUBLE = 0.25       Minimum share of the elapsed time in which a thread waits for the disk.
+-- param:  min_wait_ns BIGINT = 20000000 Minimum time of these waits [ns].
+-- param:  min_seen DOUBLE = 0.5         Minimum share of the waits in which the device has a request of the recording.
+-- param:  few DOUBLE = 1.5              Below this queue depth, requests are one after another.
 -- column: subject VARCHAR       Name of the device.
 -- column: status VARCHAR        finding, ok or unknown.
--- column: value DOUBLE          Part of the elapsed time in which at least one thread waited for the disk [%].
--- column: limit_value DOUBLE    From which on it is a finding [%].
+-- column: value DOUBLE          Share of the elapsed time in which at least one thread waited for the disk [%].
+-- column: limit_value DOUBLE    Threshold: reported from this value on [%].
 -- column: cost_ns BIGINT        That time [ns].
 -- column: gain_ns BIGINT        What more requests at once could save at most; empty where that is not known [ns].
 -- column: certainty VARCHAR     medium; low where the requests are not in the recording.
@@ -20,17 +20,17 @@
 -- column: service_ns BIGINT     Their average time in the device [ns].
 -- column: depth DOUBLE          How many the device had at a time, on average, while it had any [ratio].
 -- column: busy_ns BIGINT        Time in which the device had a request, also in its queue [ns].
--- says: finding.queue en   Threads waited {cost_ns} for the disk, {value} of the elapsed time: {requests} requests to {subject} waited {queue_ns} each in its queue, and took {service_ns} in the device.
+-- says: finding.queue en   Threads waited {cost_ns} for the disk, {value} of the elapsed time. {requests:request} to {subject} spent {queue_ns} in its queue and {service_ns} in the device on average.
 -- says: finding.queue ja   ディスク待ちが {cost_ns}、経過時間の {value} あります。{subject} への要求 {requests} 回は、平均でキューに {queue_ns}、デバイスに {service_ns} かかっています。
--- says: finding.many en    Threads waited {cost_ns} for the disk, {value} of the elapsed time: {subject} had {depth} requests at a time, and took {service_ns} for each of {requests}.
+-- says: finding.many en    Threads waited {cost_ns} for the disk, {value} of the elapsed time. {subject} served {depth} requests at a time and took {service_ns} for each of {requests}.
 -- says: finding.many ja    ディスク待ちが {cost_ns}、経過時間の {value} あります。{subject} は平均 {depth} 個の要求を同時に抱え、{requests} 回の要求に 1 回あたり {service_ns} かかっています。
--- says: finding.serial en  Threads waited {cost_ns} for the disk, {value} of the elapsed time: {subject} got {requests} requests of {mean_bytes} one after the other ({depth} at a time), and took {service_ns} for each.
+-- says: finding.serial en  Threads waited {cost_ns} for the disk, {value} of the elapsed time. {subject} got {requests:request} of {mean_bytes} one at a time (queue depth {depth}) and took {service_ns} for each.
 -- says: finding.serial ja  ディスク待ちが {cost_ns}、経過時間の {value} あります。{subject} への要求 {requests} 回（平均 {mean_bytes}）は一つずつ順に出され（同時に {depth} 個）、1 回あたり {service_ns} かかっています。
--- says: finding.unseen en  Threads waited {cost_ns} for the disk, {value} of the elapsed time, but devices had requests of the recording for only {busy_ns}: the journal of a file system, other programs, locks, or a file system of the network.
+-- says: finding.unseen en  Threads waited {cost_ns} for the disk, {value} of the elapsed time, but devices were busy with requests of this recording for only {busy_ns}. The rest may be a file system journal, other programs, locks or a network file system.
 -- says: finding.unseen ja  ディスク待ちが {cost_ns}、経過時間の {value} ありますが、記録した要求がデバイスにあったのは {busy_ns} だけです。ファイルシステムのジャーナル、ほかのプログラム、ロック、またはネットワークのファイルシステムの待ちです。
 -- says: ok en              Threads waited {cost_ns} for the disk, {value} of the elapsed time.
 -- says: ok ja              ディスク待ちは {cost_ns}、経過時間の {value} です。
--- says: unknown en         The recording does not hold when threads ran.
+-- says: unknown en         The recording does not show when threads ran.
 -- says: unknown ja         スレッドの実行時刻が記録にありません。
 -- evidence: block/latency
 -- tags:   disk, time

@@ -1,64 +1,64 @@
--- Storm of calls
--- One kind of system call is made so often that it takes much of the time: each is short, but they are very many.
+-- System call storm
+-- One kind of system call is made so often that it takes much of the time: each call is short, but there are very many of them.
 -- needs:  calls, processes, totals
 -- uses:   run_states, samples, stack_places, sockets, critical_path
--- param:  min_calls BIGINT = 5000          Fewer calls of a kind are no storm.
--- param:  min_share DOUBLE = 0.2           Least part of the elapsed time, without waits for a CPU, that they take.
--- param:  min_time_ns BIGINT = 50000000    Least time that they take [ns].
+-- param:  min_calls BIGINT = 5000          Minimum number of calls of a kind.
+-- param:  min_share DOUBLE = 0.2           Minimum share of the elapsed time, without waits for a CPU, that they take.
+-- param:  min_time_ns BIGINT = 50000000    Minimum time that they take [ns].
 -- param:  longest_mean_ns BIGINT = 100000  Calls that take longer on average are not short [ns].
--- param:  entry_ns BIGINT = 60             What it costs to enter and leave the kernel, beside the duration of a call [ns].
+-- param:  entry_ns BIGINT = 60             What it costs to enter and leave the kernel, in addition to the duration of a call [ns].
 -- param:  small_bytes BIGINT = 512         Messages below this are small [B].
 -- column: subject VARCHAR       Program, process id (of several processes of the program how many), and call; of calls that go together, the two that take most time.
 -- column: status VARCHAR        finding, ok or unknown.
--- column: value DOUBLE          Part of the elapsed time, without waits for a CPU, that the calls of one thread took [%].
--- column: limit_value DOUBLE    From which on it is a finding [%].
+-- column: value DOUBLE          Share of the elapsed time, without waits for a CPU, that the calls of one thread took [%].
+-- column: limit_value DOUBLE    Threshold: reported from this value on [%].
 -- column: cost_ns BIGINT        Time of these calls, in the thread with most of it or in all processes of the program, without waits that are recorded [ns].
--- column: gain_ns BIGINT        What could be saved at most; 0: nothing says that they are needless [ns].
+-- column: gain_ns BIGINT        Potential saving; 0: nothing says that they are needless [ns].
 -- column: certainty VARCHAR     medium for calls that are seldom needed so often; else low.
 -- column: cost_calls BIGINT     Calls that this cost is the time of.
 -- column: variant VARCHAR       clock, random, yield, signal, directory, identity, usage, link, memory, attributes, message, events, lock, failed or work.
 -- column: process INTEGER       Process id; empty: several processes.
 -- column: explained_by VARCHAR  Rules whose findings explain this one.
--- column: calls BIGINT          How many.
--- column: per_second BIGINT     How many in a second.
+-- column: calls BIGINT          Number of calls.
+-- column: per_second BIGINT     How many per second.
 -- column: mean_ns BIGINT        One of them, on average [ns].
 -- column: bytes DOUBLE          Bytes that one transferred, on average [B].
--- column: failed BIGINT         How many of them failed.
--- column: on VARCHAR            What most of them worked on.
+-- column: failed BIGINT         Failed calls.
+-- column: on VARCHAR            Object that most of them are on.
 -- column: place VARCHAR         Where in the program most of them are made, by samples; `not known` without these.
--- says: finding.clock en      {subject}: the clock is read {calls} times through system calls, {per_second} a second: {cost_ns}, {value} of the time. The C library reads it without one. Place: {place}.
+-- says: finding.clock en      {subject}: {calls:system call} read the clock ({per_second} per second): {cost_ns}, {value} of the time. The C library can read it without a system call. Location: {place}.
 -- says: finding.clock ja      {subject}: システムコールで時計を {calls} 回（毎秒 {per_second} 回）読み、{cost_ns}（時間の {value}）かかっています。C ライブラリならシステムコールなしで読めます。場所: {place}。
--- says: finding.random en     {subject}: {calls} calls get random numbers ({on}), {bytes} each: {cost_ns}, {value} of the time. Get some kilobytes at once, or use a generator in the program. Place: {place}.
+-- says: finding.random en     {subject}: {calls:call} fetch random numbers ({on}), {bytes} each: {cost_ns}, {value} of the time. Fetch some kilobytes at once, or use a generator in the program. Location: {place}.
 -- says: finding.random ja     {subject}: 乱数（{on}）を 1 回 {bytes} ずつ {calls} 回取得し、{cost_ns}（時間の {value}）かかっています。まとめて取得するか、プログラム内の乱数生成器を使います。場所: {place}。
--- says: finding.yield en      {subject}: {calls} calls give up the CPU, {per_second} a second: {cost_ns}, {value} of the time. Place: {place}.
+-- says: finding.yield en      {subject}: {calls:call} yield the CPU ({per_second} per second): {cost_ns}, {value} of the time. Location: {place}.
 -- says: finding.yield ja      {subject}: CPU を譲る呼び出しが {calls} 回（毎秒 {per_second} 回）あり、{cost_ns}（時間の {value}）かかっています。場所: {place}。
--- says: finding.signal en     {subject}: {calls} calls send or prepare signals, {per_second} a second: {cost_ns}, {value} of the time. Place: {place}.
+-- says: finding.signal en     {subject}: {calls:call} send or set up signals ({per_second} per second): {cost_ns}, {value} of the time. Location: {place}.
 -- says: finding.signal ja     {subject}: シグナルを送る、または準備する呼び出しが {calls} 回（毎秒 {per_second} 回）あり、{cost_ns}（時間の {value}）かかっています。場所: {place}。
--- says: finding.directory en  {subject}: {calls} calls change or ask for the working directory: {cost_ns}, {value} of the time. Paths or `openat` need none of them. Place: {place}.
+-- says: finding.directory en  {subject}: {calls:call} change or query the working directory: {cost_ns}, {value} of the time. Absolute paths or `openat` avoid them. Location: {place}.
 -- says: finding.directory ja  {subject}: 作業ディレクトリを変える、または調べる呼び出しが {calls} 回あり、{cost_ns}（時間の {value}）かかっています。パスか `openat` を使えば不要です。場所: {place}。
--- says: finding.identity en   {subject}: {calls} calls ask who the process is, which does not change: {cost_ns}, {value} of the time. Place: {place}.
+-- says: finding.identity en   {subject}: {calls:call} query the identity of the process, which does not change: {cost_ns}, {value} of the time. Location: {place}.
 -- says: finding.identity ja   {subject}: 変わることのないプロセスの情報を {calls} 回問い合わせ、{cost_ns}（時間の {value}）かかっています。場所: {place}。
--- says: finding.usage en      {subject}: {calls} calls ask for time used, load or limits, {per_second} a second: {cost_ns}, {value} of the time. Ask less often. Place: {place}.
+-- says: finding.usage en      {subject}: {calls:call} query CPU time, load or limits ({per_second} per second): {cost_ns}, {value} of the time. Query them less often. Location: {place}.
 -- says: finding.usage ja      {subject}: 使用時間、負荷、制限を問い合わせる呼び出しが {calls} 回（毎秒 {per_second} 回）あり、{cost_ns}（時間の {value}）かかっています。問い合わせの間隔を空けます。場所: {place}。
--- says: finding.link en       {subject}: {calls} calls read symbolic links, {failed} of them of what is none: {cost_ns}, {value} of the time. Most often: {on}. Place: {place}.
+-- says: finding.link en       {subject}: {calls:call} read symbolic links, {failed} of them on paths that are not links: {cost_ns}, {value} of the time. Most frequent: {on}. Location: {place}.
 -- says: finding.link ja       {subject}: シンボリックリンクを読む呼び出しが {calls} 回（うち {failed} 回はリンクではないもの）あり、{cost_ns}（時間の {value}）かかっています。最も多い対象: {on}。場所: {place}。
--- says: finding.memory en     {subject}: {calls} calls change the memory of the process, {per_second} a second: {cost_ns}, {value} of the time, and page faults on new memory beside it. Place: {place}.
+-- says: finding.memory en     {subject}: {calls:call} change the memory map of the process ({per_second} per second): {cost_ns}, {value} of the time, plus page faults on the new memory. Location: {place}.
 -- says: finding.memory ja     {subject}: プロセスのメモリを変える呼び出しが {calls} 回（毎秒 {per_second} 回）あり、{cost_ns}（時間の {value}）かかっています。このほかに新しいメモリのページフォールトも起きます。場所: {place}。
--- says: finding.attributes en {subject}: {calls} calls set attributes of files: {cost_ns}, {value} of the time. Most often: {on}. Place: {place}.
+-- says: finding.attributes en {subject}: {calls:call} set file attributes: {cost_ns}, {value} of the time. Most frequent: {on}. Location: {place}.
 -- says: finding.attributes ja {subject}: ファイルの属性を設定する呼び出しが {calls} 回あり、{cost_ns}（時間の {value}）かかっています。最も多い対象: {on}。場所: {place}。
--- says: finding.message en    {subject}: {calls} calls move {bytes} each over a socket or pipe ({on}): {cost_ns}, {value} of the time. One call can take many of them. Place: {place}.
+-- says: finding.message en    {subject}: {calls:call} transfer {bytes} each over a socket or pipe ({on}): {cost_ns}, {value} of the time. One call can transfer many messages. Location: {place}.
 -- says: finding.message ja    {subject}: ソケットかパイプ（{on}）で 1 回 {bytes} ずつ、{calls} 回やり取りし、{cost_ns}（時間の {value}）かかっています。1 回の呼び出しでまとめて渡せます。場所: {place}。
--- says: finding.events en     {subject}: {calls} calls ask for events or change what is waited for: {cost_ns}, {value} of the time. Take many events at once, and leave what is waited for as it is. Place: {place}.
+-- says: finding.events en     {subject}: {calls:call} wait for events or change the set of events: {cost_ns}, {value} of the time. Receive many events per call, and leave the set unchanged. Location: {place}.
 -- says: finding.events ja     {subject}: イベントを問い合わせるか待つ対象を変える呼び出しが {calls} 回あり、{cost_ns}（時間の {value}）かかっています。一度に多くのイベントを受け取り、待つ対象はそのままにします。場所: {place}。
--- says: finding.lock en       {subject}: {calls} calls for locks of the program (futex), {per_second} a second: {cost_ns}, {value} of the time. Threads meet at one lock too often. Place: {place}.
+-- says: finding.lock en       {subject}: {calls:call} on locks of the program (futex), {per_second} per second: {cost_ns}, {value} of the time. Too many threads contend for one lock. Location: {place}.
 -- says: finding.lock ja       {subject}: プログラムのロック（futex）の呼び出しが {calls} 回（毎秒 {per_second} 回）あり、{cost_ns}（時間の {value}）かかっています。スレッドが一つのロックに集まりすぎています。場所: {place}。
--- says: finding.failed en     {subject}: {calls} calls, {failed} of which fail, take {cost_ns}, {value} of the time: a call that fails does nothing. Most often: {on}. Place: {place}.
+-- says: finding.failed en     {subject}: {calls:call}, of which {failed} fail, take {cost_ns}, {value} of the time. A failed call does no work. Most frequent: {on}. Location: {place}.
 -- says: finding.failed ja     {subject}: {calls} 回の呼び出しのうち {failed} 回が失敗し、{cost_ns}（時間の {value}）かかっています。失敗した呼び出しは何もしません。最も多い対象: {on}。場所: {place}。
--- says: finding.work en       {subject}: {calls} calls of {mean_ns} each take {cost_ns}, {value} of the time. Most often: {on}. Place: {place}.
+-- says: finding.work en       {subject}: {calls:call} of {mean_ns} each take {cost_ns}, {value} of the time. Most frequent: {on}. Location: {place}.
 -- says: finding.work ja       {subject}: 1 回 {mean_ns} の呼び出しが {calls} 回あり、{cost_ns}（時間の {value}）かかっています。最も多い対象: {on}。場所: {place}。
--- says: ok en                 No kind of short call takes much of the time.
+-- says: ok en                 No kind of short system call takes much of the time.
 -- says: ok ja                 短い呼び出しのうち、時間の多くを占める種類はありません。
--- says: unknown en            The recording holds no calls with durations.
+-- says: unknown en            The recording contains no system calls with durations.
 -- says: unknown ja            所要時間のある呼び出しが記録にありません。
 -- evidence: syscalls/latency
 -- tags:   time, calls

@@ -1,13 +1,13 @@
--- A disk at its limit
--- The disk that was busiest while a job ran, by samples of sysstat.
+-- Disk at its limit
+-- The busiest disk while the job ran, from sysstat samples.
 -- needs:  device_loads
--- param:  most_busy DOUBLE = 80           Part of the time from which a disk is at its limit [%].
+-- param:  most_busy DOUBLE = 80           Share of the time from which a disk is at its limit [%].
 -- param:  from_ns BIGINT = NULL           Start of the job, since the Unix epoch; NULL where it is not known [ns].
 -- param:  until_ns BIGINT = NULL          End of the job [ns].
 -- column: subject VARCHAR         The busiest disk.
 -- column: status VARCHAR          finding, ok or unknown.
--- column: value DOUBLE            Part of the time in which it was busy, on average [%].
--- column: limit_value DOUBLE      From which it is a finding [%].
+-- column: value DOUBLE            Share of the time in which it was busy, on average [%].
+-- column: limit_value DOUBLE      Threshold: reported from this value on [%].
 -- column: cost_ns BIGINT          Not known: others may have kept it busy [ns].
 -- column: gain_ns BIGINT          Not known [ns].
 -- column: certainty VARCHAR       medium.
@@ -17,21 +17,21 @@
 -- column: wait_ns BIGINT          Mean time of a request [ns].
 -- column: read DOUBLE             Read on average [B/s].
 -- column: written DOUBLE          Written on average [B/s].
--- says: finding en  sysstat: the busiest disk is {subject}: busy {value} of the time on average, {busiest} at most, {wait_ns} a request, {read} read, {written} written ({samples} samples in the whole file).
+-- says: finding en  sysstat: the busiest disk is {subject}: {value} busy on average (peak {busiest}), {wait_ns} per request, {read} read, {written} written ({samples:sample} in the whole file).
 -- says: finding ja  sysstat: 最も混んでいたディスクは {subject}: 平均 {value}、最大 {busiest}、1 要求 {wait_ns}、読み {read}、書き {written} (ファイル全体の {samples} 点)。
--- says: finding.during en  sysstat: the busiest disk is {subject}: busy {value} of the time on average, {busiest} at most, {wait_ns} a request, {read} read, {written} written ({samples} samples during the job).
+-- says: finding.during en  sysstat: the busiest disk is {subject}: {value} busy on average (peak {busiest}), {wait_ns} per request, {read} read, {written} written ({samples:sample} during the job).
 -- says: finding.during ja  sysstat: 最も混んでいたディスクは {subject}: 平均 {value}、最大 {busiest}、1 要求 {wait_ns}、読み {read}、書き {written} (ジョブの間の {samples} 点)。
--- says: ok en  sysstat: the busiest disk is {subject}: busy {value} of the time on average, {busiest} at most, {wait_ns} a request, {read} read, {written} written ({samples} samples in the whole file).
+-- says: ok en  sysstat: the busiest disk is {subject}: {value} busy on average (peak {busiest}), {wait_ns} per request, {read} read, {written} written ({samples:sample} in the whole file).
 -- says: ok ja  sysstat: 最も混んでいたディスクは {subject}: 平均 {value}、最大 {busiest}、1 要求 {wait_ns}、読み {read}、書き {written} (ファイル全体の {samples} 点)。
--- says: ok.during en  sysstat: the busiest disk is {subject}: busy {value} of the time on average, {busiest} at most, {wait_ns} a request, {read} read, {written} written ({samples} samples during the job).
+-- says: ok.during en  sysstat: the busiest disk is {subject}: {value} busy on average (peak {busiest}), {wait_ns} per request, {read} read, {written} written ({samples:sample} during the job).
 -- says: ok.during ja  sysstat: 最も混んでいたディスクは {subject}: 平均 {value}、最大 {busiest}、1 要求 {wait_ns}、読み {read}、書き {written} (ジョブの間の {samples} 点)。
--- says: unknown en  No samples of disks are in the recording.
+-- says: unknown en  The recording contains no disk samples.
 -- says: unknown ja  ディスクの負荷の記録がありません。
--- says: unknown.outside en  sysstat: no sample falls into the time of the job. Give the file of that day.
+-- says: unknown.outside en  sysstat: no sample was taken during the job. Pass the file of that day.
 -- says: unknown.outside ja  sysstat: ジョブの時間内の記録がありません。その日のファイルを与えてください。
--- says: unknown.rates en  sysstat: {samples} samples in the whole file: {read} read, {written} written; how busy the disks were is not in them. Give `sar -d` or `sadf -j FILE -- -d` as well.
+-- says: unknown.rates en  sysstat: {samples:sample} in the whole file: {read} read, {written} written, but not how busy the disks were. Also pass `sar -d` or `sadf -j FILE -- -d`.
 -- says: unknown.rates ja  sysstat: ファイル全体の {samples} 点: 読み {read}、書き {written}。ディスクの混み具合は含まれていません。`sar -d` か `sadf -j FILE -- -d` も与えてください。
--- says: unknown.rates_during en  sysstat: {samples} samples during the job: {read} read, {written} written; how busy the disks were is not in them. Give `sar -d` or `sadf -j FILE -- -d` as well.
+-- says: unknown.rates_during en  sysstat: {samples:sample} during the job: {read} read, {written} written, but not how busy the disks were. Also pass `sar -d` or `sadf -j FILE -- -d`.
 -- says: unknown.rates_during ja  sysstat: ジョブの間の {samples} 点: 読み {read}、書き {written}。ディスクの混み具合は含まれていません。`sar -d` か `sadf -j FILE -- -d` も与えてください。
 -- tags:   disk, time
 WITH ends AS (

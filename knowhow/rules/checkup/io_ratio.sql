@@ -1,12 +1,12 @@
--- The job waits
--- Ratio of user CPU time to real time, by core that computes: a job that computes is near 0.9, one that waits for I/O below 0.1.
+-- Job waits instead of computing
+-- Ratio of user CPU time to real time per computing core: near 0.9 for a job that computes, below 0.1 for one that waits for I/O.
 -- needs:  job_times
 -- param:  threshold DOUBLE = 0.1 > 0      Jobs below it wait most of the time.
 -- param:  threshold_from VARCHAR = 'usual value'  Where the threshold comes from.
 -- column: subject VARCHAR         The job, where it has a name.
 -- column: status VARCHAR          finding, ok or unknown.
 -- column: value DOUBLE            User time / cores that compute / real time [ratio].
--- column: limit_value DOUBLE      Below which it is a finding.
+-- column: limit_value DOUBLE      Threshold: reported below this value.
 -- column: cost_ns BIGINT          Real time in which the cores did not run the job's own code [ns].
 -- column: gain_ns BIGINT          Not known: this alone does not tell what it waited for [ns].
 -- column: certainty VARCHAR       medium.
@@ -19,19 +19,19 @@
 -- column: computing INTEGER       Those that compute; one where no number was stated.
 -- column: source VARCHAR          Where the times are from.
 -- column: threshold_from VARCHAR  Where the threshold comes from.
--- says: finding en  User time {user_s} / {computing} core(s) / real time {real_s} = {value} ({source}); the threshold is {limit_value} ({threshold_from}).
+-- says: finding en  User time {user_s} / {computing:core} / real time {real_s} = {value} ({source}); the threshold is {limit_value} ({threshold_from}).
 -- says: finding ja  ユーザー時間 {user_s} / {computing} コア / 実時間 {real_s} = {value} ({source})。しきい値は {limit_value} です ({threshold_from})。
--- says: finding.in_kernel en  User time {user_s} / {computing} core(s) / real time {real_s} = {value} ({source}); the threshold is {limit_value} ({threshold_from}). The kernel worked longer for it than its own code ({system_s} system time).
+-- says: finding.in_kernel en  User time {user_s} / {computing:core} / real time {real_s} = {value} ({source}); the threshold is {limit_value} ({threshold_from}). The kernel used more CPU time for the job than its own code did ({system_s} system time).
 -- says: finding.in_kernel ja  ユーザー時間 {user_s} / {computing} コア / 実時間 {real_s} = {value} ({source})。しきい値は {limit_value} です ({threshold_from})。自身のコードよりカーネルの方が長く働きました (システム時間 {system_s})。
--- says: ok en  User time {user_s} / {computing} core(s) / real time {real_s} = {value} ({source}); the threshold is {limit_value} ({threshold_from}). The job computes most of the time.
+-- says: ok en  User time {user_s} / {computing:core} / real time {real_s} = {value} ({source}); the threshold is {limit_value} ({threshold_from}). The job computes most of the time.
 -- says: ok ja  ユーザー時間 {user_s} / {computing} コア / 実時間 {real_s} = {value} ({source})。しきい値は {limit_value} です ({threshold_from})。時間の多くは計算に使われています。
--- says: ok.in_kernel en  User time {user_s} / {computing} core(s) / real time {real_s} = {value} ({source}); the threshold is {limit_value} ({threshold_from}). The kernel worked longer for it than its own code ({system_s} system time).
+-- says: ok.in_kernel en  User time {user_s} / {computing:core} / real time {real_s} = {value} ({source}); the threshold is {limit_value} ({threshold_from}). The kernel used more CPU time for the job than its own code did ({system_s} system time).
 -- says: ok.in_kernel ja  ユーザー時間 {user_s} / {computing} コア / 実時間 {real_s} = {value} ({source})。しきい値は {limit_value} です ({threshold_from})。自身のコードよりカーネルの方が長く働きました (システム時間 {system_s})。
--- says: unknown en  No times of a job are in the recording.
+-- says: unknown en  The recording contains no times of a job.
 -- says: unknown ja  ジョブの時間が記録にありません。
--- says: unknown.too_short en  The real time is zero: too short to be measured ({source}). Measure a longer run.
+-- says: unknown.too_short en  The real time is zero, which is too short to measure ({source}). Measure a longer run.
 -- says: unknown.too_short ja  実時間が 0 です。短すぎて測れません ({source})。もっと長い実行を測ってください。
--- says: unknown.many_cores en  User time {user_s} / {computing} core(s) / real time {real_s} = {value} ({source}). A ratio above 1 shows that more than one core was used: give their number with --cores.
+-- says: unknown.many_cores en  User time {user_s} / {computing:core} / real time {real_s} = {value} ({source}). A ratio above 1 means that more than one core was used: pass the number of cores with --cores.
 -- says: unknown.many_cores ja  ユーザー時間 {user_s} / {computing} コア / 実時間 {real_s} = {value} ({source})。1 を超える比は複数のコアが使われたことを示します。--cores でコア数を与えてください。
 -- tags:   processes, time
 WITH given AS (

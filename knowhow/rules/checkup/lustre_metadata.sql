@@ -1,22 +1,22 @@
 -- More metadata than data on Lustre
--- Operations of a Lustre client on names and attributes, where they are more than those on data.
+-- A Lustre client made more metadata operations than reads and writes.
 -- needs:  io_counters
--- param:  many BIGINT = 1000              Fewer operations on metadata are no finding.
+-- param:  many BIGINT = 1000              Minimum number of operations on metadata.
 -- column: subject VARCHAR         llite.
 -- column: status VARCHAR          finding, ok or unknown.
 -- column: value DOUBLE            Operations on metadata.
--- column: limit_value DOUBLE      Above which it is a finding: the reads and writes, or `many`.
+-- column: limit_value DOUBLE      Threshold: reported above this value: the reads and writes, or `many`.
 -- column: cost_ns BIGINT          Not known: counters have no times [ns].
 -- column: gain_ns BIGINT          Not known [ns].
 -- column: certainty VARCHAR       medium.
 -- column: metadata BIGINT         Operations on metadata.
 -- column: requests BIGINT         Reads and writes.
--- says: finding en  Lustre: {metadata} metadata operations, and {requests} reads and writes.
+-- says: finding en  Lustre: {metadata:metadata operation} and {requests:read or write|reads and writes}.
 -- says: finding ja  Lustre: メタデータ操作 {metadata} 回、読み書き {requests} 回。
--- says: ok en       Lustre: {metadata} metadata operations.
+-- says: ok en       Lustre: {metadata:metadata operation}.
 -- says: ok ja       Lustre: メタデータ操作 {metadata} 回。
--- says: unknown en  Lustre: nothing was counted between the two snapshots. Take one before the job and one after it, on the machine where it runs.
--- says: unknown ja  Lustre: 2 つの記録の間に何も数えられていません。ジョブが動く計算機で、ジョブの前と後に記録してください。
+-- says: unknown en  Lustre: nothing was counted between the two snapshots. Take one before the job and one after it, on the machine that runs the job.
+-- says: unknown ja  Lustre: 2 つの記録の間に何も数えられていません。ジョブが動くマシンで、ジョブの前と後に記録してください。
 -- tags:   metadata, calls
 WITH counted AS (
     SELECT coalesce(sum(CASE WHEN counter IN ('read_bytes', 'write_bytes') THEN operations END), 0) AS requests,

@@ -1,12 +1,12 @@
 -- Small requests to Lustre
--- Reads and writes of a Lustre client that are small on average.
+-- The average read or write of a Lustre client is small.
 -- needs:  io_counters
 -- param:  small_bytes BIGINT = 65536 > 0  Requests below it cost more in overhead than in data [B].
--- param:  many BIGINT = 1000              Fewer requests are no finding.
+-- param:  many BIGINT = 1000              Minimum number of requests.
 -- column: subject VARCHAR         llite.
 -- column: status VARCHAR          finding, ok or unknown.
 -- column: value DOUBLE            Average size of a request [B].
--- column: limit_value DOUBLE      Below which it is a finding [B].
+-- column: limit_value DOUBLE      Threshold: reported below this value [B].
 -- column: cost_ns BIGINT          Not known: counters have no times [ns].
 -- column: gain_ns BIGINT          Not known [ns].
 -- column: certainty VARCHAR       medium.
@@ -20,8 +20,8 @@
 -- says: ok ja       Lustre: 読み書き {requests} 回、平均 {value} (読み {read_bytes}、書き {written_bytes})。
 -- says: ok.none en  Lustre: no reads and writes.
 -- says: ok.none ja  Lustre: 読み書きなし。
--- says: unknown en  Lustre: nothing was counted between the two snapshots. Take one before the job and one after it, on the machine where it runs.
--- says: unknown ja  Lustre: 2 つの記録の間に何も数えられていません。ジョブが動く計算機で、ジョブの前と後に記録してください。
+-- says: unknown en  Lustre: nothing was counted between the two snapshots. Take one before the job and one after it, on the machine that runs the job.
+-- says: unknown ja  Lustre: 2 つの記録の間に何も数えられていません。ジョブが動くマシンで、ジョブの前と後に記録してください。
 -- tags:   size, calls
 WITH counted AS (
     SELECT coalesce(sum(operations), 0) AS operations,

@@ -1,25 +1,25 @@
--- NFS calls sent again
--- Calls of an NFS client that it had to send again, as no answer came in time.
+-- NFS retransmissions
+-- NFS calls that the client sent again because no reply arrived in time.
 -- needs:  io_counters
--- param:  most_share DOUBLE = 0.01        Part of the calls that may be sent again.
+-- param:  most_share DOUBLE = 0.01        Share of the calls that may be sent again.
 -- column: subject VARCHAR       nfs.
 -- column: status VARCHAR        finding, ok or unknown.
--- column: value DOUBLE          Part of the calls that was sent again.
--- column: limit_value DOUBLE    Above which it is a finding.
+-- column: value DOUBLE          Share of the calls that was sent again.
+-- column: limit_value DOUBLE    Threshold: reported above this value.
 -- column: cost_ns BIGINT        Not known: counters have no times [ns].
 -- column: gain_ns BIGINT        Not known [ns].
 -- column: certainty VARCHAR     medium.
 -- column: calls BIGINT          Calls between the two snapshots.
 -- column: retrans BIGINT        Those that were sent again.
 -- column: share DOUBLE          The same in percent [%].
--- column: metadata DOUBLE       Part of the procedures that are about metadata [%].
+-- column: metadata DOUBLE       Share of the procedures that are about metadata [%].
 -- column: most VARCHAR          The procedures that were called most.
--- says: finding en  NFS: {calls} calls, {retrans} sent again ({share}); most: {most}; {metadata} of them are about metadata. All programs of the machine are counted.
--- says: finding ja  NFS: 呼び出し {calls} 回、再送 {retrans} 回 ({share})。多いもの: {most}。メタデータの割合 {metadata}。この計算機のすべてのプログラムの合計です。
--- says: ok en       NFS: {calls} calls, {retrans} sent again ({share}); most: {most}; {metadata} of them are about metadata. All programs of the machine are counted.
--- says: ok ja       NFS: 呼び出し {calls} 回、再送 {retrans} 回 ({share})。多いもの: {most}。メタデータの割合 {metadata}。この計算機のすべてのプログラムの合計です。
--- says: unknown en  NFS: no call between the two snapshots. Take one before the job and one after it, on the machine where it runs.
--- says: unknown ja  NFS: 2 つの記録の間に呼び出しがありません。ジョブが動く計算機で、ジョブの前と後に記録してください。
+-- says: finding en  NFS: {calls:call}, {retrans} retransmitted ({share}); most frequent: {most}; {metadata} are metadata calls. All programs of the machine are counted.
+-- says: finding ja  NFS: 呼び出し {calls} 回、再送 {retrans} 回 ({share})。多いもの: {most}。メタデータの割合 {metadata}。このマシンのすべてのプログラムの合計です。
+-- says: ok en       NFS: {calls:call}, {retrans} retransmitted ({share}); most frequent: {most}; {metadata} are metadata calls. All programs of the machine are counted.
+-- says: ok ja       NFS: 呼び出し {calls} 回、再送 {retrans} 回 ({share})。多いもの: {most}。メタデータの割合 {metadata}。このマシンのすべてのプログラムの合計です。
+-- says: unknown en  NFS: no calls between the two snapshots. Take one before the job and one after it, on the machine that runs the job.
+-- says: unknown ja  NFS: 2 つの記録の間に呼び出しがありません。ジョブが動くマシンで、ジョブの前と後に記録してください。
 -- tags:   calls, errors
 WITH rpc AS (
     SELECT coalesce(sum(CASE WHEN counter = 'rpc calls' THEN operations END), 0) AS calls,

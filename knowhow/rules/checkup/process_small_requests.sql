@@ -1,12 +1,12 @@
 -- Small requests of a process
--- Calls by which a process read and wrote little at a time, by its counters in /proc/PID/io.
+-- A process read and wrote little per call, according to its counters in /proc/PID/io.
 -- needs:  io_counters
 -- param:  small_bytes BIGINT = 4096 > 0   Requests below it cost more in overhead than in data [B].
--- param:  many BIGINT = 1000              Fewer calls are no finding.
+-- param:  many BIGINT = 1000              Minimum number of calls.
 -- column: subject VARCHAR         /proc/PID/io.
 -- column: status VARCHAR          finding, ok or unknown.
 -- column: value DOUBLE            Average size of a call [B].
--- column: limit_value DOUBLE      Below which it is a finding [B].
+-- column: limit_value DOUBLE      Threshold: reported below this value [B].
 -- column: cost_ns BIGINT          Not known: counters have no times [ns].
 -- column: gain_ns BIGINT          Not known [ns].
 -- column: certainty VARCHAR       medium.
@@ -17,9 +17,9 @@
 -- column: read_bytes BIGINT       What came from disks for it [B].
 -- column: write_bytes BIGINT      What is for disks [B].
 -- column: calls BIGINT            Calls that read or wrote.
--- says: finding en  /proc/PID/io: {rchar} read and {wchar} written in {calls} calls of {value} on average; {read_bytes} came from disks, {write_bytes} are for disks.
+-- says: finding en  /proc/PID/io: {rchar} read and {wchar} written in {calls:call} of {value} on average; {read_bytes} came from disks, {write_bytes} go to disks.
 -- says: finding ja  /proc/PID/io: 読み {rchar}、書き {wchar}、呼び出し {calls} 回、平均 {value}。ディスクからの読み {read_bytes}、ディスクへの書き {write_bytes}。
--- says: ok en       /proc/PID/io: {rchar} read and {wchar} written in {calls} calls of {value} on average; {read_bytes} came from disks, {write_bytes} are for disks.
+-- says: ok en       /proc/PID/io: {rchar} read and {wchar} written in {calls:call} of {value} on average; {read_bytes} came from disks, {write_bytes} go to disks.
 -- says: ok ja       /proc/PID/io: 読み {rchar}、書き {wchar}、呼び出し {calls} 回、平均 {value}。ディスクからの読み {read_bytes}、ディスクへの書き {write_bytes}。
 -- says: unknown en  /proc/PID/io: nothing was read or written.
 -- says: unknown ja  /proc/PID/io: 読み書きがありません。

@@ -1,5 +1,5 @@
 -- Slower than the file system
--- How fast a recording moved data below the folders whose rates the site knows, in the time in which at least one call was under way.
+-- How fast the recording transferred data below the directories whose rates the site knows, while at least one call was in progress.
 -- needs:  calls, paths, recording, site_rates
 -- param:  least_bytes BIGINT = 1048576    A rate of less data is chance [B].
 -- param:  least_ns BIGINT = 10000000      A rate of less time is chance [ns].
@@ -9,13 +9,13 @@
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          Rate of the recording [B/s].
 -- column: limit_value DOUBLE    Rate of the site [B/s].
--- column: cost_ns BIGINT        Time in which at least one call was under way, where it was slow [ns].
+-- column: cost_ns BIGINT        Time in which at least one call was in progress, where it was slow [ns].
 -- column: gain_ns BIGINT        What the site's rate would save of it [ns].
 -- column: certainty VARCHAR     medium.
 -- column: variant VARCHAR       read or write; read_cached, write_cached, read_little, write_little; untimed without durations.
 -- column: direction VARCHAR     read or write.
--- column: bytes BIGINT          Data that was moved [B].
--- column: time_ns BIGINT        Time in which at least one call was under way [ns].
+-- column: bytes BIGINT          Data that was transferred [B].
+-- column: time_ns BIGINT        Time in which at least one call was in progress [ns].
 -- column: share DOUBLE          Rate of the recording by that of the site [%].
 -- says: finding.read en   Reading from {subject}: {bytes} in {time_ns}, {value}; the site reached {limit_value} ({share}).
 -- says: finding.read ja   {subject} の読み込み: {time_ns} に {bytes}、{value}。サイトの値は {limit_value} ({share})。
@@ -25,17 +25,17 @@
 -- says: ok.read ja        {subject} の読み込み: {time_ns} に {bytes}、{value}。サイトの値は {limit_value} ({share})。
 -- says: ok.write en       Writing to {subject}: {bytes} in {time_ns}, {value}; the site reached {limit_value} ({share}).
 -- says: ok.write ja       {subject} の書き込み: {time_ns} に {bytes}、{value}。サイトの値は {limit_value} ({share})。
--- says: unknown en        There is no rate of this site to compare with. Give --site site.toml with the rates that the file systems reached when they were checked; `sysdock threshold --rate` writes them.
+-- says: unknown en        No rate of this site is known for comparison. Pass --site site.toml with the rates that the file systems reached when they were tested; `sysdock threshold --rate` writes them.
 -- says: unknown ja        比較できるこのサイトの転送速度がありません。ファイルシステムの検査時の転送速度を含む --site site.toml を与えてください。`sysdock threshold --rate` で書けます。
 -- says: unknown.untimed en  The recording has no durations. Trace with `strace -T`.
 -- says: unknown.untimed ja  記録に所要時間がありません。`strace -T` で記録してください。
--- says: unknown.read_little en   Reading from {subject}: {bytes} in {time_ns} are too little to judge a rate.
+-- says: unknown.read_little en   Reading from {subject}: {bytes} in {time_ns} is too little to judge a rate.
 -- says: unknown.read_little ja   {subject} の読み込み: {time_ns} に {bytes} では少なすぎて転送速度を判断できません。
--- says: unknown.write_little en  Writing to {subject}: {bytes} in {time_ns} are too little to judge a rate.
+-- says: unknown.write_little en  Writing to {subject}: {bytes} in {time_ns} is too little to judge a rate.
 -- says: unknown.write_little ja  {subject} の書き込み: {time_ns} に {bytes} では少なすぎて転送速度を判断できません。
--- says: unknown.read_cached en   Reading from {subject}: {bytes} in {time_ns}, {value}; the site reached {limit_value} ({share}). Faster than the file system: memory answered (the page cache), not the disk. Do not quote it.
+-- says: unknown.read_cached en   Reading from {subject}: {bytes} in {time_ns}, {value}; the site reached {limit_value} ({share}). This is faster than the file system: the data came from the page cache, not from the disk. Do not quote this rate.
 -- says: unknown.read_cached ja   {subject} の読み込み: {time_ns} に {bytes}、{value}。サイトの値は {limit_value} ({share})。ファイルシステムより速いので、ディスクではなくメモリ (ページキャッシュ) の速さです。性能値として使わないでください。
--- says: unknown.write_cached en  Writing to {subject}: {bytes} in {time_ns}, {value}; the site reached {limit_value} ({share}). Faster than the file system: memory answered (the page cache), not the disk. Do not quote it.
+-- says: unknown.write_cached en  Writing to {subject}: {bytes} in {time_ns}, {value}; the site reached {limit_value} ({share}). This is faster than the file system: the data went to the page cache, not to the disk. Do not quote this rate.
 -- says: unknown.write_cached ja  {subject} の書き込み: {time_ns} に {bytes}、{value}。サイトの値は {limit_value} ({share})。ファイルシステムより速いので、ディスクではなくメモリ (ページキャッシュ) の速さです。性能値として使わないでください。
 -- tags:   bytes, time, files
 WITH folders AS (

@@ -1,11 +1,11 @@
--- More than the files hold
--- Files that were read or written more than their size, as far as their sizes are known.
+-- More data transferred than the files hold
+-- Files that were read or written more than their size, where the size is known.
 -- needs:  calls, file_sizes, paths, recording
 -- param:  times_over DOUBLE = 1.5         Read or written more than this many times the size of the file, and
 -- param:  least_excess BIGINT = 1048576   by at least this much more, is more than the file needs [B].
 -- param:  enough_known DOUBLE = 0.95      Sizes that are known for less of the volume say nothing about the rest.
 -- param:  only_named BOOLEAN = false      Only files count that the user named as those that the job has to transfer.
--- param:  here VARCHAR = NULL             The machine on which the sizes were looked at.
+-- param:  here VARCHAR = NULL             The machine on which the sizes were checked.
 -- column: subject VARCHAR         The file.
 -- column: status VARCHAR          finding, ok or unknown.
 -- column: value DOUBLE            What was read, or written if that is more [B].
@@ -26,19 +26,19 @@
 -- column: missing BIGINT          Files that were named and are not in the recording.
 -- column: over_count BIGINT       Files that were read or written more than their size.
 -- column: host VARCHAR            The machine on which it was recorded.
--- says: finding.read en   {value} were read of this file, which has {limit_value}.
+-- says: finding.read en   {value} were read from this file, which is {limit_value} long.
 -- says: finding.read ja   このファイルは {limit_value} なのに、{value} 読まれています。
--- says: finding.write en  {value} were written to this file, which has {limit_value}.
+-- says: finding.write en  {value} were written to this file, which is {limit_value} long.
 -- says: finding.write ja  このファイルは {limit_value} なのに、{value} 書かれています。
--- says: ok en       None of {known} file(s) was read or written more than its size.
+-- says: ok en       Checked {known:file}: none was read or written more than its size.
 -- says: ok ja       {known} 個のファイルに、大きさより多く読み書きされたものはありません。
--- says: unknown en  Sizes are known for {known_bytes} of what was read and written. Name the files that the job has to read and write, on the machine where they are: --files PATH.
--- says: unknown ja  読み書きのうち {known_bytes} しかファイルの大きさがわかりません。ジョブが読み書きするはずのファイルを、それがある計算機で --files PATH により与えてください。
--- says: unknown.not_recorded en  {missing} file(s) that were named are not in the recording and cannot be judged. Name the files that the job has to read and write, on the machine where they are: --files PATH.
--- says: unknown.not_recorded ja  指定されたファイルのうち {missing} 個は記録になく、判定できません。ジョブが読み書きするはずのファイルを、それがある計算機で --files PATH により与えてください。
--- says: unknown.elsewhere en     It was recorded on another machine, {host}, so sizes here say nothing. Name the files that the job has to read and write, on the machine where they are: --files PATH.
--- says: unknown.elsewhere ja     別の計算機 {host} での記録なので、ここでのファイルの大きさは比べられません。ジョブが読み書きするはずのファイルを、それがある計算機で --files PATH により与えてください。
--- says: unknown.empty en  No bytes of files in the recording. What goes through mapped memory is in no log; see `sysdock show REC processes/mappings`.
+-- says: unknown en  File sizes are known for only {known_bytes} of the transferred data. Name the files that the job has to read and write, on the machine that holds them: --files PATH.
+-- says: unknown ja  読み書きのうち {known_bytes} しかファイルの大きさがわかりません。ジョブが読み書きするはずのファイルを、それがあるマシンで --files PATH により与えてください。
+-- says: unknown.not_recorded en  {missing:named file} {missing?is|are} not in the recording and cannot be judged. Name the files that the job has to read and write, on the machine that holds them: --files PATH.
+-- says: unknown.not_recorded ja  指定されたファイルのうち {missing} 個は記録になく、判定できません。ジョブが読み書きするはずのファイルを、それがあるマシンで --files PATH により与えてください。
+-- says: unknown.elsewhere en     This was recorded on another machine, {host}, so file sizes on this one do not apply. Name the files that the job has to read and write, on the machine that holds them: --files PATH.
+-- says: unknown.elsewhere ja     別のマシン {host} での記録なので、ここでのファイルの大きさは比べられません。ジョブが読み書きするはずのファイルを、それがあるマシンで --files PATH により与えてください。
+-- says: unknown.empty en  The recording contains no file I/O. Transfers through mapped memory are not in the log; see `sysdock show REC processes/mappings`.
 -- says: unknown.empty ja  記録にファイルの読み書きがありません。マップされたメモリ経由の入出力は記録に現れません。`sysdock show REC processes/mappings` を見てください。
 -- evidence: io/files --file {file}
 -- tags:   bytes, files

@@ -1,30 +1,30 @@
 -- Fragmented files
--- Files in so many small pieces that reading them takes far more requests than it should.
+-- Files in so many small fragments that reading them takes far more requests than necessary.
 -- needs:  file_fragments, device_cost
--- param:  min_pieces BIGINT = 50 > 0        Files in fewer pieces are no finding.
--- param:  small_bytes BIGINT = 65536 > 0    Pieces of this size and more on average cost little [B].
+-- param:  min_pieces BIGINT = 50 > 0        Minimum number of fragments of a file.
+-- param:  small_bytes BIGINT = 65536 > 0    Minimum average size of fragments that cost little [B].
 -- column: subject VARCHAR       Path of the file.
 -- column: status VARCHAR        finding, ok or unknown.
--- column: value DOUBLE          Average size of a piece in bytes.
--- column: limit_value DOUBLE    Below which it is a finding.
+-- column: value DOUBLE          Average size of a fragment in bytes.
+-- column: limit_value DOUBLE    Threshold: reported below this value.
 -- column: cost_ns BIGINT        Time of the requests that one piece would not need, each time that all of it is read [ns].
--- column: gain_ns BIGINT        The same: what joining the pieces could save [ns].
+-- column: gain_ns BIGINT        The same: what joining the fragments could save [ns].
 -- column: certainty VARCHAR     high where the cost of a request was measured, else medium: it differs from device to device.
 -- column: variant VARCHAR       measured or assumed: where the cost of a request is from.
--- column: pieces BIGINT         Pieces on the device.
+-- column: pieces BIGINT         Fragments on the device.
 -- column: size_bytes BIGINT     Length of the file [B].
--- column: average_bytes BIGINT  Average size of a piece [B].
--- column: files BIGINT          Files looked at.
--- column: packed BIGINT         Of these, files with compressed extents, which are small by design and count as no pieces.
+-- column: average_bytes BIGINT  Average size of a fragment [B].
+-- column: files BIGINT          Files checked.
+-- column: packed BIGINT         Of these, files with compressed extents, which are small by design and are not counted as fragments.
 -- column: request_ns BIGINT     What one more request costs the device [ns].
--- column: slowdown DOUBLE       How many times as long reading it takes as in one piece.
--- says: finding.measured en  This file of {size_bytes} is in {pieces} pieces of {average_bytes} on average. Reading it takes {cost_ns} more than in one piece ({slowdown} times as long), at {request_ns} a request, as measured.
+-- column: slowdown DOUBLE       How many times as long reading it takes as if contiguous.
+-- says: finding.measured en  This file of {size_bytes} is in {pieces:fragment} of {average_bytes} on average. Reading it takes {cost_ns} longer than if it were contiguous ({slowdown} times as long), at a measured {request_ns} per request.
 -- says: finding.measured ja  {size_bytes} のこのファイルは、平均 {average_bytes} の {pieces} 個の断片に分かれています。要求一回が実測で {request_ns} なので、読むのに一続きの場合より {cost_ns} 多くかかります（{slowdown} 倍）。
--- says: finding.assumed en  This file of {size_bytes} is in {pieces} pieces of {average_bytes} on average. Reading it takes {cost_ns} more than in one piece ({slowdown} times as long), if a request costs {request_ns}: this was not measured.
+-- says: finding.assumed en  This file of {size_bytes} is in {pieces:fragment} of {average_bytes} on average. Reading it takes {cost_ns} longer than if it were contiguous ({slowdown} times as long), assuming {request_ns} per request (not measured).
 -- says: finding.assumed ja  {size_bytes} のこのファイルは、平均 {average_bytes} の {pieces} 個の断片に分かれています。要求一回を {request_ns} と仮定すると（未測定）、読むのに一続きの場合より {cost_ns} 多くかかります（{slowdown} 倍）。
--- says: ok en       {files} file(s) looked at, {packed} of them with compressed extents: none is in many small pieces.
+-- says: ok en       Checked {files:file}, {packed} with compressed extents: none has many small fragments.
 -- says: ok ja       {files} 個のファイル（うち {packed} 個は圧縮エクステントあり）を調べました。多くの小さな断片に分かれたものはありません。
--- says: unknown en  No file's blocks were read.
+-- says: unknown en  No block map of a file was read.
 -- says: unknown ja  ファイルのブロックは読まれていません。
 -- evidence: disk/files
 -- tags:   disk, files, time

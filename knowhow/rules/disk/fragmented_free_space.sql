@@ -1,25 +1,25 @@
--- Free space in crumbs
--- Free space that is there, but in pieces so small that every new large file is cut up.
+-- Fragmented free space
+-- There is free space, but in fragments so small that every new large file is fragmented.
 -- needs:  file_systems, free_extents
--- param:  piece_bytes BIGINT = 1048576 > 0  Pieces from this size on are as good as whole [B].
--- param:  min_good DOUBLE = 0.5             Least part of the free space that should be in such pieces.
--- param:  min_free_bytes BIGINT = 67108864  Less free space than this is no finding of this rule [B].
+-- param:  piece_bytes BIGINT = 1048576 > 0  Fragments of this size or larger count as contiguous [B].
+-- param:  min_good DOUBLE = 0.5             Minimum share of the free space in such fragments.
+-- param:  min_free_bytes BIGINT = 67108864  Minimum free space for this rule [B].
 -- column: subject VARCHAR       The device or image.
 -- column: status VARCHAR        finding, ok or unknown.
--- column: value DOUBLE          Part of the free space that is in good pieces.
--- column: limit_value DOUBLE    Below which it is a finding.
+-- column: value DOUBLE          Share of the free space in large fragments.
+-- column: limit_value DOUBLE    Threshold: reported below this value.
 -- column: cost_ns BIGINT        Not known: it is paid by what will be written [ns].
 -- column: gain_ns BIGINT        Not known [ns].
 -- column: certainty VARCHAR     high.
--- column: pieces BIGINT         Pieces of free space.
+-- column: pieces BIGINT         Fragments of free space.
 -- column: free_bytes BIGINT     All of them together [B].
 -- column: average_bytes BIGINT  Their average size [B].
 -- column: largest_bytes BIGINT  The largest [B].
--- says: finding en  {free_bytes} are free, but in {pieces} pieces of {average_bytes} on average, the largest of {largest_bytes}: large files will be cut up.
+-- says: finding en  {free_bytes} are free, but in {pieces:fragment} of {average_bytes} on average (largest {largest_bytes}). New large files will be fragmented.
 -- says: finding ja  空きは {free_bytes} ありますが、平均 {average_bytes} の {pieces} 個の断片で、最大でも {largest_bytes} です。大きなファイルは断片に分かれます。
--- says: ok en       {free_bytes} are free in {pieces} piece(s), the largest of {largest_bytes}.
+-- says: ok en       {free_bytes} are free in {pieces:fragment} (largest {largest_bytes}).
 -- says: ok ja       空きは {pieces} 個の断片で {free_bytes}、最大は {largest_bytes} です。
--- says: unknown en  Where free space lies was not read.
+-- says: unknown en  The map of free space was not read.
 -- says: unknown ja  空き領域の位置は読まれていません。
 -- evidence: disk/free
 -- tags:   disk, bytes

@@ -1,31 +1,31 @@
 -- Fragmented hot files
--- Files in pieces that a recorded program read so much that the additional requests took a good part of its time with them.
+-- Fragmented files that a recorded program read so often that the additional requests took much of its time on them.
 -- needs:  file_fragments, file_usage, device_cost
--- param:  min_paid_ns BIGINT = 10000000 > 0  Less time than this is no finding [ns].
--- param:  min_share DOUBLE = 0.1             Least part of the time in the calls and faults on the file that the requests may have taken.
+-- param:  min_paid_ns BIGINT = 10000000 > 0  Minimum time for a finding [ns].
+-- param:  min_share DOUBLE = 0.1             Minimum share of the time in the calls and faults on the file that the requests may have taken.
 -- column: subject VARCHAR       Path of the file.
 -- column: status VARCHAR        finding, ok or unknown.
--- column: value DOUBLE          Part of the time in the calls and faults on the file that the additional requests may have taken.
--- column: limit_value DOUBLE    From which on it is a finding.
+-- column: value DOUBLE          Share of the time in the calls and faults on the file that the additional requests may have taken.
+-- column: limit_value DOUBLE    Threshold: reported from this value on.
 -- column: cost_ns BIGINT        Time of the additional requests, no more than that of the calls [ns].
--- column: gain_ns BIGINT        The same: what joining the pieces could save [ns].
+-- column: gain_ns BIGINT        The same: what joining the fragments could save [ns].
 -- column: certainty VARCHAR     medium where the cost of a request and the time of the calls were measured, else low.
 -- column: variant VARCHAR       measured or assumed: where the cost of a request is from.
--- column: fragments BIGINT      Pieces of the file.
+-- column: fragments BIGINT      Fragments of the file.
 -- column: size_bytes BIGINT     Length of the file [B].
 -- column: read_bytes BIGINT     What was read of it [B].
 -- column: times DOUBLE          How often that is all of it.
 -- column: time_ns BIGINT        Time in the calls and faults on it [ns].
 -- column: request_ns BIGINT     What one more request costs the device [ns].
--- column: files BIGINT          Used files looked at.
--- column: in_pieces BIGINT      Of these, those in several pieces.
--- says: finding.measured en  This file of {size_bytes} is in {fragments} pieces, and was read {times} times in full ({read_bytes}). If all of that came from the disk, the requests for its pieces took {cost_ns}, at {request_ns} each, as measured.
+-- column: files BIGINT          Used files checked.
+-- column: in_pieces BIGINT      Fragmented files among these.
+-- says: finding.measured en  This file of {size_bytes} is in {fragments:fragment} and was read {times} times in full ({read_bytes}). If all of it came from the disk, the requests for its fragments took {cost_ns}, at a measured {request_ns} each.
 -- says: finding.measured ja  {size_bytes} のこのファイルは {fragments} 個の断片に分かれていて、{times} 回分（{read_bytes}）読まれました。すべてディスクから来たとすると、断片への要求に、一回 {request_ns}（実測）で {cost_ns} かかりました。
--- says: finding.assumed en  This file of {size_bytes} is in {fragments} pieces, and was read {times} times in full ({read_bytes}). If all of that came from the disk and a request costs {request_ns}, which was not measured, the requests for its pieces took {cost_ns}.
+-- says: finding.assumed en  This file of {size_bytes} is in {fragments:fragment} and was read {times} times in full ({read_bytes}). If all of it came from the disk, the requests for its fragments took {cost_ns}, assuming {request_ns} each (not measured).
 -- says: finding.assumed ja  {size_bytes} のこのファイルは {fragments} 個の断片に分かれていて、{times} 回分（{read_bytes}）読まれました。すべてディスクから来たとし、要求一回を {request_ns} と仮定すると（未測定）、断片への要求に {cost_ns} かかりました。
--- says: ok en       {files} used file(s) looked at, {in_pieces} of them in several pieces: none was slowed down much by that.
+-- says: ok en       Checked {files:used file}, {in_pieces} fragmented: none was slowed down much by that.
 -- says: ok ja       使われた {files} 個のファイル（うち {in_pieces} 個は断片に分かれています）を調べました。そのために大きく遅くなったものはありません。
--- says: unknown en  It is not known which files are used: scan with --used-by and a recording of calls.
+-- says: unknown en  It is not known which files are used: scan with --used-by and a recording of system calls.
 -- says: unknown ja  どのファイルが使われるか分かりません。呼び出しの記録を --used-by で与えて走査してください。
 -- evidence: disk/hot_files
 -- tags:   disk, files, time

@@ -1,33 +1,33 @@
 -- Metadata far from data
--- Files whose blocks of pointers, extent trees or attributes lie away from their data: each costs a request of its own when the file is read.
+-- Files whose indirect blocks, extent trees or attributes are far from their data: each needs a request of its own when the file is read.
 -- needs:  file_systems, layout, extents, file_fragments, device_cost
 -- param:  near_bytes BIGINT = 131072 > 0    What lies within this distance of the data comes with it [B].
--- param:  min_share DOUBLE = 0.1            From this many such requests on, for each request for data, it is a finding.
--- param:  min_requests BIGINT = 100 > 0     Fewer are none.
+-- param:  min_share DOUBLE = 0.1            Minimum number of such requests for each request for data.
+-- param:  min_requests BIGINT = 100 > 0     Minimum number of them.
 -- column: subject VARCHAR       What lies apart: attributes, indirect blocks or extent tree.
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          Requests for it, for each request for data.
--- column: limit_value DOUBLE    From which on it is a finding.
+-- column: limit_value DOUBLE    Threshold: reported from this value on.
 -- column: cost_ns BIGINT        Time of these requests when all files are read once, from the disk [ns].
 -- column: gain_ns BIGINT        The same [ns].
 -- column: certainty VARCHAR     medium where the cost of a request was measured, else low.
 -- column: variant VARCHAR       attributes, pointers or tree; of unknown: trees (shared by all files) or method.
--- column: far BIGINT            Pieces of it that lie away from the data of their files.
+-- column: far BIGINT            Metadata blocks away from the data of their files.
 -- column: files BIGINT          Files that they belong to.
--- column: requests BIGINT       Requests that the data of all files takes: one for each piece, and one for each MiB.
+-- column: requests BIGINT       Requests that the data of all files takes: one for each fragment, and one for each MiB.
 -- column: method VARCHAR        How the file system was read.
--- column: own BIGINT            Pieces of metadata of files, near and far.
--- says: finding.attributes en  {far} blocks with attributes lie more than {near_bytes} from the data of their {files} files. Reading all files once takes {requests} requests for data, and these besides: {cost_ns}.
+-- column: own BIGINT            Metadata blocks of files, near and far.
+-- says: finding.attributes en  {far:attribute block} {far?is|are} more than {near_bytes} away from the data of {files:file}. Reading all files once takes {requests:request} for data, plus these: {cost_ns}.
 -- says: finding.attributes ja  属性を持つブロック {far} 個が、{files} 個のファイルのデータから {near_bytes} より離れています。全ファイルを一度読むと、データへの要求 {requests} 回のほかにこれらが要り、{cost_ns} かかります。
--- says: finding.pointers en  {far} blocks of pointers lie more than {near_bytes} from the data of their {files} files. Reading all files once takes {requests} requests for data, and these besides: {cost_ns}.
+-- says: finding.pointers en  {far:indirect block} {far?is|are} more than {near_bytes} away from the data of {files:file}. Reading all files once takes {requests:request} for data, plus these: {cost_ns}.
 -- says: finding.pointers ja  間接ブロック {far} 個が、{files} 個のファイルのデータから {near_bytes} より離れています。全ファイルを一度読むと、データへの要求 {requests} 回のほかにこれらが要り、{cost_ns} かかります。
--- says: finding.tree en  {far} nodes of extent trees lie more than {near_bytes} from the data of their {files} files. Reading all files once takes {requests} requests for data, and these besides: {cost_ns}.
+-- says: finding.tree en  {far:extent tree node} {far?is|are} more than {near_bytes} away from the data of {files:file}. Reading all files once takes {requests:request} for data, plus these: {cost_ns}.
 -- says: finding.tree ja  エクステント木の節 {far} 個が、{files} 個のファイルのデータから {near_bytes} より離れています。全ファイルを一度読むと、データへの要求 {requests} 回のほかにこれらが要り、{cost_ns} かかります。
--- says: ok en       Of {own} piece(s) of metadata of files, {far} lie more than {near_bytes} from their data; the data takes {requests} requests.
+-- says: ok en       Checked {own:metadata block} of files: {far} {far?is|are} more than {near_bytes} away from the data, which takes {requests:request}.
 -- says: ok ja       ファイルのメタデータ {own} 個のうち、データから {near_bytes} より離れているのは {far} 個です。データへの要求は {requests} 回です。
--- says: unknown.trees en  This file system keeps the metadata of all files in common trees: no block of it belongs to one file.
+-- says: unknown.trees en  This file system keeps the metadata of all files in shared trees: no block belongs to one file.
 -- says: unknown.trees ja  このファイルシステムのメタデータは共通の木にあり、どのブロックも一つのファイルのものではありません。
--- says: unknown.method en  The method {method} does not see where the metadata of files lies.
+-- says: unknown.method en  The method {method} cannot locate the metadata of files.
 -- says: unknown.method ja  方法 {method} では、ファイルのメタデータの位置が分かりません。
 -- says: unknown en  No file system was read.
 -- says: unknown ja  ファイルシステムは読まれていません。

@@ -1,11 +1,11 @@
--- Nearly full
--- A file system with little free space: what is written now is cut up, and writing becomes slow before it fails.
+-- File system nearly full
+-- A file system with little free space: new files are fragmented, and writes become slow before they fail.
 -- needs:  file_systems
--- param:  min_free DOUBLE = 0.05          Least part that should be free.
+-- param:  min_free DOUBLE = 0.05          Minimum share that should be free.
 -- column: subject VARCHAR       The device or image.
 -- column: status VARCHAR        finding, ok or unknown.
--- column: value DOUBLE          Part of it that is free.
--- column: limit_value DOUBLE    Below which it is a finding.
+-- column: value DOUBLE          Share of it that is free.
+-- column: limit_value DOUBLE    Threshold: reported below this value.
 -- column: cost_ns BIGINT        Not known: it is paid by what will be written [ns].
 -- column: gain_ns BIGINT        Not known [ns].
 -- column: certainty VARCHAR     medium.
@@ -13,11 +13,11 @@
 -- column: fs_type VARCHAR       Type of the file system.
 -- column: free_bytes BIGINT     Free space [B].
 -- column: size_bytes BIGINT     All of it [B].
--- says: finding en  This {fs_type} has {free_bytes} free of {size_bytes}: new files are cut up, and writing becomes slow.
+-- says: finding en  {free_bytes} of this {size_bytes} {fs_type} file system are free: new files are fragmented, and writes become slow.
 -- says: finding ja  この {fs_type} の空きは {size_bytes} のうち {free_bytes} です。新しいファイルは断片に分かれ、書き込みが遅くなります。
 -- says: ok en       {free_bytes} of {size_bytes} are free.
 -- says: ok ja       {size_bytes} のうち {free_bytes} が空いています。
--- says: unknown en  The file system does not tell how much is free.
+-- says: unknown en  The file system does not report its free space.
 -- says: unknown ja  空き領域の大きさをファイルシステムが示しません。
 -- evidence: disk/free
 -- tags:   disk, bytes

@@ -1,5 +1,5 @@
 -- Damaged structures
--- Parts of a dump that could not be read, rows that lack something, and numbers of the kernel that do not agree.
+-- Parts of a dump that could not be read, incomplete rows, and kernel counters that disagree.
 -- needs:  dump_tasks
 -- uses:   dump_stacks, dump_files, dump_mounts, dump_modules, dump_cpus, dump_slabs, dump_requests, dump_sockets, dump_counts, import_issues
 -- column: subject VARCHAR       The table.
@@ -11,11 +11,11 @@
 -- column: certainty VARCHAR     low where numbers differ by two at most, or pages were left out of the dump; high else.
 -- column: rows BIGINT           All rows of the table.
 -- column: why VARCHAR           What their status is, or what could not be read; of several the first by name.
--- says: finding en  {subject}: {value} of {rows} rows are damaged or differ. First: {why}.
+-- says: finding en  {subject}: {value} of {rows:row} {rows?is|are} damaged or inconsistent. First: {why}.
 -- says: finding ja  {subject}: {rows} 行のうち {value} 行が壊れているか一致しません。最初のもの: {why}。
--- says: ok en  Every structure could be read, and what the kernel keeps twice agrees.
+-- says: ok en  Every structure could be read, and the kernel's redundant counters agree.
 -- says: ok ja  すべての構造を読み取れ、カーネルが二重に保持する数も一致しています。
--- says: unknown en  The tasks of the dump could not be read.
+-- says: unknown en  The tasks in the dump could not be read.
 -- says: unknown ja  ダンプのタスクを読み取れませんでした。
 -- evidence: dump/counts
 -- tags:   errors

@@ -1,7 +1,7 @@
--- Disk that does not answer
--- A disk of a crashed kernel with a request that it has had for longer than a healthy disk takes.
+-- Disk does not respond
+-- A disk of a crashed kernel with a request that has been pending for longer than a healthy disk takes.
 -- needs:  dump_requests
--- param:  min_age_ns BIGINT = 2000000000 > 0    A younger request is not reported [ns].
+-- param:  min_age_ns BIGINT = 2000000000 > 0    Minimum age of a request [ns].
 -- column: subject VARCHAR       The disk.
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          Requests that are as old.
@@ -11,12 +11,12 @@
 -- column: certainty VARCHAR     high where the driver has the oldest of them; medium where it has not got it, or this is not known.
 -- column: age_ns BIGINT         Age of the oldest of them [ns].
 -- column: operation VARCHAR     What it is: read, write, flush and so on.
--- column: requests BIGINT       All requests of the disk that were under way.
--- says: finding en  {subject} has not completed a {operation} for {age_ns}. Requests as old as {min_age_ns} or older: {value} of {requests}.
+-- column: requests BIGINT       All requests of the disk that were in progress.
+-- says: finding en  {subject} has not completed a {operation} for {age_ns}. Requests pending for {min_age_ns} or longer: {value} of {requests}.
 -- says: finding ja  {subject} が {operation} を {age_ns} 完了していません。{min_age_ns} 以上の要求: {requests} 件中 {value} 件。
--- says: ok en  No request of a disk was {min_age_ns} old.
+-- says: ok en  No disk request was pending for {min_age_ns}.
 -- says: ok ja  {min_age_ns} 以上経過したディスクの要求はありません。
--- says: unknown en  No request of a disk was under way, or they could not be read.
+-- says: unknown en  No disk request was pending, or the requests could not be read.
 -- says: unknown ja  処理中のディスクの要求がないか、読み取れませんでした。
 -- evidence: dump/requests
 -- tags:   disk, time

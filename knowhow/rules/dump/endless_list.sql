@@ -1,5 +1,5 @@
--- List without end
--- A list or tree of a crashed kernel that comes back to where it was, or goes on for longer than any that makes sense.
+-- Endless list
+-- A list or tree of a crashed kernel that loops, or that is implausibly long.
 -- needs:  crash_dumps, import_issues
 -- column: subject VARCHAR       The list.
 -- column: status VARCHAR        finding, ok or unknown.
@@ -9,9 +9,9 @@
 -- column: gain_ns BIGINT        Not known [ns].
 -- column: certainty VARCHAR     high where it comes back to an entry; medium where it is only too long.
 -- column: why VARCHAR           cycle, or too long.
--- says: finding en  {subject} does not end ({why}): a kernel that walks along it hangs.
+-- says: finding en  {subject} does not end ({why}): a kernel that walks it hangs.
 -- says: finding ja  {subject} に終わりがありません（{why}）。これをたどるカーネルは停止します。
--- says: ok en  Every list of the kernel that was followed ends.
+-- says: ok en  Every kernel list that was followed ends.
 -- says: ok ja  たどったカーネルのリストにはすべて終わりがあります。
 -- says: unknown en  No dump was read.
 -- says: unknown ja  ダンプを読み取っていません。

@@ -1,11 +1,11 @@
--- Lock that others wait for
--- A task of a crashed kernel that holds a lock that others wait for, directly or through locks that those hold.
+-- Lock blocks other tasks
+-- A task of a crashed kernel holds a lock that others wait for, directly or through a chain of locks.
 -- needs:  dump_locks, dump_tasks
 -- param:  min_waiters BIGINT = 2 > 0    A task for which fewer wait is not reported.
 -- column: subject VARCHAR       The task: its name and number; of a deadlock, one of its tasks.
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          Tasks that wait.
--- column: limit_value DOUBLE    From which on it is a finding.
+-- column: limit_value DOUBLE    Threshold: reported from this value on.
 -- column: cost_ns BIGINT        What they have waited, added up; empty: the kernel does not say [ns].
 -- column: gain_ns BIGINT        Not known [ns].
 -- column: certainty VARCHAR     high; medium where readers hold a lock of the chain: only the last of them is known.
@@ -14,9 +14,9 @@
 -- column: at VARCHAR            Function of the kernel that it waits in; running; or deadlock.
 -- says: finding en  {subject} blocks {value} tasks. Locks: {locks}; longest chain: {depth}; now in: {at}.
 -- says: finding ja  {subject} が {value} 個のタスクを止めています。ロック {locks} 個、連鎖は最大 {depth} 段、現在位置: {at}。
--- says: ok en  No task blocks {limit_value} others.
+-- says: ok en  No task blocks {limit_value} or more others.
 -- says: ok ja  {limit_value} 個以上のタスクを止めているタスクはありません。
--- says: unknown en  The tasks of the dump could not be read.
+-- says: unknown en  The tasks in the dump could not be read.
 -- says: unknown ja  ダンプのタスクを読み取れませんでした。
 -- evidence: dump/locks
 -- tags:   locks

@@ -1,7 +1,7 @@
--- Lock that is held for long
--- A lock of a crashed kernel that a task has waited for longer than locks are held.
+-- Lock held for too long
+-- A task of a crashed kernel has waited for a lock for longer than locks are normally held.
 -- needs:  dump_locks, dump_tasks
--- param:  min_wait_ns BIGINT = 10000000000 > 0    A shorter wait is not reported [ns].
+-- param:  min_wait_ns BIGINT = 10000000000 > 0    Minimum duration of a wait [ns].
 -- column: subject VARCHAR       The task that holds the lock: its name and number.
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          Tasks that wait for the lock.
@@ -13,11 +13,11 @@
 -- column: kind VARCHAR          mutex or rwsem.
 -- column: lock VARCHAR          Where it lies, hexadecimal.
 -- column: at VARCHAR            Function of the kernel that the holder waits in; running.
--- says: finding en  A task has waited {wait_ns} for a lock ({kind}) that {subject} holds. Waiting tasks: {value}; the holder is in: {at}.
+-- says: finding en  A task has waited {wait_ns} for a lock ({kind}) held by {subject}. Waiting tasks: {value}; the holder is in: {at}.
 -- says: finding ja  {subject} が {kind} を保持し、最長 {wait_ns} 待たせています。待ちタスク {value} 個、保持者の位置: {at}。
 -- says: ok en  No task has waited {min_wait_ns} for a lock.
 -- says: ok ja  ロックを {min_wait_ns} 以上待っているタスクはありません。
--- says: unknown en  The tasks of the dump could not be read.
+-- says: unknown en  The tasks in the dump could not be read.
 -- says: unknown ja  ダンプのタスクを読み取れませんでした。
 -- evidence: dump/hung
 -- tags:   locks, time

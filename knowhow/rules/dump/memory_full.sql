@@ -1,24 +1,24 @@
--- What exhausted the memory
--- A crashed kernel whose memory was exhausted, and what most of it was used for: one process, objects of the kernel, shared memory, or data to be written.
+-- What exhausted memory
+-- The memory of a crashed kernel was exhausted, and what used most of it: one process, kernel objects, shared memory, or dirty data.
 -- needs:  dump_memory
 -- uses:   dump_tasks, dump_slabs, dump_panic
 -- param:  max_left DOUBLE = 0.05 > 0    More of the memory that is free, or can be freed at once, is not exhausted.
 -- column: subject VARCHAR       What most of the memory was used for.
 -- column: status VARCHAR        finding, ok or unknown.
--- column: value DOUBLE          Part of the memory that was used for it [ratio].
+-- column: value DOUBLE          Share of the memory that was used for it [ratio].
 -- column: limit_value DOUBLE    Not used.
 -- column: cost_ns BIGINT        Not known [ns].
 -- column: gain_ns BIGINT        Not known [ns].
 -- column: certainty VARCHAR     high where it takes at least half of the memory; medium where it is the largest of several.
 -- column: bytes BIGINT          How much that is [B].
--- column: left_share DOUBLE     Part of the memory that was free, or could have been freed at once [ratio].
+-- column: left_share DOUBLE     Share of the memory that was free, or could have been freed at once [ratio].
 -- column: detail VARCHAR        Of objects of the kernel: the largest cache of them. Else empty.
--- says: finding en  The memory was exhausted ({left_share} of it left). The largest use is {subject}{detail}: {bytes}, {value} of all.
--- says: finding ja  メモリーが枯渇していました（残り {left_share}）。最大の用途は {subject}{detail} の {bytes} で、全体の {value} です。
--- says: ok en  Memory was left when the kernel stopped.
--- says: ok ja  停止時にメモリーは残っていました。
--- says: unknown en  The counters of the memory could not be read.
--- says: unknown ja  メモリーのカウンターを読み取れませんでした。
+-- says: finding en  Memory was exhausted ({left_share} left). The largest user is {subject}{detail}: {bytes}, {value} of all memory.
+-- says: finding ja  メモリが枯渇していました（残り {left_share}）。最大の用途は {subject}{detail} の {bytes} で、全体の {value} です。
+-- says: ok en  Memory was available when the kernel stopped.
+-- says: ok ja  停止時にメモリは残っていました。
+-- says: unknown en  The memory counters could not be read.
+-- says: unknown ja  メモリのカウンターを読み取れませんでした。
 -- evidence: dump/memory
 -- tags:   size, bytes
 WITH stop AS (

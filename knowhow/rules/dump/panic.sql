@@ -1,5 +1,5 @@
 -- Why the kernel stopped
--- The class of the panic of a crashed kernel, by what it wrote to its log, and the task that was running.
+-- The class of the panic of a crashed kernel, from its log, and the task that was running.
 -- needs:  crash_dumps, dump_log, dump_panic
 -- column: subject VARCHAR       What the kernel said when it stopped.
 -- column: status VARCHAR        finding, ok or unknown.
@@ -14,9 +14,9 @@
 -- column: taint VARCHAR         What tainted the kernel before, as letters; empty: nothing.
 -- says: finding en  {class}: {subject}. Task: {at}. In the log: {record}
 -- says: finding ja  {class}: {subject}。タスク: {at}。ログの記録: {record}
--- says: ok en  The log names no panic: the dump was taken of a kernel that was running.
+-- says: ok en  The log contains no panic: the dump is of a running kernel.
 -- says: ok ja  ログにパニックの記録はありません。稼働中のカーネルのダンプです。
--- says: unknown en  The log of the kernel could not be read.
+-- says: unknown en  The kernel log could not be read.
 -- says: unknown ja  カーネルのログを読み取れませんでした。
 -- evidence: dump/log -p level=4
 -- tags:   time

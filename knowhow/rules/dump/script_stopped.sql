@@ -1,5 +1,5 @@
--- A question about a dump has only a part of its answer
--- A script that was stopped, or had no answer on this kernel: what it found until then is there, and the rest is not.
+-- Dump script stopped early
+-- A script was stopped, or could not finish on this kernel: its results are incomplete.
 -- needs:  dump_scripts
 -- column: subject VARCHAR       The script.
 -- column: status VARCHAR        finding or ok.
@@ -12,7 +12,7 @@
 -- column: scripts BIGINT        Scripts that were run.
 -- says: finding en  {subject} stopped after {value} rows: {why}.
 -- says: finding ja  {subject} は {value} 行で停止しました: {why}。
--- says: ok en  All {scripts} scripts came to their end.
+-- says: ok en  {scripts:script} ran to completion.
 -- says: ok ja  {scripts} 個のスクリプトはすべて最後まで実行されました。
 -- says: unknown en  No script was run on this dump.
 -- says: unknown ja  このダンプではスクリプトが実行されていません。

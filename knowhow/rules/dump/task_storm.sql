@@ -1,23 +1,23 @@
--- Storm of tasks
--- A crashed kernel with very many tasks of one name, or with many more tasks ready to run than processors.
+-- Task storm
+-- A crashed kernel with very many tasks of one name, or with many more runnable tasks than processors.
 -- needs:  dump_tasks
--- param:  min_tasks BIGINT = 4000 > 0      Fewer tasks of one name are not reported.
--- param:  min_share DOUBLE = 0.5 > 0       A smaller part of all tasks is not reported.
+-- param:  min_tasks BIGINT = 4000 > 0      Minimum number of tasks of one name.
+-- param:  min_share DOUBLE = 0.5 > 0       Minimum share of all tasks.
 -- column: subject VARCHAR       Name of the tasks.
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          How many of them there are.
--- column: limit_value DOUBLE    From which number on they are reported.
+-- column: limit_value DOUBLE    Threshold: reported from this number on.
 -- column: cost_ns BIGINT        Not known [ns].
 -- column: gain_ns BIGINT        Not known [ns].
 -- column: certainty VARCHAR     high where they were started by one process; medium else.
--- column: share DOUBLE          Part of all tasks that they are [ratio].
+-- column: share DOUBLE          Share of all tasks that they are [ratio].
 -- column: parents BIGINT        Processes that started them.
 -- column: ready BIGINT          Those of them that ran or were ready to.
--- says: finding en  {value} tasks are called {subject}, {share} of all. They were started by {parents} processes; ready to run: {ready}.
+-- says: finding en  {value} tasks are named {subject}, {share} of all tasks. They were started by {parents:process}; runnable: {ready}.
 -- says: finding ja  {subject} というタスクが {value} 個あり、全体の {share} です。起動したプロセス {parents} 個、実行可能 {ready} 個。
--- says: ok en  No name has {min_tasks} tasks and {min_share} of all.
+-- says: ok en  No name has {min_tasks} or more tasks and {min_share} or more of all tasks.
 -- says: ok ja  {min_tasks} 個以上かつ全体の {min_share} 以上を占める名前のタスクはありません。
--- says: unknown en  The tasks of the dump could not be read.
+-- says: unknown en  The tasks in the dump could not be read.
 -- says: unknown ja  ダンプのタスクを読み取れませんでした。
 -- evidence: dump/tasks
 -- tags:   processes

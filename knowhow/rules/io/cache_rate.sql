@@ -1,9 +1,9 @@
--- Cache was measured
--- Files that are read or written faster than the device or the network can be: what was measured is memory.
+-- Page-cache speed, not disk speed
+-- Files that were read or written faster than the device or the network can be: the rate is that of memory.
 -- needs:  file_use, object_use, paths, totals
 -- param:  device_rate DOUBLE = 1000000000 > 0  What the device or the network can do at most [B/s].
 -- param:  min_bytes BIGINT = 33554432 > 0      Of less, a rate says nothing [B].
--- param:  min_share DOUBLE = 0.01              Least part of the elapsed time.
+-- param:  min_share DOUBLE = 0.01              Minimum share of the elapsed time.
 -- column: subject VARCHAR       The file; of many, the one with most bytes.
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          Rate [B/s].
@@ -13,15 +13,15 @@
 -- column: certainty VARCHAR     medium: what the device can do is assumed.
 -- column: file VARCHAR          The file.
 -- column: variant VARCHAR       read or write.
--- column: bytes BIGINT          Bytes moved [B].
--- column: files BIGINT          Files that are so fast, or files looked at.
--- says: finding.read en   {bytes} of {files} file(s) were read at {value}: they came out of memory (page cache), not from the device.
--- says: finding.read ja   {files} 個のファイルの {bytes} が {value} で読まれています。装置からではなくメモリ（ページキャッシュ）から来ています。
--- says: finding.write en  {bytes} were written to {files} file(s) at {value}: that is the speed of memory (page cache); the device had not yet got them.
--- says: finding.write ja  {files} 個のファイルに {bytes} が {value} で書かれています。これはメモリ（ページキャッシュ）の速度で、装置にはまだ届いていません。
--- says: ok en             {files} file(s) looked at: none moves much data faster than the device can.
--- says: ok ja             {files} 個のファイルを調べました。装置より速く多くのデータを運んだものはありません。
--- says: unknown en        The recording holds no calls with durations.
+-- column: bytes BIGINT          Bytes transferred [B].
+-- column: files BIGINT          Files that are so fast, or files checked.
+-- says: finding.read en   {bytes} of {files:file} were read at {value}: the data came from memory (page cache), not from the device.
+-- says: finding.read ja   {files} 個のファイルの {bytes} が {value} で読まれています。デバイスからではなくメモリ（ページキャッシュ）から来ています。
+-- says: finding.write en  {bytes} were written to {files:file} at {value}: this is the speed of memory (page cache); the data had not reached the device yet.
+-- says: finding.write ja  {files} 個のファイルに {bytes} が {value} で書かれています。これはメモリ（ページキャッシュ）の速度で、デバイスにはまだ届いていません。
+-- says: ok en             Checked {files:file}: none transferred much data faster than the device can.
+-- says: ok ja             {files} 個のファイルを調べました。デバイスより速く多くのデータを運んだものはありません。
+-- says: unknown en        The recording contains no system calls with durations.
 -- says: unknown ja        所要時間のある呼び出しが記録にありません。
 -- evidence: io/files --file {file}
 -- tags:   bytes, time, files

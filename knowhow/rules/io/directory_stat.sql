@@ -1,12 +1,12 @@
--- Stat of every entry
--- Directories that a process lists, and of whose entries it then asks for attributes one by one, without opening them.
+-- One stat call per directory entry
+-- A process lists directories and then requests the attributes of each entry with a call of its own, without opening it.
 -- needs:  calls, file_use, paths, processes, totals
--- param:  min_entries BIGINT = 500 > 0   Fewer entries are no finding.
--- param:  min_share DOUBLE = 0.05        Least part of the elapsed time.
+-- param:  min_entries BIGINT = 500 > 0   Minimum number of entries.
+-- param:  min_share DOUBLE = 0.05        Minimum share of the elapsed time.
 -- column: subject VARCHAR       The directory; of many, the one that costs most.
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          Entries that were only asked about.
--- column: limit_value DOUBLE    From which on it is a finding.
+-- column: limit_value DOUBLE    Threshold: reported from this value on.
 -- column: cost_ns BIGINT        Time in asking [ns].
 -- column: gain_ns BIGINT        What doing without could save at most; 0: it is the work of the program [ns].
 -- column: certainty VARCHAR     medium: whether the attributes are needed, the log cannot tell; low where the log has no durations.
@@ -15,11 +15,11 @@
 -- column: calls BIGINT          Calls that asked.
 -- column: directories BIGINT    Directories in which that happened.
 -- column: listed BIGINT         Directories that were listed.
--- says: finding en  {calls} calls asked about {entries} entries of {directories} listed director(ies), one by one, without opening them.
+-- says: finding en  {calls:call} requested the attributes of {entries:entry} in {directories:listed directory} one by one, without opening them.
 -- says: finding ja  {directories} 個のディレクトリの一覧を読んだあと、{entries} 個のエントリの属性を 1 つずつ、{calls} 回の呼び出しで調べています。開いてはいません。
--- says: ok en       {listed} listed director(ies) looked at: asking about entries takes no time worth mentioning.
+-- says: ok en       Checked {listed:listed directory}: the cost of attribute calls is negligible.
 -- says: ok ja       一覧が読まれた {listed} 個のディレクトリを調べました。エントリの属性を調べることに目立つ時間は使っていません。
--- says: unknown en  The recording holds no calls.
+-- says: unknown en  The recording contains no system calls.
 -- says: unknown ja  システムコールが記録にありません。
 -- evidence: io/files --file {subject*}
 -- tags:   metadata, files, calls

@@ -1,12 +1,12 @@
--- Failed searches
--- Names that are looked for in one directory after the other, mostly in vain.
+-- Failed path lookups
+-- Names are searched for in one directory after another, mostly without success.
 -- needs:  failed_lookups, paths, totals
--- param:  min_lookups BIGINT = 500 > 0   Fewer failed look-ups are no finding.
--- param:  min_share DOUBLE = 0.02        Least part of the elapsed time.
+-- param:  min_lookups BIGINT = 500 > 0   Minimum number of failed look-ups.
+-- param:  min_share DOUBLE = 0.02        Minimum share of the elapsed time.
 -- column: subject VARCHAR       Directory in which most look-ups failed.
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          Look-ups that failed along a list of directories.
--- column: limit_value DOUBLE    From which on it is a finding.
+-- column: limit_value DOUBLE    Threshold: reported from this value on.
 -- column: cost_ns BIGINT        Time in them [ns].
 -- column: gain_ns BIGINT        What looking in the right place first could save at most [ns].
 -- column: certainty VARCHAR     high; low where the log has no durations.
@@ -17,12 +17,12 @@
 -- column: directories BIGINT    Directories looked in.
 -- column: found BIGINT          Names that were found elsewhere.
 -- column: here BIGINT           Failed look-ups in the subject.
--- column: calls BIGINT          Calls looked at.
--- says: finding en  {lookups} look-ups of {names} name(s) in {directories} directories found nothing, {here} of them here; {found} of the names were found elsewhere.
+-- column: calls BIGINT          Calls checked.
+-- says: finding en  {lookups:lookup} of {names:name} in {directories:directory} failed, {here} of them in this one; {found} of the names {found?was|were} found elsewhere.
 -- says: finding ja  {names} 個の名前を {directories} 個のディレクトリで探し、{lookups} 回見つかりませんでした（うちここで {here} 回）。別の場所で見つかった名前は {found} 個です。
--- says: ok en       {calls} calls looked at: searching along lists of directories takes no time worth mentioning.
+-- says: ok en       Checked {calls:call}: the cost of searching directories is negligible.
 -- says: ok ja       システムコール {calls} 回を調べました。ディレクトリを順に探すことに目立つ時間は使っていません。
--- says: unknown en  The recording holds no calls.
+-- says: unknown en  The recording contains no system calls.
 -- says: unknown ja  システムコールが記録にありません。
 -- evidence: io/errors --file {subject*}
 -- tags:   errors, metadata, files

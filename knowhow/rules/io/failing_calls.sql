@@ -1,19 +1,19 @@
--- Failing calls
--- A kind of call that always, or nearly always, fails, or a path that is looked for in vain again and again. Errors that belong to
--- normal waiting (EAGAIN, EINTR, ...) do not count, nor do searches along lists of directories (io/failed_lookups).
+-- Calls that keep failing
+-- A system call that nearly always fails, or a path that is looked up again and again without success.
+-- Errors of normal waiting (EAGAIN, EINTR, ...) do not count, nor do searches along lists of directories (io/failed_lookups).
 -- needs:  call_use, calls, file_use, failed_lookups, totals
--- param:  min_errors BIGINT = 100 > 0    Fewer failures of a kind are no finding.
--- param:  min_percent DOUBLE = 90.0      Least share of the calls of that name, or on that path, that must fail this way [%].
--- param:  min_share DOUBLE = 0.02        Least part of the elapsed time.
+-- param:  min_errors BIGINT = 100 > 0    Minimum number of failures of a kind.
+-- param:  min_percent DOUBLE = 90.0      Minimum share of the calls of that name, or on that path, that must fail this way [%].
+-- param:  min_share DOUBLE = 0.02        Minimum share of the elapsed time.
 -- column: subject VARCHAR       Name of the call and of the error, or the path.
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          Share of the calls that fail this way [%].
--- column: limit_value DOUBLE    Share from which on it is a finding [%].
+-- column: limit_value DOUBLE    Threshold for the Share: reported from this value on [%].
 -- column: cost_ns BIGINT        Time in the failing calls [ns].
 -- column: gain_ns BIGINT        What avoiding them could save at most [ns].
 -- column: certainty VARCHAR     high; low where the log has no durations.
 -- column: cost_calls BIGINT     Calls that this cost is the time of.
--- column: file VARCHAR          The path that is looked for in vain.
+-- column: file VARCHAR          The path that is not found.
 -- column: variant VARCHAR       call: a kind of call. path: a path that is not there.
 -- column: call VARCHAR          Name of the call.
 -- column: explained_by VARCHAR  Rules whose findings explain this one.
@@ -21,13 +21,13 @@
 -- column: calls BIGINT          Calls of that name, or on that path.
 -- column: errno VARCHAR         Name of the error.
 -- column: paths BIGINT          Paths they were about.
--- says: finding.call en  {errors} of {calls} calls of {call} fail with {errno}, on {paths} path(s).
+-- says: finding.call en  {errors} of {calls:call} of {call} fail with {errno}, on {paths:path}.
 -- says: finding.call ja  {call} {calls} 回のうち {errors} 回が {errno} で失敗しています（{paths} 個のパス）。
--- says: finding.path en  It was looked for {errors} times and was not there.
+-- says: finding.path en  {errors:lookup} of this path failed.
 -- says: finding.path ja  {errors} 回探して、見つかりませんでした。
--- says: ok en            {calls} calls looked at: no kind of call fails as a rule.
+-- says: ok en            Checked {calls:call}: no kind of call keeps failing.
 -- says: ok ja            システムコール {calls} 回を調べました。失敗ばかりの呼び出しはありません。
--- says: unknown en       The recording holds no calls.
+-- says: unknown en       The recording contains no system calls.
 -- says: unknown ja       システムコールが記録にありません。
 -- evidence: io/errors --call {call} --file {file}
 -- tags:   errors, calls, metadata

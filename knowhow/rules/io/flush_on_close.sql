@@ -1,15 +1,15 @@
 -- Flush on close
--- Files of which the close takes a good part of the time that writing them takes: the data goes out at the close.
+-- Closing a file takes much of the time spent on writing it: the data is sent out at the close.
 -- needs:  file_use, paths, totals
--- param:  min_percent DOUBLE = 30.0       Least part of the time of writing and closing that closing takes [%].
--- param:  min_close_ns BIGINT = 1000000   Least mean time of closing a written file [ns].
--- param:  min_share DOUBLE = 0.05         Least part of the elapsed time.
+-- param:  min_percent DOUBLE = 30.0       Minimum share of the time of writing and closing that closing takes [%].
+-- param:  min_close_ns BIGINT = 1000000   Minimum mean time of closing a written file [ns].
+-- param:  min_share DOUBLE = 0.05         Minimum share of the elapsed time.
 -- column: subject VARCHAR       The file; of many, the one whose close takes longest.
 -- column: status VARCHAR        finding, ok or unknown.
--- column: value DOUBLE          Part of writing and closing that closing takes [%].
--- column: limit_value DOUBLE    From which on it is a finding [%].
+-- column: value DOUBLE          Share of writing and closing that closing takes [%].
+-- column: limit_value DOUBLE    Threshold: reported from this value on [%].
 -- column: cost_ns BIGINT        Time in closing written files [ns].
--- column: gain_ns BIGINT        What could be saved at most, if something else were done meanwhile [ns].
+-- column: gain_ns BIGINT        Potential saving, if something else were done meanwhile [ns].
 -- column: certainty VARCHAR     low: the data has to go out some time.
 -- column: file VARCHAR          The file.
 -- column: closes BIGINT         Closes of written files.
@@ -17,11 +17,11 @@
 -- column: bytes BIGINT          Bytes written to them [B].
 -- column: rate DOUBLE           Rate of writing and closing together [B/s].
 -- column: longest_ns BIGINT     Longest of the closes [ns].
--- says: finding en  Closing {files} written file(s) took {cost_ns} (longest {longest_ns}), {value} of writing and closing; {bytes} went out at {rate} in all.
+-- says: finding en  Closing {files:written file} took {cost_ns} (longest {longest_ns}), {value} of the time of writing and closing; {bytes} were written at {rate} overall.
 -- says: finding ja  書いた {files} 個のファイルを閉じるのに {cost_ns}（最長 {longest_ns}）かかり、書き込みと合わせた時間の {value} を占めます。合わせた速度は {bytes} で {rate} です。
--- says: ok en       {files} written file(s) looked at: closing them takes no time worth mentioning.
+-- says: ok en       Checked {files:written file}: the cost of closing is negligible.
 -- says: ok ja       書いたあと閉じた {files} 個のファイルを調べました。閉じることに目立つ時間は使っていません。
--- says: unknown en  The recording holds no calls with durations.
+-- says: unknown en  The recording contains no system calls with durations.
 -- says: unknown ja  所要時間のある呼び出しが記録にありません。
 -- evidence: io/files --file {file}
 -- tags:   time, files, bytes

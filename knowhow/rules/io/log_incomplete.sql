@@ -1,5 +1,5 @@
--- Log incomplete
--- What the log does not tell, so that other rules may miss it: lines not understood, lost events, no durations, I/O without calls.
+-- Incomplete log
+-- What the log lacks, so that other rules may miss something: lines not understood, lost events, no durations, I/O without system calls.
 -- needs:  recording, captures, import_issues, totals
 -- column: subject VARCHAR       What is missing.
 -- column: status VARCHAR        finding, ok or unknown.
@@ -12,21 +12,21 @@
 -- column: missing BIGINT        Lines, events or calls that are missing.
 -- column: total BIGINT          Of how many.
 -- column: line BIGINT           First line that shows it.
--- says: finding.lines en      {missing} of {total} lines were not understood, the first is line {line}.
+-- says: finding.lines en      {missing} of {total:line} could not be parsed; the first is line {line}.
 -- says: finding.lines ja      {total} 行のうち {missing} 行を解釈できませんでした（最初は {line} 行目）。
--- says: finding.lost en       The recorder had to drop {missing} events.
+-- says: finding.lost en       The recorder lost {missing:event}.
 -- says: finding.lost ja       レコーダーが {missing} 個のイベントを取りこぼしました。
--- says: finding.cut en        The recording does not reach to the end of the program.
+-- says: finding.cut en        The recording stops before the end of the program.
 -- says: finding.cut ja        プログラムの終わりまで記録されていません。
 -- says: finding.durations en  The log has no durations: rules can only count calls.
 -- says: finding.durations ja  ログに所要時間がありません。呼び出しの回数しか調べられません。
--- says: finding.hidden en     {missing} time(s) I/O was set up that makes no system calls (io_uring, from line {line} on): it is not in the log.
+-- says: finding.hidden en     io_uring was set up {missing:time} (first at line {line}). Its I/O makes no system calls and is not in the log.
 -- says: finding.hidden ja     システムコールを使わない入出力（io_uring、{line} 行目から）が {missing} 回準備されています。その入出力はログにありません。
--- says: finding.halves en     Of {missing} call(s) only one half is in the log, first at line {line}.
+-- says: finding.halves en     The log contains only the start or the end of {missing:call}, first at line {line}.
 -- says: finding.halves ja     {missing} 回の呼び出しは、開始か終了の片方しかログにありません（最初は {line} 行目）。
--- says: ok en                 All {total} lines were understood, and nothing is known to be missing.
+-- says: ok en                 All {total:line} were parsed; nothing is known to be missing.
 -- says: ok ja                 {total} 行すべてを解釈しました。欠けているものは見当たりません。
--- says: unknown en            The recording holds no calls.
+-- says: unknown en            The recording contains no system calls.
 -- says: unknown ja            システムコールが記録にありません。
 -- tags:   errors
 WITH seen AS (

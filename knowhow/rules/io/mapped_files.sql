@@ -1,25 +1,25 @@
 -- Mapped files
--- Large files that are mapped into memory: what is read and written through a mapping makes no system call, and is not in the log.
+-- Large files that are mapped into memory: reads and writes through a mapping make no system call and are not in the log.
 -- needs:  mappings, totals
--- param:  min_bytes BIGINT = 16777216 > 0   Less is no finding [B].
--- param:  min_part DOUBLE = 0.1             Least part of all bytes that calls moved.
+-- param:  min_bytes BIGINT = 16777216 > 0   Minimum for a finding [B].
+-- param:  min_part DOUBLE = 0.1             Minimum share of all bytes that calls transferred.
 -- column: subject VARCHAR       The file; of many, the largest.
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          Bytes mapped [B].
--- column: limit_value DOUBLE    From which on it is a finding [B].
+-- column: limit_value DOUBLE    Threshold: reported from this value on [B].
 -- column: cost_ns BIGINT        Not known: NULL [ns].
 -- column: gain_ns BIGINT        Nothing: it is something to know [ns].
 -- column: certainty VARCHAR     high: that it is mapped is in the log; how much of it was touched is not.
 -- column: file VARCHAR          The file.
--- column: files BIGINT          Files mapped like this, or files looked at.
+-- column: files BIGINT          Files mapped like this, or files checked.
 -- column: mapped_bytes BIGINT   Bytes of all of them [B].
 -- column: times BIGINT          Mappings made.
--- column: data_bytes BIGINT     Bytes that reads and writes of files moved [B].
--- says: finding en  {mapped_bytes} of {files} file(s) are mapped into memory ({times} mappings); reads and writes moved {data_bytes}. What went through the mappings is not in the log.
+-- column: data_bytes BIGINT     Bytes that reads and writes of files transferred [B].
+-- says: finding en  {mapped_bytes} of {files:file} are mapped into memory ({times:mapping}); reads and writes transferred {data_bytes}. I/O through the mappings is not in the log.
 -- says: finding ja  {files} 個のファイルの {mapped_bytes} がメモリにマップされています（{times} 回）。読み書きで運ばれたのは {data_bytes} です。マップを通した入出力はログにありません。
--- says: ok en       {files} mapped file(s) looked at: libraries and small files only.
+-- says: ok en       Checked {files:mapped file}: only libraries and small files.
 -- says: ok ja       マップされた {files} 個のファイルを調べました。ライブラリと小さなファイルだけです。
--- says: unknown en  The recording holds no calls.
+-- says: unknown en  The recording contains no system calls.
 -- says: unknown ja  システムコールが記録にありません。
 -- evidence: processes/mappings --file {file}
 -- tags:   bytes, files

@@ -1,16 +1,16 @@
--- Metadata cost
--- Opening, closing, listing and asking about files takes longer than reading and writing them.
+-- Metadata takes longer than data
+-- Opening, closing, listing and querying files takes longer than reading and writing them.
 -- needs:  file_use, call_use, paths, totals
--- param:  min_calls BIGINT = 2000 > 0    Fewer metadata calls are no finding.
+-- param:  min_calls BIGINT = 2000 > 0    Minimum number of metadata calls.
 -- param:  needed BIGINT = 20 > 0          So many metadata calls a file may need.
--- param:  min_ratio DOUBLE = 1.0 > 0     Time in metadata over time in data from which on it is a finding.
--- param:  min_share DOUBLE = 0.1         Least part of the elapsed time.
--- column: subject VARCHAR       Directory with most of the time, or the file with most of all of it.
+-- param:  min_ratio DOUBLE = 1.0 > 0     Time in metadata over time in data from which it is reported.
+-- param:  min_share DOUBLE = 0.1         Minimum share of the elapsed time.
+-- column: subject VARCHAR       Directory that took most of the time, or the file with most of all of it.
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          Time in metadata over time in data.
--- column: limit_value DOUBLE    From which on it is a finding.
+-- column: limit_value DOUBLE    Threshold: reported from this value on.
 -- column: cost_ns BIGINT        Time in metadata calls [ns].
--- column: gain_ns BIGINT        What could be saved at most: the calls that the files do not need; 0: each file has few [ns].
+-- column: gain_ns BIGINT        Potential saving: the calls that the files do not need; 0: each file has few [ns].
 -- column: certainty VARCHAR     medium: whether they are needed, the log cannot tell.
 -- column: cost_calls BIGINT     Calls that this cost is the time of.
 -- column: explained_by VARCHAR  Rules whose findings explain this one.
@@ -19,12 +19,12 @@
 -- column: data_ns BIGINT        Time in these [ns].
 -- column: each DOUBLE           Metadata calls for each of them.
 -- column: files BIGINT          Files and directories that they were about.
--- column: most VARCHAR          The call with most of the time.
--- says: finding en  {calls} metadata calls on {files} files and directories took {cost_ns}, most of it in {most}; {data_calls} reads and writes took {data_ns}.
+-- column: most VARCHAR          The call that took most of the time.
+-- says: finding en  {calls:metadata call} on {files:file or directory|files and directories} took {cost_ns}, most of it in {most}; {data_calls:read or write|reads and writes} took {data_ns}.
 -- says: finding ja  {files} 個のファイルとディレクトリに対するメタデータの呼び出し {calls} 回に {cost_ns} かかっています（最も長いのは {most}）。読み書き {data_calls} 回は {data_ns} です。
--- says: ok en       {calls} metadata calls looked at: they take less time than the data, or little of the whole.
+-- says: ok en       Checked {calls:metadata call}: they take less time than the data, or little of the total.
 -- says: ok ja       メタデータの呼び出し {calls} 回を調べました。データの読み書きより短いか、全体に対してわずかです。
--- says: unknown en  The recording holds no calls with durations.
+-- says: unknown en  The recording contains no system calls with durations.
 -- says: unknown ja  所要時間のある呼び出しが記録にありません。
 -- evidence: io/files --exclude-dir /proc,/sys
 -- tags:   metadata, time, files

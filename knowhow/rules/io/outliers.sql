@@ -1,14 +1,14 @@
--- Singular points
--- Single calls that took far longer than others of their kind. Calls that wait for another process, a signal or a clock are left out.
+-- Outliers
+-- Single calls that took far longer than others of the same kind. Calls that wait for another process, a signal or a timer are left out.
 -- needs:  call_use, calls, totals
--- param:  min_ns BIGINT = 100000000 > 0   A shorter call is no singular point [ns].
+-- param:  min_ns BIGINT = 100000000 > 0   A shorter call is no outlier [ns].
 -- param:  min_times DOUBLE = 100.0 > 1    How many times longer than its kind it must be.
--- param:  min_calls BIGINT = 20 > 0       Of fewer calls nobody can say what is usual.
--- param:  min_share DOUBLE = 0.01         Least part of the elapsed time.
+-- param:  min_calls BIGINT = 20 > 0       Minimum number of calls of its kind.
+-- param:  min_share DOUBLE = 0.01         Minimum share of the elapsed time.
 -- column: subject VARCHAR       The call and the file.
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          How many times longer than its kind it is.
--- column: limit_value DOUBLE    From which on it is a finding.
+-- column: limit_value DOUBLE    Threshold: reported from this value on.
 -- column: cost_ns BIGINT        Time in the call [ns].
 -- column: gain_ns BIGINT        What it took beyond the usual [ns].
 -- column: certainty VARCHAR     medium: why it took so long is not in the log.
@@ -21,12 +21,12 @@
 -- column: usual_ns BIGINT       Mean time of the others [ns].
 -- column: kin BIGINT            Number of the others.
 -- column: neighbours BIGINT     Other calls that took at least a tenth of min_ns and overlap with it.
--- column: calls BIGINT          Calls looked at.
--- says: finding en  One {call} took {cost_ns}, {value} times as long as the other {kin} of its kind ({usual_ns}); {neighbours} other slow call(s) at the same time.
+-- column: calls BIGINT          Calls checked.
+-- says: finding en  One {call} took {cost_ns}, {value} times as long as the mean of {kin:other call} of the same kind ({usual_ns}); {neighbours:other slow call} at the same time.
 -- says: finding ja  1 回の {call} に {cost_ns} かかりました。同種の {kin} 回の平均（{usual_ns}）の {value} 倍です。同じ時に遅かった呼び出しはほかに {neighbours} 回です。
--- says: ok en       {calls} calls looked at: none is far outside of its kind.
+-- says: ok en       Checked {calls:call}: no outliers.
 -- says: ok ja       システムコール {calls} 回を調べました。飛び抜けて長いものはありません。
--- says: unknown en  The recording holds no calls with durations.
+-- says: unknown en  The recording contains no system calls with durations.
 -- says: unknown ja  所要時間のある呼び出しが記録にありません。
 -- evidence: io/files --file {file} --from {from_s} --to {until_s}
 -- tags:   time, calls, files

@@ -1,14 +1,14 @@
--- Random faults
--- Mapped files that are read page by page at random: each touch waits for one small read of the disk.
+-- Random page faults
+-- Mapped files that are read page by page in random order: each access waits for one small read from the disk.
 -- needs:  file_faults, totals
--- param:  min_faults BIGINT = 200 > 0    Fewer waits for pages of a file are no finding.
--- param:  min_random DOUBLE = 0.5        Least part of them that is not near the one before.
+-- param:  min_faults BIGINT = 200 > 0    Minimum number of waits for pages of a file.
+-- param:  min_random DOUBLE = 0.5        Minimum share of them that is not near the one before.
 -- param:  near_bytes BIGINT = 131072 > 0  Up to so far behind the one before, a fault counts as near [B].
--- param:  min_share DOUBLE = 0.01        Least part of the elapsed time.
+-- param:  min_share DOUBLE = 0.01        Minimum share of the elapsed time.
 -- column: subject VARCHAR       Path of the file.
 -- column: status VARCHAR        finding, ok or unknown.
--- column: value DOUBLE          Part of the waits that is not near the one before.
--- column: limit_value DOUBLE    From which on it is a finding.
+-- column: value DOUBLE          Share of the waits that is not near the one before.
+-- column: limit_value DOUBLE    Threshold: reported from this value on.
 -- column: cost_ns BIGINT        Time in the waits at random places [ns].
 -- column: gain_ns BIGINT        What reading ahead could save at most: that time [ns].
 -- column: certainty VARCHAR     high where at least a quarter of the range that was touched was needed; else medium.
@@ -18,12 +18,12 @@
 -- column: average_ns BIGINT     Average wait at a random place [ns].
 -- column: bytes BIGINT          Bytes of the pages that were waited for [B].
 -- column: span_bytes BIGINT     From the first to the last of them in the file [B].
--- column: files BIGINT          Mapped files looked at.
--- says: finding en  A touch of this mapped file waited for the disk {waits} times, {at_random} of them at random places, {average_ns} each: {bytes} in a range of {span_bytes}.
+-- column: files BIGINT          Mapped files checked.
+-- says: finding en  Accesses to this mapped file waited for the disk {waits:time}, {at_random} of them at random offsets, {average_ns} each: {bytes} within a range of {span_bytes}.
 -- says: finding ja  マップしたこのファイルに触れてディスクを待った回数は {waits} 回で、うち {at_random} 回はランダムな位置、1 回あたり {average_ns} です（{span_bytes} の範囲のうち {bytes}）。
--- says: ok en       {files} mapped file(s) looked at: none is waited for at random.
+-- says: ok en       Checked {files:mapped file}: none waits for the disk at random offsets.
 -- says: ok ja       マップされた {files} 個のファイルを調べました。ランダムな位置でディスクを待つものはありません。
--- says: unknown en  The recording holds no calls.
+-- says: unknown en  The recording contains no system calls.
 -- says: unknown ja  システムコールが記録にありません。
 -- evidence: io/fault_offsets --file {file}
 -- tags:   offsets, time, files

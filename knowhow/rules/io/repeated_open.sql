@@ -1,13 +1,13 @@
--- Repeated open
--- Files that a process opens again and again: open, a little work, close, and once more.
--- Files that many processes open about once each count together, as one finding; so do files of which none takes much time by itself.
+-- Files opened again and again
+-- A process opens the same file again and again: open, a little work, close, and repeat.
+-- Files that many processes open about once each are reported together, and so are files of which none takes much time by itself.
 -- needs:  calls, file_use, paths, totals
--- param:  min_opens BIGINT = 100 > 0     Fewer opens of a file are no finding.
--- param:  min_share DOUBLE = 0.01        Least part of the elapsed time.
+-- param:  min_opens BIGINT = 100 > 0     Minimum number of opens of a file.
+-- param:  min_share DOUBLE = 0.01        Minimum share of the elapsed time.
 -- column: subject VARCHAR       Path of the file; of many opened alike, the costliest.
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          Times it was opened.
--- column: limit_value DOUBLE    Times from which on it is a finding.
+-- column: limit_value DOUBLE    Threshold for the Times: reported from this value on.
 -- column: cost_ns BIGINT        Time in opening, closing and asking for attributes of the file [ns].
 -- column: gain_ns BIGINT        What opening it once could save at most [ns].
 -- column: certainty VARCHAR     high where one process does it; medium where many do; low where the log has no durations.
@@ -18,16 +18,16 @@
 -- column: opens BIGINT          Times it was opened.
 -- column: processes BIGINT      Processes that opened it.
 -- column: alike BIGINT          Other files that are opened in the same way, and count with it.
--- column: files BIGINT          Opened files looked at.
--- says: finding.one en   Opened {opens} times by {processes} process(es).
+-- column: files BIGINT          Opened files checked.
+-- says: finding.one en   Opened {opens:time} by {processes:process}.
 -- says: finding.one ja   {processes} 個のプロセスが合わせて {opens} 回開いています。
--- says: finding.several en  Opened {opens} times by {processes} process(es). {alike} other file(s) are opened again and again, too; the times are those of all.
+-- says: finding.several en  Opened {opens:time} by {processes:process}. {alike:other file} {alike?is|are} opened repeatedly as well; the times are totals.
 -- says: finding.several ja  {processes} 個のプロセスが合わせて {opens} 回開いています。ほかに {alike} 個のファイルも繰り返し開かれています。時間はすべてのファイルの合計です。
--- says: finding.many en  Opened {opens} times by {processes} processes, and {alike} other file(s) likewise: the same program is started again and again.
+-- says: finding.many en  Opened {opens:time} by {processes:process}, and {alike:other file} likewise: the same program is started again and again.
 -- says: finding.many ja  {processes} 個のプロセスが合わせて {opens} 回開きました。ほかに {alike} 個のファイルも同様です。同じプログラムが何度も起動されています。
--- says: ok en            {files} opened file(s) looked at: opening them again takes no time worth mentioning.
+-- says: ok en            Checked {files:opened file}: the cost of opening them repeatedly is negligible.
 -- says: ok ja            開かれた {files} 個のファイルを調べました。開き直しに目立つ時間を使うものはありません。
--- says: unknown en       The recording holds no calls.
+-- says: unknown en       The recording contains no system calls.
 -- says: unknown ja       システムコールが記録にありません。
 -- evidence: io/files --file {file}
 -- tags:   files, calls, metadata

@@ -1,13 +1,13 @@
--- Rereads
--- Files of which the same bytes are read again and again.
+-- Same data read repeatedly
+-- The same bytes of a file are read again and again.
 -- needs:  calls, file_use, paths, totals
--- param:  min_factor DOUBLE = 2.0 > 1    Bytes read over distinct bytes from which on it is a finding.
--- param:  min_reads BIGINT = 50 > 0      Fewer reads of a file are no finding.
--- param:  min_share DOUBLE = 0.01        Least part of the elapsed time that reading known bytes takes.
+-- param:  min_factor DOUBLE = 2.0 > 1    Bytes read over distinct bytes from which it is reported.
+-- param:  min_reads BIGINT = 50 > 0      Minimum number of reads of a file.
+-- param:  min_share DOUBLE = 0.01        Minimum share of the elapsed time that reading known bytes takes.
 -- column: subject VARCHAR       Path of the file.
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          Bytes read over distinct bytes.
--- column: limit_value DOUBLE    Factor from which on it is a finding.
+-- column: limit_value DOUBLE    Threshold for the Factor: reported from this value on.
 -- column: cost_ns BIGINT        Time in reading the file [ns].
 -- column: gain_ns BIGINT        What reading each byte once could save at most; 0: each of several programs reads it once [ns].
 -- column: certainty VARCHAR     high where one process reads again; medium where several read the same; low without durations.
@@ -21,14 +21,14 @@
 -- column: bytes BIGINT          Bytes read [B].
 -- column: distinct_bytes BIGINT Distinct bytes among them [B].
 -- column: processes BIGINT      Processes that read it.
--- column: files BIGINT          Files looked at.
--- says: finding.own en     {bytes} were read of {distinct_bytes}: each byte {value} times on average, in {reads} reads.
+-- column: files BIGINT          Files checked.
+-- says: finding.own en     {bytes} were read from {distinct_bytes} of data: each byte {value} times on average, in {reads:read}.
 -- says: finding.own ja     {distinct_bytes} のデータを {reads} 回に分けて計 {bytes} 読んでいます。同じバイトを平均 {value} 回読んだことになります。
--- says: finding.shared en  {processes} processes read the same {distinct_bytes}, {bytes} in all: each byte {value} times.
+-- says: finding.shared en  {processes:process} read the same {distinct_bytes}, {bytes} in total: each byte {value} times.
 -- says: finding.shared ja  {processes} 個のプロセスが同じ {distinct_bytes} を合計 {bytes} 読んでいます。同じバイトが {value} 回読まれました。
--- says: ok en              {files} file(s) looked at: reading known bytes takes no time worth mentioning.
+-- says: ok en              Checked {files:file}: the cost of rereading is negligible.
 -- says: ok ja              {files} 個のファイルを調べました。同じ場所の読み直しに目立つ時間を使うものはありません。
--- says: unknown en         The recording holds no read whose place in the file is known.
+-- says: unknown en         The recording contains no read whose file offset is known.
 -- says: unknown ja         ファイルのどこを読んだかわかる読み込みが記録にありません。
 -- evidence: io/offsets --file {file}
 -- tags:   bytes, offsets, files

@@ -1,13 +1,13 @@
 -- Seeks
--- Files in which the position is set, or asked for, before or after nearly every read or write.
+-- The file position is set or queried before or after nearly every read or write.
 -- needs:  call_use, file_use, paths, totals
--- param:  min_seeks BIGINT = 200 > 0     Fewer seeks in a file are no finding.
--- param:  min_ratio DOUBLE = 0.5 > 0     Seeks for each read or write from which on it is a finding.
--- param:  min_share DOUBLE = 0.01        Least part of the elapsed time.
+-- param:  min_seeks BIGINT = 200 > 0     Minimum number of seeks in a file.
+-- param:  min_ratio DOUBLE = 0.5 > 0     Seeks for each read or write from which it is reported.
+-- param:  min_share DOUBLE = 0.01        Minimum share of the elapsed time.
 -- column: subject VARCHAR       Path of the file.
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          Seeks for each read or write.
--- column: limit_value DOUBLE    From which on it is a finding.
+-- column: limit_value DOUBLE    Threshold: reported from this value on.
 -- column: cost_ns BIGINT        Time in the seeks [ns].
 -- column: gain_ns BIGINT        What doing without them could save at most [ns].
 -- column: certainty VARCHAR     high; low where the log has no durations.
@@ -17,15 +17,15 @@
 -- column: explained_by VARCHAR  Rules whose findings explain this one.
 -- column: seeks BIGINT          Seeks in the file.
 -- column: moves BIGINT          Reads and writes of it.
--- column: files BIGINT          Files looked at.
+-- column: files BIGINT          Files checked.
 -- column: nameless BIGINT       Seeks in files that the log does not name.
--- says: finding en  {seeks} seeks (`lseek`) for {moves} reads and writes of this file.
+-- says: finding en  {seeks:seek} (`lseek`) for {moves:read or write|reads and writes} of this file.
 -- says: finding ja  このファイルの読み書き {moves} 回に対し、シーク（`lseek`）が {seeks} 回あります。
--- says: ok en       {files} file(s) looked at: seeking takes no time worth mentioning.
+-- says: ok en       Checked {files:file}: the cost of seeking is negligible.
 -- says: ok ja       {files} 個のファイルを調べました。シークに目立つ時間を使うものはありません。
--- says: unknown en  The recording holds no calls.
+-- says: unknown en  The recording contains no system calls.
 -- says: unknown ja  システムコールが記録にありません。
--- says: unknown.nameless en  {nameless} seeks are in files that the log does not name.
+-- says: unknown.nameless en  {nameless:seek} {nameless?is|are} in files that the log does not name.
 -- says: unknown.nameless ja  シークのうち {nameless} 回は、どのファイルのものかログからわかりません。
 -- evidence: io/offsets --file {file}
 -- tags:   offsets, calls, files

@@ -1,13 +1,13 @@
 -- Shared file
 -- Files that several processes write, or write and read, at the same time.
 -- needs:  calls, file_use, paths, totals
--- param:  min_processes BIGINT = 2 > 1   Fewer processes at a time are no finding.
+-- param:  min_processes BIGINT = 2 > 1   Minimum number of processes at a time.
 -- param:  min_calls BIGINT = 50 > 0      A process that reads or writes the file less often does not count.
--- param:  min_share DOUBLE = 0.05        Least part of the elapsed time.
+-- param:  min_share DOUBLE = 0.05        Minimum share of the elapsed time.
 -- column: subject VARCHAR       The file.
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          Processes that work on it at the same time.
--- column: limit_value DOUBLE    From which on it is a finding.
+-- column: limit_value DOUBLE    Threshold: reported from this value on.
 -- column: cost_ns BIGINT        Time of all of them in reading, writing and locking it [ns].
 -- column: gain_ns BIGINT        What a file for each could save at most [ns].
 -- column: certainty VARCHAR     high where they lock; medium where they do not; low where the log has no durations.
@@ -17,14 +17,14 @@
 -- column: writers BIGINT        Those that write.
 -- column: moves BIGINT          Their reads and writes.
 -- column: lock_ns BIGINT        Time in taking and giving locks [ns].
--- column: files BIGINT          Files looked at.
--- says: finding.lock en   {processes} processes work on it at the same time, {writers} of them write; {moves} reads and writes, and {lock_ns} for locks.
+-- column: files BIGINT          Files checked.
+-- says: finding.lock en   {processes:process} use it at the same time, {writers} of them writing: {moves:read or write|reads and writes}, and {lock_ns} for locks.
 -- says: finding.lock ja   {processes} 個のプロセスが同時に使い、うち {writers} 個が書いています。読み書き {moves} 回、ロックに {lock_ns} かかっています。
--- says: finding.plain en  {processes} processes work on it at the same time, {writers} of them write, without locks: {moves} reads and writes.
+-- says: finding.plain en  {processes:process} use it at the same time, {writers} of them writing, without locks: {moves:read or write|reads and writes}.
 -- says: finding.plain ja  {processes} 個のプロセスが同時に使い、うち {writers} 個がロックなしで書いています。読み書き {moves} 回です。
--- says: ok en             {files} written file(s) looked at: none is used by several processes at the same time.
+-- says: ok en             Checked {files:written file}: none is used by several processes at the same time.
 -- says: ok ja             書き込みのある {files} 個のファイルを調べました。複数のプロセスが同時に使うものはありません。
--- says: unknown en        The recording holds no calls.
+-- says: unknown en        The recording contains no system calls.
 -- says: unknown ja        システムコールが記録にありません。
 -- evidence: io/offsets --file {file}
 -- tags:   processes, files, time

@@ -1,16 +1,16 @@
--- Single stream
--- One thread moves nearly all data, one piece after the other, and waits for the device each time, while other processors idle.
+-- Single I/O stream
+-- One thread transfers nearly all data, one request after another, and waits for the device each time, while other processors are idle.
 -- needs:  calls, environment, totals
--- param:  min_percent DOUBLE = 40.0       Least part of the elapsed time that this thread waits in reads and writes [%].
--- param:  one_percent DOUBLE = 90.0       Least part of the time of all reads and writes that is its own [%].
+-- param:  min_percent DOUBLE = 40.0       Minimum share of the elapsed time that this thread waits in reads and writes [%].
+-- param:  one_percent DOUBLE = 90.0       Minimum share of the time of all reads and writes that is its own [%].
 -- param:  wait_ns BIGINT = 200000 > 0     A read or write that takes longer waits for the device [ns].
 -- param:  memory_rate DOUBLE = 1000000000 > 0   A transfer that is as fast comes out of memory [B/s].
--- param:  min_waits BIGINT = 50 > 0       Fewer such waits are no finding.
+-- param:  min_waits BIGINT = 50 > 0       Minimum number of such waits.
 -- param:  streams BIGINT = 4 > 1          Streams to compare with.
 -- column: subject VARCHAR       The program and thread.
 -- column: status VARCHAR        finding, ok or unknown.
--- column: value DOUBLE          Part of the elapsed time that it waits in reads and writes [%].
--- column: limit_value DOUBLE    From which on it is a finding [%].
+-- column: value DOUBLE          Share of the elapsed time that it waits in reads and writes [%].
+-- column: limit_value DOUBLE    Threshold: reported from this value on [%].
 -- column: cost_ns BIGINT        Time in these waits [ns].
 -- column: gain_ns BIGINT        What as many streams could save at most [ns].
 -- column: certainty VARCHAR     low: whether the device can do more at a time is not in the log.
@@ -18,15 +18,15 @@
 -- column: explained_by VARCHAR  Rules whose findings explain this one.
 -- column: waits BIGINT          Reads and writes that wait.
 -- column: mean_ns BIGINT        Their mean time [ns].
--- column: bytes BIGINT          Bytes they move [B].
+-- column: bytes BIGINT          Bytes they transfer [B].
 -- column: rate DOUBLE           Their rate [B/s].
 -- column: processors VARCHAR    Processors of the machine.
--- column: calls BIGINT          Reads and writes looked at.
--- says: finding en  One thread does all the I/O: {waits} reads and writes of {mean_ns} each, one after the other, move {bytes} at {rate}. The machine has {processors} processors.
+-- column: calls BIGINT          Reads and writes checked.
+-- says: finding en  One thread does all the I/O: {waits:read or write|reads and writes} of {mean_ns} each, one after another, transfer {bytes} at {rate}. The machine has {processors} processors.
 -- says: finding ja  1 つのスレッドだけが入出力をしています。1 回 {mean_ns} の読み書き {waits} 回を順に行い、{bytes} を {rate} で運んでいます。このマシンのプロセッサは {processors} 個です。
--- says: ok en       {calls} reads and writes of files looked at: they come from several threads, or do not wait.
+-- says: ok en       Checked {calls:read or write|reads and writes} of files: they come from several threads, or do not wait.
 -- says: ok ja       ファイルの読み書き {calls} 回を調べました。複数のスレッドから出ているか、待っていません。
--- says: unknown en  The recording holds no calls with durations.
+-- says: unknown en  The recording contains no system calls with durations.
 -- says: unknown ja  所要時間のある呼び出しが記録にありません。
 -- evidence: io/offsets --process {process}
 -- tags:   time, processes, bytes

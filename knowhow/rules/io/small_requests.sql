@@ -1,11 +1,11 @@
 -- Small requests
--- Files and pipes that are read or written in many small pieces. Reads that found the end of the file (0 bytes) do not count.
--- Operations of libaio are requests too; what they cost is not known, as many are under way at a time.
+-- Files and pipes that are read or written in many small requests. Reads that found the end of the file (0 bytes) do not count.
+-- Operations of libaio are requests too; their cost is unknown, because many are in progress at a time.
 -- needs:  calls, object_use, paths, processes, totals
 -- param:  small_bytes BIGINT = 4096 > 0   A read or write that moves less is small [B].
 -- param:  good_bytes BIGINT = 65536 > 0   Size of request to compare with [B].
--- param:  min_calls BIGINT = 200 > 0      Fewer small requests to a file are no finding.
--- param:  min_share DOUBLE = 0.01         Least part of the elapsed time.
+-- param:  min_calls BIGINT = 200 > 0      Minimum number of small requests to a file.
+-- param:  min_share DOUBLE = 0.01         Minimum share of the elapsed time.
 -- param:  asked_bytes BIGINT = 512 > 0    A read of a pipe that asks for less is small, whatever it gets [B].
 -- param:  pipe_ns BIGINT = 100000         A call on a pipe costs at most this: beyond, it waits for the other end [ns].
 -- column: subject VARCHAR       Path of the file.
@@ -24,17 +24,17 @@
 -- column: calls BIGINT          Reads or writes of the file.
 -- column: small BIGINT          The small ones among them.
 -- column: enough BIGINT         How many requests of good_bytes would do.
--- column: files BIGINT          Files looked at.
+-- column: files BIGINT          Files checked.
 -- column: nameless BIGINT       Small requests to files that the log does not name.
--- says: finding.read en   {small} of the {calls} reads of this file bring {value} on average; {enough} of {good_bytes} would do.
+-- says: finding.read en   {small} of {calls:read} from this file transfer {value} on average; {enough:read} of {good_bytes} would suffice.
 -- says: finding.read ja   このファイルの読み込み {calls} 回のうち {small} 回は、平均 {value} しか運んでいません。{good_bytes} ずつなら {enough} 回で済みます。
--- says: finding.write en  {small} of the {calls} writes to this file carry {value} on average; {enough} of {good_bytes} would do.
+-- says: finding.write en  {small} of {calls:write} to this file transfer {value} on average; {enough:write} of {good_bytes} would suffice.
 -- says: finding.write ja  このファイルへの書き込み {calls} 回のうち {small} 回は、平均 {value} しか運んでいません。{good_bytes} ずつなら {enough} 回で済みます。
--- says: ok en             {files} file(s) and pipe(s) looked at: small requests to none of them take time worth mentioning.
+-- says: ok en             Checked {files:file or pipe|files and pipes}: the cost of small requests is negligible.
 -- says: ok ja             ファイルとパイプ {files} 個を調べました。小さな読み書きに目立つ時間を使うものはありません。
--- says: unknown en        The recording holds no calls.
+-- says: unknown en        The recording contains no system calls.
 -- says: unknown ja        システムコールが記録にありません。
--- says: unknown.nameless en  {nameless} small reads and writes are of files that the log does not name.
+-- says: unknown.nameless en  {nameless:small request} {nameless?is|are} to files that the log does not name.
 -- says: unknown.nameless ja  小さな読み書きのうち {nameless} 回は、どのファイルのものかログからわかりません。
 -- evidence: io/files --file {file}
 -- tags:   size, calls, files

@@ -1,15 +1,15 @@
--- Sync per write
--- Programs that wait for the disk after each write, by fsync and its kin, or in the write itself.
+-- Sync after each write
+-- Programs that wait for the disk after each write, in fsync or a similar call, or in the write itself.
 -- needs:  call_use, file_use, object_use, paths, totals
--- param:  min_waits BIGINT = 30 > 0        Fewer waits are no finding.
--- param:  min_ratio DOUBLE = 0.2 > 0       Syncs for each write from which on it is a finding.
+-- param:  min_waits BIGINT = 30 > 0        Minimum number of waits.
+-- param:  min_ratio DOUBLE = 0.2 > 0       Syncs for each write from which it is reported.
 -- param:  slow_write_ns BIGINT = 1000000   A small write that takes longer on average waits for the device [ns].
 -- param:  good_bytes BIGINT = 1048576 > 0  Writes of this size may take long [B].
--- param:  min_share DOUBLE = 0.02          Least part of the elapsed time.
+-- param:  min_share DOUBLE = 0.02          Minimum share of the elapsed time.
 -- column: subject VARCHAR       The file.
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          Waits for the disk for each write.
--- column: limit_value DOUBLE    From which on it is a finding.
+-- column: limit_value DOUBLE    Threshold: reported from this value on.
 -- column: cost_ns BIGINT        Time in waiting for the disk [ns].
 -- column: gain_ns BIGINT        What waiting once, at the end, could save at most [ns].
 -- column: certainty VARCHAR     high for sync calls; medium where the writes themselves are slow; low where the log has no durations.
@@ -21,23 +21,23 @@
 -- column: writes BIGINT         Writes of the file.
 -- column: bytes BIGINT          Bytes of one write on average [B].
 -- column: each_ns BIGINT        Mean time of a wait [ns].
--- column: files BIGINT          Written files looked at.
+-- column: files BIGINT          Written files checked.
 -- column: nameless BIGINT       Syncs of files that the log does not name.
--- says: finding.sync en   {waits} syncs for {writes} writes of {bytes} on average: {each_ns} each.
+-- says: finding.sync en   {waits:sync} for {writes:write} of {bytes} on average, {each_ns} each.
 -- says: finding.sync ja   書き込み {writes} 回（平均 {bytes}）に対し、同期が {waits} 回あります。1 回 {each_ns} かかっています。
--- says: finding.alone en  {waits} syncs, {each_ns} each; what was written in between is not in the log.
+-- says: finding.alone en  {waits:sync}, {each_ns} each; what was written between them is not in the log.
 -- says: finding.alone ja  同期が {waits} 回あり、1 回 {each_ns} かかっています。その間に書かれたものはログにありません。
--- says: finding.untimed en  {waits} syncs for {writes} writes; how long they took is not in the log.
+-- says: finding.untimed en  {waits:sync} for {writes:write}; the log does not show how long they took.
 -- says: finding.untimed ja  書き込み {writes} 回に対し、同期が {waits} 回あります。かかった時間はログにありません。
--- says: finding.opened en  The file was opened with O_SYNC or O_DSYNC: each of {waits} writes of {bytes} on average waits for the disk, {each_ns} each.
+-- says: finding.opened en  The file was opened with O_SYNC or O_DSYNC: each of {waits:write} of {bytes} on average waits for the disk, {each_ns} each.
 -- says: finding.opened ja  O_SYNC か O_DSYNC で開かれています。平均 {bytes} の書き込み {waits} 回が、1 回 {each_ns} ディスクを待っています。
--- says: finding.write en  Each of {waits} writes of {bytes} on average takes {each_ns}: it waits for the device or the server.
--- says: finding.write ja  平均 {bytes} の書き込み {waits} 回が 1 回 {each_ns} かかっています。装置かサーバーを待っています。
--- says: ok en             {files} written file(s) looked at: nothing waits for the disk all the time.
+-- says: finding.write en  Each of {waits:write} of {bytes} on average takes {each_ns}: it waits for the device or the server.
+-- says: finding.write ja  平均 {bytes} の書き込み {waits} 回が 1 回 {each_ns} かかっています。デバイスかサーバーを待っています。
+-- says: ok en             Checked {files:written file}: none waits for the disk again and again.
 -- says: ok ja             書き込まれた {files} 個のファイルを調べました。ディスク待ちを繰り返すものはありません。
--- says: unknown en        The recording holds no calls.
+-- says: unknown en        The recording contains no system calls.
 -- says: unknown ja        システムコールが記録にありません。
--- says: unknown.nameless en  {nameless} syncs are of files that the log does not name.
+-- says: unknown.nameless en  {nameless:sync} {nameless?is|are} of files that the log does not name.
 -- says: unknown.nameless ja  同期のうち {nameless} 回は、どのファイルのものかログからわかりません。
 -- evidence: io/files --file {file}
 -- tags:   time, calls, files

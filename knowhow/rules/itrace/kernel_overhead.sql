@@ -1,10 +1,10 @@
 -- Kernel overhead of requests
--- Steps of requests that the kernel spent on mitigations, on copying, on locks or on page faults.
+-- Instructions of requests that the kernel spent on mitigations, copying, locks or page faults.
 -- needs:  trace_segments, function_calls, traced_functions, images, kernel_entries
 -- param:  max_share DOUBLE = 0.05 > 0   A larger part of the steps of all requests is a finding.
 -- column: subject VARCHAR       mitigations, copies, locks or page faults.
 -- column: status VARCHAR        finding, ok or unknown.
--- column: value DOUBLE          Part of the steps of all requests [ratio].
+-- column: value DOUBLE          Share of the steps of all requests [ratio].
 -- column: limit_value DOUBLE    max_share [ratio].
 -- column: cost_ns BIGINT        Not known: steps are not time [ns].
 -- column: gain_ns BIGINT        Not known [ns].
@@ -12,9 +12,9 @@
 -- column: steps BIGINT          Steps for it.
 -- column: times BIGINT          How often it was done.
 -- column: example VARCHAR       The function with most of these steps.
--- says: finding en  The kernel spent {value} of all steps on {subject}: {steps} steps, {times} times, mostly in {example}.
+-- says: finding en  The kernel spent {value} of all instructions on {subject}: {steps:instruction} in {times:occurrence}, mostly in {example}.
 -- says: finding ja  カーネルは全ステップの {value} を {subject} に使いました。{times} 回で {steps} ステップ、最も多い関数は {example} です。
--- says: ok en  No more than {limit_value} of the steps each were spent on mitigations, copies, locks and page faults.
+-- says: ok en  Mitigations, copies, locks and page faults each took at most {limit_value} of the instructions.
 -- says: ok ja  脆弱性の緩和策、コピー、ロック、ページフォルトに使われたステップは、それぞれ全体の {limit_value} 以下です。
 -- says: unknown en  The kernel was not traced: `sysdock itrace vm` traces it.
 -- says: unknown ja  カーネルはトレースされていません。`sysdock itrace vm` はカーネルもトレースします。

@@ -1,28 +1,28 @@
--- Metadata load of jobs
--- A job whose calls on files mostly ask for names and attributes, at a high rate.
+-- Metadata load of a job
+-- A job that mostly makes metadata calls on files, at a high rate.
 -- needs:  ended_jobs
 -- param:  job VARCHAR = ''                 Only this job; empty: all.
 -- param:  min_operations BIGINT = 100000 > 0    A job with fewer metadata operations is not judged.
--- param:  min_part DOUBLE = 0.5                 Least part of its calls on files that are about names and attributes.
--- param:  min_per_s DOUBLE = 1000.0             Least metadata operations a second, of the whole job.
+-- param:  min_part DOUBLE = 0.5                 Minimum share of its calls on files that are metadata operations.
+-- param:  min_per_s DOUBLE = 1000.0             Minimum number of metadata operations per second, of the whole job.
 -- column: subject VARCHAR       The job.
 -- column: status VARCHAR        finding, ok or unknown.
--- column: value DOUBLE          Metadata operations a second, of the whole job.
--- column: limit_value DOUBLE    From which on it is a finding.
+-- column: value DOUBLE          Metadata operations per second, of the whole job.
+-- column: limit_value DOUBLE    Threshold: reported from this value on.
 -- column: cost_ns BIGINT        Not known: threads of a job wait at the same time [ns].
 -- column: gain_ns BIGINT        Not known [ns].
 -- column: certainty VARCHAR     medium; low where agents did not count all of it.
--- column: user VARCHAR          Whose it is.
+-- column: user VARCHAR          User of the job.
 -- column: metadata BIGINT       Metadata operations.
--- column: part DOUBLE           Part of its calls on files [%].
+-- column: part DOUBLE           Share of its calls on files [%].
 -- column: opens BIGINT          Of them, opens.
 -- column: stats BIGINT          Of them, calls that ask for attributes.
 -- column: nodes BIGINT          Nodes on which it ran.
--- says: finding en  Job {subject} of {user}: {metadata} operations on names and attributes, {value} a second and {part} of its calls on files, with {opens} opens and {stats} stats.
+-- says: finding en  Job {subject} of {user}: {metadata:metadata operation}, {value} per second and {part} of its file operations, including {opens:open} and {stats:stat call}.
 -- says: finding ja  {user} のジョブ {subject}: メタデータ操作 {metadata} 回（毎秒 {value} 回、ファイルの呼び出しの {part}）、うち open {opens} 回、stat {stats} 回。
--- says: ok en  The job with most metadata operations, {subject}, makes {value} a second.
+-- says: ok en  The job with the most metadata operations, {subject}, makes {value} per second.
 -- says: ok ja  メタデータ操作が最も多いジョブ {subject} は毎秒 {value} 回です。
--- says: unknown en  No job with so many metadata operations has ended.
+-- says: unknown en  No finished job made enough metadata operations to judge.
 -- says: unknown ja  メタデータ操作の多いジョブで終了したものがありません。
 -- evidence: jobs/files -p job={subject}
 -- tags:   jobs, time

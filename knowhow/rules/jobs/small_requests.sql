@@ -1,27 +1,27 @@
--- Small requests of jobs
--- A job that moves its data in small pieces, and spends time in the calls.
+-- Small requests of a job
+-- A job that transfers its data in small requests and spends time in them.
 -- needs:  ended_jobs
 -- param:  job VARCHAR = ''                 Only this job; empty: all.
 -- param:  limit_bytes BIGINT = 65536 > 0        Calls that transfer less on average are small [B].
 -- param:  min_calls BIGINT = 100000 > 0         A job with fewer reads and writes is not judged.
--- param:  min_share DOUBLE = 0.05               Least part of the time of its threads that its calls on files take.
+-- param:  min_share DOUBLE = 0.05               Minimum share of the time of its threads that its calls on files take.
 -- column: subject VARCHAR       The job.
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          Bytes of a read or write, on average [B].
--- column: limit_value DOUBLE    Below which it is a finding [B].
+-- column: limit_value DOUBLE    Threshold: reported below this value [B].
 -- column: cost_ns BIGINT        Not known: threads of a job wait at the same time [ns].
 -- column: gain_ns BIGINT        Not known [ns].
 -- column: certainty VARCHAR     medium; low where agents did not count all of it.
--- column: user VARCHAR          Whose it is.
+-- column: user VARCHAR          User of the job.
 -- column: calls BIGINT          Reads and writes.
 -- column: bytes BIGINT          Read and written [B].
--- column: share DOUBLE          Part of the time of its threads, without other waits, that its calls on files take [%].
+-- column: share DOUBLE          Share of the time of its threads, without other waits, that its calls on files take [%].
 -- column: nodes BIGINT          Nodes on which it ran.
--- says: finding en  Job {subject} of {user}: {calls} reads and writes transfer {value} on average, {bytes} in all. Its calls on files take {share} of the time of its threads.
+-- says: finding en  Job {subject} of {user}: {calls:read or write|reads and writes} transfer {value} on average, {bytes} in total. Its file operations take {share} of the time of its threads.
 -- says: finding ja  {user} のジョブ {subject}: 読み書き {calls} 回の平均は {value}（合計 {bytes}）。ファイルの呼び出しがスレッドの時間の {share} を占めます。
--- says: ok en  The job with most reads and writes, {subject}, transfers {value} on average.
+-- says: ok en  The job with the most reads and writes, {subject}, transfers {value} per call on average.
 -- says: ok ja  読み書きが最も多いジョブ {subject} の平均転送量は {value} です。
--- says: unknown en  No job with so many reads and writes has ended.
+-- says: unknown en  No finished job made enough reads and writes to judge.
 -- says: unknown ja  読み書きの多いジョブで終了したものがありません。
 -- evidence: jobs/files -p job={subject}
 -- tags:   jobs, time

@@ -1,27 +1,27 @@
--- Jobs that wait for files
+-- Job waits for files
 -- A job whose threads wait for files longer than they compute.
 -- needs:  ended_jobs
 -- param:  job VARCHAR = ''                 Only this job; empty: all.
 -- param:  min_wait_ns BIGINT = 60000000000 > 0  A job whose threads waited less, together, is not judged [ns].
--- param:  min_part DOUBLE = 0.5                 Least part of the time in which its threads worked or waited for files.
+-- param:  min_part DOUBLE = 0.5                 Minimum share of the time in which its threads worked or waited for files.
 -- column: subject VARCHAR       The job.
 -- column: status VARCHAR        finding, ok or unknown.
--- column: value DOUBLE          Part of the time in which its threads worked, waited for a CPU, or waited for files [%].
--- column: limit_value DOUBLE    From which on it is a finding [%].
+-- column: value DOUBLE          Share of the time in which its threads worked, waited for a CPU, or waited for files [%].
+-- column: limit_value DOUBLE    Threshold: reported from this value on [%].
 -- column: cost_ns BIGINT        Not known: threads of a job wait at the same time [ns].
 -- column: gain_ns BIGINT        Not known [ns].
 -- column: certainty VARCHAR     medium; low where agents did not count all of it.
--- column: user VARCHAR          Whose it is.
+-- column: user VARCHAR          User of the job.
 -- column: io_wait_ns BIGINT     How long its threads waited for files, together [ns].
 -- column: operations BIGINT     Calls on files.
 -- column: per_call_ns DOUBLE    Wait of a call, on average [ns].
 -- column: bytes BIGINT          Read and written [B].
 -- column: nodes BIGINT          Nodes on which it ran.
--- says: finding en  Job {subject} of {user}: its threads waited {io_wait_ns} for files, {value} of the time in which they worked or waited for files: {operations} calls, {per_call_ns} each, {bytes} transferred.
+-- says: finding en  Job {subject} of {user}: its threads waited {io_wait_ns} for files, {value} of the time in which they ran or waited for files: {operations:call} of {per_call_ns}, {bytes} transferred.
 -- says: finding ja  {user} のジョブ {subject}: スレッドのファイル待ちは {io_wait_ns}（動作とファイル待ちの時間の {value}）。呼び出し {operations} 回、1 回平均 {per_call_ns}、転送量 {bytes}。
--- says: ok en  The job that waited longest, {subject}, waited {io_wait_ns} for files, {value} of the time in which its threads worked or waited for files.
+-- says: ok en  The job that waited longest, {subject}, waited {io_wait_ns} for files, {value} of the time in which its threads ran or waited for files.
 -- says: ok ja  最も長く待ったジョブ {subject} のファイル待ちは {io_wait_ns}（動作とファイル待ちの時間の {value}）です。
--- says: unknown en  No job that waited so long for files has ended.
+-- says: unknown en  No finished job waited long enough for files to judge.
 -- says: unknown ja  ファイルを長く待ったジョブで終了したものがありません。
 -- evidence: jobs/files -p job={subject}
 -- tags:   jobs, time

@@ -1,7 +1,7 @@
--- Commits
--- What making a record last costs, against what the device does without it: far more, or nothing at all.
+-- Cost of commits
+-- How much longer a write takes when it is flushed to the device: far longer, or suspiciously no longer at all.
 -- needs:  load_results, environment
--- param:  slow_ns BIGINT = 10000000 > 0         A commit that takes no longer is no finding [ns].
+-- param:  slow_ns BIGINT = 10000000 > 0         Minimum duration of a slow commit [ns].
 -- param:  min_ratio DOUBLE = 10.0               How many times as long as the same write without it a slow commit takes at least.
 -- param:  max_free DOUBLE = 1.1                 Up to this ratio the flush costs nothing.
 -- column: subject VARCHAR       What it is about.
@@ -14,18 +14,18 @@
 -- column: variant VARCHAR       slow, free or barrier.
 -- column: commit_ns BIGINT      Median time of 8 KiB and fdatasync [ns].
 -- column: write_ns BIGINT       Median time of the same direct write alone [ns].
--- column: rate DOUBLE           Commits in a second of one process.
+-- column: rate DOUBLE           Commits per second of one process.
 -- column: option VARCHAR        The mount option.
 -- column: urgent BOOLEAN        Whether it is: data may be lost.
--- says: finding.slow en  8 KiB and fdatasync take {commit_ns}, the same write without it {write_ns}: one process makes {rate} commits in a second.
+-- says: finding.slow en  Writing 8 KiB takes {commit_ns} with fdatasync and {write_ns} without: one process can make {rate} commits per second.
 -- says: finding.slow ja  8 KiB の書き込みと fdatasync に {commit_ns} かかり、同期なしの書き込みは {write_ns} です。1 プロセスで 1 秒に {rate} コミットです。
--- says: finding.free en  8 KiB and fdatasync take {commit_ns}, the same write without a flush {write_ns}: the flush costs nothing though the device has a write cache. Unless that cache survives a loss of power, commits may be lost.
+-- says: finding.free en  Writing 8 KiB takes {commit_ns} with fdatasync and {write_ns} without: the flush costs nothing although the device has a write cache. Unless that cache survives a power failure, commits may be lost.
 -- says: finding.free ja  8 KiB の書き込みと fdatasync に {commit_ns}、フラッシュなしの書き込みに {write_ns} かかります。書き込みキャッシュがあるのにフラッシュに時間がかかっていません。キャッシュが停電から保護されていなければ、コミットが失われるおそれがあります。
--- says: finding.barrier en  The file system is mounted with {option}: after a loss of power, commits may be missing and the file system damaged.
+-- says: finding.barrier en  The file system is mounted with {option}: after a power failure, commits may be missing and the file system damaged.
 -- says: finding.barrier ja  ファイルシステムが {option} でマウントされています。停電後にコミットが失われたり、ファイルシステムが壊れたりするおそれがあります。
--- says: ok en  8 KiB and fdatasync take {commit_ns}, the same write without it {write_ns}: one process makes {rate} commits in a second.
+-- says: ok en  Writing 8 KiB takes {commit_ns} with fdatasync and {write_ns} without: one process can make {rate} commits per second.
 -- says: ok ja  8 KiB の書き込みと fdatasync に {commit_ns}、同期なしの書き込みに {write_ns} かかります。1 プロセスで 1 秒に {rate} コミットです。
--- says: unknown en  Appending with fdatasync by one process was not measured.
+-- says: unknown en  Appending with fdatasync from one process was not measured.
 -- says: unknown ja  1 プロセスの fdatasync つき追記が測られていません。
 -- evidence: load/results --item log
 -- tags:   disk, bytes, time

@@ -1,5 +1,5 @@
--- A limit that was set
--- A control group or a mount option that holds the file system back.
+-- Configured limit
+-- A control group limit or a mount option that slows down the file system.
 -- needs:  load_results, environment
 -- column: subject VARCHAR       What it is about.
 -- column: status VARCHAR        finding, ok or unknown.
@@ -11,12 +11,12 @@
 -- column: variant VARCHAR       group or sync.
 -- column: limit_text VARCHAR    The limit.
 -- says: finding.group en  The control group of this measurement has this limit: the rates are those of the limit, not of the device.
--- says: finding.group ja  測定を行ったコントロールグループにこの制限があります。速度は装置ではなく制限によるものです。
+-- says: finding.group ja  測定を行ったコントロールグループにこの制限があります。速度はデバイスではなく制限によるものです。
 -- says: finding.sync en  The file system is mounted with this option: each write waits for the device.
--- says: finding.sync ja  ファイルシステムがこのオプションでマウントされており、書き込みのたびに装置を待ちます。
--- says: ok en  No limit of a control group, and no mount option that makes each write wait.
+-- says: finding.sync ja  ファイルシステムがこのオプションでマウントされており、書き込みのたびにデバイスを待ちます。
+-- says: ok en  No control group limit, and no mount option that makes each write wait.
 -- says: ok ja  コントロールグループの制限も、書き込みのたびに待つマウントオプションもありません。
--- says: unknown en  The recording does not say how the file system is mounted.
+-- says: unknown en  The recording does not show how the file system is mounted.
 -- says: unknown ja  ファイルシステムのマウント方法が記録にありません。
 -- evidence: load/results
 -- tags:   disk, bytes, time

@@ -1,5 +1,5 @@
--- Measurements that do not count
--- Measurements that failed or were too short, that came from memory, or whose workers did not run together.
+-- Unusable measurements
+-- Measurements that failed, were too short, were served from memory, or whose workers did not run concurrently.
 -- needs:  load_results
 -- column: subject VARCHAR       What it is about.
 -- column: status VARCHAR        finding, ok or unknown.
@@ -13,27 +13,27 @@
 -- column: all_measurements BIGINT  In all.
 -- column: example VARCHAR       The first of them.
 -- column: why VARCHAR           Its note.
--- column: circumstance BOOLEAN  It is about how was measured.
+-- column: circumstance BOOLEAN  It is about how the measurement was made.
 -- column: urgent BOOLEAN        Data was damaged.
--- says: finding.from_memory en  {measurements} of {all_measurements} measurements came from memory, as {example}: {why}.
--- says: finding.from_memory ja  {all_measurements} 件中 {measurements} 件の測定はメモリーからの読み出しです（例: {example}: {why}）。
--- says: finding.not_known en  Of {measurements} of {all_measurements} measurements it is not known where the data came from, as {example}: {why}.
+-- says: finding.from_memory en  {measurements} of {all_measurements:measurement} came from memory; for example, {example}: {why}.
+-- says: finding.from_memory ja  {all_measurements} 件中 {measurements} 件の測定はメモリからの読み出しです（例: {example}: {why}）。
+-- says: finding.not_known en  For {measurements} of {all_measurements:measurement}, the origin of the data is unknown; for example, {example}: {why}.
 -- says: finding.not_known ja  {all_measurements} 件中 {measurements} 件の測定は、データがどこから来たか分かりません（例: {example}: {why}）。
--- says: finding.no_overlap en  In {measurements} of {all_measurements} measurements the processes did not run at the same time, as {example}: {why}.
+-- says: finding.no_overlap en  In {measurements} of {all_measurements:measurement}, the processes did not run concurrently; for example, {example}: {why}.
 -- says: finding.no_overlap ja  {all_measurements} 件中 {measurements} 件の測定では、プロセスが同時に動いていません（例: {example}: {why}）。
--- says: finding.too_short en  {measurements} of {all_measurements} measurements were too short, as {example}: {why}.
+-- says: finding.too_short en  {measurements} of {all_measurements:measurement} {measurements?was|were} too short; for example, {example}: {why}.
 -- says: finding.too_short ja  {all_measurements} 件中 {measurements} 件の測定は短すぎます（例: {example}: {why}）。
--- says: finding.full en  For {measurements} of {all_measurements} measurements there was no room, as {example}: {why}.
+-- says: finding.full en  {measurements} of {all_measurements:measurement} did not fit on the file system; for example, {example}: {why}.
 -- says: finding.full ja  {all_measurements} 件中 {measurements} 件の測定には空き容量が足りません（例: {example}: {why}）。
--- says: finding.failed en  {measurements} of {all_measurements} measurements failed, as {example}: {why}.
+-- says: finding.failed en  {measurements} of {all_measurements:measurement} failed; for example, {example}: {why}.
 -- says: finding.failed ja  {all_measurements} 件中 {measurements} 件の測定は失敗しました（例: {example}: {why}）。
--- says: finding.damaged en  In {measurements} of {all_measurements} measurements data was read that is not what had been written, as {example}: {why}.
+-- says: finding.damaged en  In {measurements} of {all_measurements:measurement}, the data read differs from the data written; for example, {example}: {why}.
 -- says: finding.damaged ja  {all_measurements} 件中 {measurements} 件の測定で、書いたものと異なるデータが読まれました（例: {example}: {why}）。
--- says: finding.skipped en  {measurements} of {all_measurements} measurements were not done, as {example}: {why}.
+-- says: finding.skipped en  {measurements} of {all_measurements:measurement} {measurements?was|were} skipped; for example, {example}: {why}.
 -- says: finding.skipped ja  {all_measurements} 件中 {measurements} 件の測定は行われていません（例: {example}: {why}）。
--- says: finding.interrupted en  {measurements} of {all_measurements} measurements were interrupted, as {example}.
+-- says: finding.interrupted en  {measurements} of {all_measurements:measurement} {measurements?was|were} interrupted; for example, {example}.
 -- says: finding.interrupted ja  {all_measurements} 件中 {measurements} 件の測定は中断されました（例: {example}）。
--- says: ok en  All {all_measurements} measurements can be relied on.
+-- says: ok en  {all_measurements:measurement} can be trusted.
 -- says: ok ja  {all_measurements} 件の測定はすべて有効です。
 -- says: unknown en  Nothing was measured.
 -- says: unknown ja  何も測られていません。
@@ -46,7 +46,7 @@ WITH bad AS (
     GROUP BY status
 ), named AS (
     SELECT b.status, b.measurements, r.note AS why,
-        concat(r.item, ' ', r.operation, ' by ', CAST(r.processes AS VARCHAR), ' process(es)') AS example
+        concat(r.item, ' ', r.operation, ' by ', CAST(r.processes AS VARCHAR), CASE WHEN r.processes = 1 THEN ' process' ELSE ' processes' END) AS example
     FROM bad AS b
     JOIN load_results AS r ON r.result_id = b.first_id
 ), state AS (

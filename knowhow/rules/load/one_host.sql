@@ -1,11 +1,11 @@
--- One host against all of them
--- A host that gets less from the file system than several hosts with as many processes: it is the limit, not the server.
+-- One host is the limit
+-- One host gets less from the file system than several hosts with the same number of processes: the host is the limit, not the server.
 -- needs:  load_results
 -- param:  min_gain DOUBLE = 2.0                 How many times as much several hosts must reach for one of them to be the limit.
 -- column: subject VARCHAR       What it is about.
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          How many times as much all hosts reach.
--- column: limit_value DOUBLE    From which on it is a finding.
+-- column: limit_value DOUBLE    Threshold: reported from this value on.
 -- column: cost_ns BIGINT        Not known: a load is no program [ns].
 -- column: gain_ns BIGINT        Not known [ns].
 -- column: certainty VARCHAR     medium; low where a measurement was shorter than a second.
@@ -14,17 +14,17 @@
 -- column: length_bytes BIGINT   Length of the requests that gain most [B].
 -- column: processes INTEGER     Processes, of one host or of all together.
 -- column: hosts VARCHAR         Names of all hosts.
--- column: one_rate DOUBLE       Operations a second of one host.
--- column: all_rate DOUBLE       Operations a second of all hosts.
--- says: finding en  {processes} processes on one host reach {one_rate} operations a second, on {hosts} together {all_rate}: a host is the limit, not the server.
+-- column: one_rate DOUBLE       Operations per second of one host.
+-- column: all_rate DOUBLE       Operations per second of all hosts.
+-- says: finding en  {processes:process} on one host reach {one_rate} operations per second, on {hosts} together {all_rate}: the host is the limit, not the server.
 -- says: finding ja  {processes} プロセスで、1 ホストでは {one_rate} 回/秒、{hosts} では {all_rate} 回/秒です。限界はサーバーではなくホストにあります。
--- says: finding.requests en  With requests of {length_bytes}, {processes} processes on one host reach {one_rate} operations a second, on {hosts} together {all_rate}: a host is the limit, not the server.
+-- says: finding.requests en  With requests of {length_bytes}, {processes:process} on one host reach {one_rate} operations per second, on {hosts} together {all_rate}: the host is the limit, not the server.
 -- says: finding.requests ja  {length_bytes} の要求、{processes} プロセスで、1 ホストでは {one_rate} 回/秒、{hosts} では {all_rate} 回/秒です。限界はサーバーではなくホストにあります。
--- says: ok en  {processes} processes on one host reach {one_rate} operations a second, on {hosts} together {all_rate}.
+-- says: ok en  {processes:process} on one host reach {one_rate} operations per second, on {hosts} together {all_rate}.
 -- says: ok ja  {processes} プロセスで、1 ホストでは {one_rate} 回/秒、{hosts} では {all_rate} 回/秒です。
--- says: ok.requests en  With requests of {length_bytes}, {processes} processes on one host reach {one_rate} operations a second, on {hosts} together {all_rate}.
+-- says: ok.requests en  With requests of {length_bytes}, {processes:process} on one host reach {one_rate} operations per second, on {hosts} together {all_rate}.
 -- says: ok.requests ja  {length_bytes} の要求、{processes} プロセスで、1 ホストでは {one_rate} 回/秒、{hosts} では {all_rate} 回/秒です。
--- says: unknown en  Nothing was measured both on one host and on several with as many processes.
+-- says: unknown en  No measurement used the same number of processes on one host and on several.
 -- says: unknown ja  同じプロセス数で、1 ホストと複数ホストの両方で測ったものがありません。
 -- evidence: load/results --operation {operation}
 -- tags:   disk, bytes, time

@@ -1,11 +1,11 @@
--- Read-ahead does not work
--- Reading a file from its beginning to its end is hardly faster than reading it at random.
+-- Read-ahead is not effective
+-- Sequential reads of a file are hardly faster than random reads.
 -- needs:  load_results
 -- param:  min_faster DOUBLE = 2.0              How many times as fast as random reads a sequential read must be at least.
 -- column: subject VARCHAR       What it is about.
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          How many times as fast it is as reading at random.
--- column: limit_value DOUBLE    Below which it is a finding.
+-- column: limit_value DOUBLE    Threshold: reported below this value.
 -- column: cost_ns BIGINT        Not known: a load is no program [ns].
 -- column: gain_ns BIGINT        Not known [ns].
 -- column: certainty VARCHAR     medium: each was measured once.
@@ -13,11 +13,11 @@
 -- column: sequential DOUBLE     Rate of sequential reads through the page cache [B/s].
 -- column: random DOUBLE         Rate of random reads past it [B/s].
 -- column: possible DOUBLE       Rate of long direct reads [B/s].
--- says: finding en  Requests of {length_bytes} reach {sequential}, random ones {random}, and long direct ones {possible}: the kernel does not read ahead.
+-- says: finding en  Sequential requests of {length_bytes} reach {sequential}, random ones {random}, and long direct ones {possible}: the kernel does not read ahead.
 -- says: finding ja  {length_bytes} の要求で {sequential}、ランダム読み出しは {random}、長い直接読み出しは {possible} です。先読みが働いていません。
--- says: ok en  Requests of {length_bytes} reach {sequential}, random ones {random}: read-ahead works.
+-- says: ok en  Sequential requests of {length_bytes} reach {sequential}, random ones {random}: read-ahead works.
 -- says: ok ja  {length_bytes} の要求で {sequential}、ランダム読み出しは {random} で、先読みが働いています。
--- says: unknown en  Sequential, random and long direct reads by one process were not all measured.
+-- says: unknown en  Sequential, random and long direct reads from one process were not all measured.
 -- says: unknown ja  1 プロセスの逐次・ランダム・長い直接読み出しのすべてが測られてはいません。
 -- evidence: load/results --operation read
 -- tags:   disk, bytes, time

@@ -1,11 +1,11 @@
--- More processes, less work
--- A rate that falls when more processes work at a time.
+-- Throughput drops with more processes
+-- The rate drops when more processes run at the same time.
 -- needs:  load_results
 -- param:  min_kept DOUBLE = 0.5                What must be left of the highest rate with the most processes.
 -- column: subject VARCHAR       What it is about.
 -- column: status VARCHAR        finding, ok or unknown.
--- column: value DOUBLE          Part of the highest rate that is left with the most processes.
--- column: limit_value DOUBLE    Below which it is a finding.
+-- column: value DOUBLE          Share of the highest rate that is left with the most processes.
+-- column: limit_value DOUBLE    Threshold: reported below this value.
 -- column: cost_ns BIGINT        Not known: a load is no program [ns].
 -- column: gain_ns BIGINT        Not known [ns].
 -- column: certainty VARCHAR     medium; low where the measurement was shorter than a second.
@@ -17,19 +17,19 @@
 -- column: bytes_per_s DOUBLE    The highest rate of data [B/s].
 -- column: rate DOUBLE           The highest rate of operations.
 -- column: last_rate DOUBLE      The rate of operations with the most processes.
--- says: finding en  The highest rate, {rate} operations a second, is reached with {processes} process(es); with {most_processes} it is {last_rate}.
+-- says: finding en  The highest rate, {rate} operations per second, is reached with {processes:process}; with {most_processes} it is {last_rate}.
 -- says: finding ja  最高速度 {rate} 回/秒 は {processes} プロセスで得られ、{most_processes} プロセスでは {last_rate} 回/秒 に下がります。
--- says: finding.requests en  With requests of {length_bytes}, the highest rate, {rate} operations a second, is reached with {processes} process(es); with {most_processes} it is {last_rate}.
+-- says: finding.requests en  With requests of {length_bytes}, the highest rate, {rate} operations per second, is reached with {processes:process}; with {most_processes} it is {last_rate}.
 -- says: finding.requests ja  {length_bytes} の要求では、最高速度 {rate} 回/秒 は {processes} プロセスで得られ、{most_processes} プロセスでは {last_rate} 回/秒 に下がります。
--- says: ok.plateau en  {rate} operations a second with {processes} process(es); more processes, up to {most_processes}, do not make it faster.
+-- says: ok.plateau en  {rate} operations per second with {processes:process}; more processes, up to {most_processes}, are not faster.
 -- says: ok.plateau ja  {processes} プロセスで {rate} 回/秒 に達し、{most_processes} プロセスまで増やしても速くなりません。
--- says: ok.plateau_requests en  {rate} operations a second with {processes} process(es) and requests of {length_bytes}; more processes, up to {most_processes}, do not make it faster.
+-- says: ok.plateau_requests en  {rate} operations per second with {processes:process} and requests of {length_bytes}; more processes, up to {most_processes}, are not faster.
 -- says: ok.plateau_requests ja  {length_bytes} の要求では {processes} プロセスで {rate} 回/秒 に達し、{most_processes} プロセスまで増やしても速くなりません。
--- says: ok.grows en  {rate} operations a second with {most_processes} processes, and the rate still grows.
+-- says: ok.grows en  {rate} operations per second with {most_processes:process}, and still increasing.
 -- says: ok.grows ja  {most_processes} プロセスで {rate} 回/秒 で、まだ伸びています。
--- says: ok.grows_requests en  {rate} operations a second with {most_processes} processes and requests of {length_bytes}, and the rate still grows.
+-- says: ok.grows_requests en  {rate} operations per second with {most_processes:process} and requests of {length_bytes}, and still increasing.
 -- says: ok.grows_requests ja  {length_bytes} の要求では {most_processes} プロセスで {rate} 回/秒 で、まだ伸びています。
--- says: unknown en  Nothing was measured with three different numbers of processes.
+-- says: unknown en  Fewer than three different numbers of processes were measured.
 -- says: unknown ja  3 通り以上のプロセス数で測ったものがありません。
 -- evidence: load/results --operation {operation}
 -- tags:   disk, bytes, time

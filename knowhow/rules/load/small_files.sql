@@ -1,12 +1,12 @@
--- Small files are slow
--- Files are created, or found, so slowly that programs with many small ones are held up.
+-- Slow small files
+-- Creating or looking up files is so slow that programs with many small files are held up.
 -- needs:  load_results
--- param:  min_creates DOUBLE = 500 > 0         Files that should be created in a second, by all processes together.
--- param:  min_stats DOUBLE = 5000 > 0          Files whose attributes should be read in a second.
+-- param:  min_creates DOUBLE = 500 > 0         Files that should be created per second, by all processes together.
+-- param:  min_stats DOUBLE = 5000 > 0          Files whose attributes should be read per second.
 -- column: subject VARCHAR       What it is about.
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          The highest rate [1/s].
--- column: limit_value DOUBLE    Below which it is a finding.
+-- column: limit_value DOUBLE    Threshold: reported below this value.
 -- column: cost_ns BIGINT        Not known: a load is no program [ns].
 -- column: gain_ns BIGINT        Not known [ns].
 -- column: certainty VARCHAR     medium: what programs need is not known.
@@ -16,15 +16,15 @@
 -- column: processes INTEGER     Processes by which it was reached.
 -- column: p50_ns BIGINT         Median time of one [ns].
 -- column: archive_ns BIGINT     Time that 100,000 files take at this rate [ns].
--- says: finding.create en  At most {rate} files are created in a second ({processes} processes; one takes {p50_ns}): unpacking an archive of 100,000 files takes {archive_ns}.
+-- says: finding.create en  At most {rate} files per second are created ({processes:process}; {p50_ns} each): unpacking an archive of 100,000 files takes {archive_ns}.
 -- says: finding.create ja  1 秒に作成できるファイルは最大 {rate} 個です（{processes} プロセス、1 個 {p50_ns}）。10 万ファイルのアーカイブの展開に {archive_ns} かかります。
--- says: finding.stat en  The attributes of at most {rate} files are read in a second ({operation}, {processes} processes; one takes {p50_ns}): `ls -l` of 100,000 files takes {archive_ns}.
+-- says: finding.stat en  The attributes of at most {rate} files per second are read ({operation}, {processes:process}; {p50_ns} each): `ls -l` of 100,000 files takes {archive_ns}.
 -- says: finding.stat ja  1 秒に属性を読めるファイルは最大 {rate} 個です（{operation}、{processes} プロセス、1 個 {p50_ns}）。10 万ファイルの `ls -l` に {archive_ns} かかります。
--- says: ok.create en  {rate} files are created in a second ({processes} processes; one takes {p50_ns}): 100,000 take {archive_ns}.
+-- says: ok.create en  {rate} files per second are created ({processes:process}; {p50_ns} each): 100,000 take {archive_ns}.
 -- says: ok.create ja  1 秒に {rate} 個のファイルを作成できます（{processes} プロセス、1 個 {p50_ns}）。10 万個で {archive_ns} です。
--- says: ok.stat en  The attributes of {rate} files are read in a second ({operation}, {processes} processes; one takes {p50_ns}): 100,000 take {archive_ns}.
+-- says: ok.stat en  The attributes of {rate} files per second are read ({operation}, {processes:process}; {p50_ns} each): 100,000 take {archive_ns}.
 -- says: ok.stat ja  1 秒に {rate} 個のファイルの属性を読めます（{operation}、{processes} プロセス、1 個 {p50_ns}）。10 万個で {archive_ns} です。
--- says: unknown en  No creation of files, and no reading of attributes, was measured.
+-- says: unknown en  Neither file creation nor reading attributes was measured.
 -- says: unknown ja  ファイルの作成も属性の読み出しも測られていません。
 -- evidence: load/results --item metadata
 -- tags:   disk, bytes, time

@@ -1,12 +1,12 @@
--- Short requests lose most of the rate
--- Sequential transfers through the page cache that are much slower with short requests than with long ones.
+-- Short requests are slow
+-- Sequential transfers through the page cache are much slower with short requests than with long ones.
 -- needs:  load_results
 -- param:  min_kept DOUBLE = 0.5                What short requests should reach of the highest rate.
 -- param:  short_bytes BIGINT = 65536 > 0       Requests up to this length are short [B].
 -- column: subject VARCHAR       What it is about.
 -- column: status VARCHAR        finding, ok or unknown.
--- column: value DOUBLE          Part of the highest rate that the shortest requests reach.
--- column: limit_value DOUBLE    Below which it is a finding.
+-- column: value DOUBLE          Share of the highest rate that the shortest requests reach.
+-- column: limit_value DOUBLE    Threshold: reported below this value.
 -- column: cost_ns BIGINT        Not known: a load is no program [ns].
 -- column: gain_ns BIGINT        Not known [ns].
 -- column: certainty VARCHAR     medium: each length was measured once.
@@ -15,11 +15,11 @@
 -- column: short_rate DOUBLE     Its rate [B/s].
 -- column: best_rate DOUBLE      The highest rate [B/s].
 -- column: enough BIGINT         Shortest request that reaches 90 % of it [B].
--- says: finding en  Requests of {shortest} reach {short_rate}, those of {enough} reach {best_rate}.
+-- says: finding en  Requests of {shortest} reach {short_rate}; requests of {enough} reach {best_rate}.
 -- says: finding ja  {shortest} の要求では {short_rate}、{enough} の要求では {best_rate} です。
--- says: ok en  Requests of {shortest} reach {short_rate} of at most {best_rate}.
+-- says: ok en  Requests of {shortest} reach {short_rate}; the highest rate is {best_rate}.
 -- says: ok ja  {shortest} の要求で {short_rate}（最高 {best_rate}）です。
--- says: unknown en  Sequential transfers with short and long requests were not both measured.
+-- says: unknown en  Sequential transfers were not measured with both short and long requests.
 -- says: unknown ja  短い要求と長い要求の逐次転送が両方とも測られてはいません。
 -- evidence: load/results --operation {operation}
 -- tags:   disk, bytes, time

@@ -1,24 +1,24 @@
--- Contended locks of the kernel
--- The command waited for locks of the kernel that other threads had, such as that of an inode or of an address space.
+-- Contended kernel locks
+-- The command waited for kernel locks that other threads held, such as that of an inode or of an address space.
 -- needs:  lock_waits, locks, critical_path, processes
--- param:  min_share DOUBLE = 0.1        Least part of the time of the command that it waits for one lock.
--- param:  min_wait_ns BIGINT = 20000000 Least time that it waits for it [ns].
+-- param:  min_share DOUBLE = 0.1        Minimum share of the time of the command that it waits for one lock.
+-- param:  min_wait_ns BIGINT = 20000000 Minimum time that it waits for it [ns].
 -- column: subject VARCHAR       Name of the lock; empty: none is contended.
 -- column: status VARCHAR        finding, ok or unknown.
--- column: value DOUBLE          Part of the time of the command that it waited for the lock [%].
--- column: limit_value DOUBLE    From which on it is a finding [%].
+-- column: value DOUBLE          Share of the time of the command that it waited for the lock [%].
+-- column: limit_value DOUBLE    Threshold: reported from this value on [%].
 -- column: cost_ns BIGINT        Time that it waited for the lock, or depended on who had it, along its critical path [ns].
--- column: gain_ns BIGINT        What could be saved at most [ns].
+-- column: gain_ns BIGINT        Potential saving [ns].
 -- column: certainty VARCHAR     high; medium where the name of the lock is a guess.
 -- column: waits BIGINT          How often a thread waited for it, also off that path.
 -- column: threads_ns BIGINT     Time that all threads together waited for it [ns].
 -- column: calls VARCHAR         The system call that waited longest for it.
 -- column: holder VARCHAR        Who had it most often when a wait began.
--- says: finding en   The command waited {cost_ns} for the kernel's lock {subject}, {value} of its time, most of it in {calls}. Waits of all threads: {waits}, {threads_ns}. Held by: {holder}.
+-- says: finding en   The command waited {cost_ns} for the kernel lock {subject}, {value} of its time, mostly in {calls}. All threads: {waits:wait}, {threads_ns}. Held by: {holder}.
 -- says: finding ja   カーネルのロック {subject} を {cost_ns}（実行時間の {value}）待ちました。主に {calls} の中です。全スレッドでは {waits} 回、{threads_ns} です。保持していたもの: {holder}。
--- says: ok en        The command waited {cost_ns} for locks of the kernel, {value} of its time.
+-- says: ok en        The command waited {cost_ns} for kernel locks, {value} of its time.
 -- says: ok ja        カーネルのロック待ちは {cost_ns}、実行時間の {value} です。
--- says: unknown en   The recording does not hold the waits of a command for locks of the kernel (`--what io,sched,locks`).
+-- says: unknown en   The recording does not contain waits for kernel locks (`--what io,sched,locks`).
 -- says: unknown ja   コマンドのカーネルのロック待ちが記録にありません（`--what io,sched,locks`）。
 -- evidence: locks/share_by_lock
 -- tags:   time, locks

@@ -1,16 +1,16 @@
 -- Waiting for a locked file
--- The program waits for the lock on a file that somebody else has (flock, fcntl).
+-- The program waits for a file lock that another process holds (flock, fcntl).
 -- needs:  calls, processes, totals
 -- uses:   run_states
--- param:  min_share DOUBLE = 0.1         Least part of the elapsed time that it waits for one file.
--- param:  min_wait_ns BIGINT = 50000000  Least time that it waits [ns].
+-- param:  min_share DOUBLE = 0.1         Minimum share of the elapsed time that it waits for one file.
+-- param:  min_wait_ns BIGINT = 50000000  Minimum time that it waits [ns].
 -- param:  long_ns BIGINT = 1000000       A call of fcntl that takes this long waits for a lock [ns].
 -- column: subject VARCHAR       The file.
 -- column: status VARCHAR        finding, ok or unknown.
--- column: value DOUBLE          Part of the elapsed time that it waits, summed over threads [%].
--- column: limit_value DOUBLE    From which on it is a finding [%].
+-- column: value DOUBLE          Share of the elapsed time that it waits, summed over threads [%].
+-- column: limit_value DOUBLE    Threshold: reported from this value on [%].
 -- column: cost_ns BIGINT        Time that it waits [ns].
--- column: gain_ns BIGINT        What could be saved at most [ns].
+-- column: gain_ns BIGINT        Potential saving [ns].
 -- column: certainty VARCHAR     high for flock; medium for fcntl, which does other things as well.
 -- column: file VARCHAR          The file.
 -- column: waits BIGINT          How often it waits.
@@ -18,11 +18,11 @@
 -- column: processes BIGINT      Processes that wait.
 -- column: call VARCHAR          The system call: flock or fcntl.
 -- column: released_by VARCHAR   Who released the lock most often; `not known` where that was not recorded.
--- says: finding en  {processes} process(es) waited {cost_ns} in {call} for the lock on {subject}, {waits} times, the longest {longest_ns}: {value} of the time. Released by: {released_by}.
+-- says: finding en  {processes:process} waited {cost_ns} in {call} for the lock on {subject}: {waits:wait}, the longest {longest_ns}, {value} of the time. Released by: {released_by}.
 -- says: finding ja  {processes} 個のプロセスが {call} で {subject} のロックを {waits} 回、合計 {cost_ns}（時間の {value}）待ちました。最長は {longest_ns} です。解放したもの: {released_by}。
--- says: ok en       Hardly any time is spent waiting for locks on files.
+-- says: ok en       The time spent waiting for file locks is negligible.
 -- says: ok ja       ファイルのロックの待ちはほとんどありません。
--- says: unknown en  The recording holds no calls with durations.
+-- says: unknown en  The recording contains no system calls with durations.
 -- says: unknown ja  所要時間のある呼び出しが記録にありません。
 -- evidence: io/files --call flock,fcntl
 -- tags:   time, locks, files

@@ -1,38 +1,38 @@
 -- Contended locks of the program
--- Threads of a process wait for each other at a lock of the program: one at a time gets on.
+-- Threads of a process wait for each other at a lock of the program, so that only one makes progress at a time.
 -- needs:  run_states, critical_path, processes, totals
 -- uses:   stack_places, environment
--- param:  min_share DOUBLE = 0.2        Least part of the elapsed time in which a thread waits for the lock.
--- param:  min_wait_ns BIGINT = 50000000 Least time in which one does [ns].
--- param:  min_passed DOUBLE = 0.5       Least part of the waits that end as another thread, which waits there too, passes the lock on.
+-- param:  min_share DOUBLE = 0.2        Minimum share of the elapsed time in which a thread waits for the lock.
+-- param:  min_wait_ns BIGINT = 50000000 Minimum time in which one does [ns].
+-- param:  min_passed DOUBLE = 0.5       Minimum share of the waits that end as another thread, which waits there too, passes the lock on.
 -- param:  switch_ns BIGINT = 10000000   Python's threads wait for their interpreter in intervals of 5 ms; longer ones are something else [ns].
 -- param:  again_ns BIGINT = 100000      A wait that begins within this time after one that ran out is the same wait [ns].
 -- param:  min_hold_ns BIGINT = 5000000  Where the place is not known: who has the lock keeps it this long [ns].
 -- param:  turn_ns BIGINT = 1000000      Who waits again within this time has not had its turn [ns].
 -- column: subject VARCHAR       Program, process id and where it waits.
 -- column: status VARCHAR        finding, ok or unknown.
--- column: value DOUBLE          Part of the elapsed time in which at least one thread waits there, and the end of the command depends on it [%].
--- column: limit_value DOUBLE    From which on it is a finding [%].
+-- column: value DOUBLE          Share of the elapsed time in which at least one thread waits there, and the end of the command depends on it [%].
+-- column: limit_value DOUBLE    Threshold: reported from this value on [%].
 -- column: cost_ns BIGINT        Time in which at least one thread waits there [ns].
--- column: gain_ns BIGINT        What could be saved at most, if these threads did not have to wait for each other, on the CPUs that the program leaves idle; empty for a queue, as not all of its waits are recognized [ns].
+-- column: gain_ns BIGINT        Potential saving, if these threads did not have to wait for each other, on the CPUs that the program leaves idle; empty for a queue, as not all of its waits are recognized [ns].
 -- column: certainty VARCHAR     high where the memory of the lock says who has it; else medium.
 -- column: variant VARCHAR       holds (who has the lock waits for something itself), runs (it computes), or queue (the place is not known: a lock, or a pool).
 -- column: process INTEGER       Process id.
 -- column: threads BIGINT        Threads that wait there.
--- column: waits BIGINT          How often.
+-- column: waits BIGINT          Number of times.
 -- column: threads_ns BIGINT     Time that they wait, all together [ns].
 -- column: holder VARCHAR        Program and thread id that had it, or passed it on, at the end of the longest waits in all.
--- column: meanwhile VARCHAR     What these threads wait for most beside the lock.
+-- column: meanwhile VARCHAR     What these threads wait for most besides the lock.
 -- column: meanwhile_ns BIGINT   How long they do, all together [ns].
--- says: finding.holds en  {subject}: {threads} threads waited {waits} times for a lock of the program (futex), {threads_ns} in all; {value} of the time at least one of them did. The thread that holds it waits itself, mostly for {meanwhile} ({meanwhile_ns} of all threads). It was {holder} that made them wait longest.
+-- says: finding.holds en  {subject}: {threads:thread} waited {waits:time} for a lock of the program (futex), {threads_ns} in total; at least one waited for {value} of the time. The thread that holds the lock waits as well, mostly for {meanwhile} ({meanwhile_ns} over all threads). The longest waits were for {holder}.
 -- says: finding.holds ja  {subject}: {threads} 個のスレッドがプログラムのロック（futex）を {waits} 回、合計 {threads_ns} 待ちました。時間の {value} で、少なくとも一つが待っています。ロックを持つスレッド自身も待っており、主に {meanwhile} の待ちです（全スレッドで {meanwhile_ns}）。最も長く待たせたのは {holder} です。
--- says: finding.runs en   {subject}: {threads} threads waited {waits} times for a lock of the program (futex), {threads_ns} in all; {value} of the time at least one of them did. {holder} made them wait longest.
+-- says: finding.runs en   {subject}: {threads:thread} waited {waits:time} for a lock of the program (futex), {threads_ns} in total; at least one waited for {value} of the time. The longest waits were for {holder}.
 -- says: finding.runs ja   {subject}: {threads} 個のスレッドがプログラムのロック（futex）を {waits} 回、合計 {threads_ns} 待ちました。時間の {value} で、少なくとも一つが待っています。最も長く待たせたのは {holder} です。
--- says: finding.queue en  {subject}: {threads} threads queued (futex) {waits} times, {threads_ns} in all; for {value} of the time at least one of them did. Only one thread at a time can have what they wait for: a lock, or an entry of a pool that is too small (connections, workers). {holder} made them wait longest.
+-- says: finding.queue en  {subject}: {threads:thread} queued {waits:time} (futex), {threads_ns} in total; at least one queued for {value} of the time. They wait for something that one thread at a time can have: a lock, or an entry of a pool that is too small (connections, workers). The longest waits were for {holder}.
 -- says: finding.queue ja  {subject}: {threads} 個のスレッドが順番待ち（futex）を {waits} 回、合計 {threads_ns} しました。時間の {value} で、少なくとも一つが待っています。一度に一つのスレッドしか使えないもの（ロック、または接続や作業スレッドが足りないプール）を待っています。最も長く待たせたのは {holder} です。
--- says: ok en             Threads seldom wait for each other at locks of the program.
+-- says: ok en             Threads rarely wait for each other at locks of the program.
 -- says: ok ja             スレッドがプログラムのロックで互いを待つことはわずかです。
--- says: unknown en        The recording does not hold when threads ran.
+-- says: unknown en        The recording does not show when threads ran.
 -- says: unknown ja        スレッドの実行時刻が記録にありません。
 -- evidence: locks/futex_waits --process {process}
 -- tags:   time, locks

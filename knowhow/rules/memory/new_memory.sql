@@ -1,30 +1,30 @@
--- New memory
--- The kernel takes much CPU time to give the program memory, page by page, and to take it back.
+-- Cost of allocating memory
+-- The kernel uses much CPU time to give memory to the program, page by page, and to take it back.
 -- needs:  samples, kernel_activities, calls, file_faults
--- param:  min_share DOUBLE = 0.3        Least part of the CPU time that new memory takes.
+-- param:  min_share DOUBLE = 0.3        Minimum share of the CPU time that new memory takes.
 -- param:  min_share_once DOUBLE = 0.4   The same where it is not given back again and again.
--- param:  min_time_ns BIGINT = 20000000 Least CPU time that it takes [ns].
+-- param:  min_time_ns BIGINT = 20000000 Minimum CPU time that it takes [ns].
 -- param:  least_samples BIGINT = 40     With fewer samples nothing is said.
 -- param:  churn_calls BIGINT = 100      From so many calls that give memory back on it is taken and given back again and again.
 -- column: subject VARCHAR       Empty: it is about all that was recorded.
 -- column: status VARCHAR        finding, ok or unknown.
--- column: value DOUBLE          Part of the CPU time that new memory took [%].
--- column: limit_value DOUBLE    From which on it is a finding [%].
+-- column: value DOUBLE          Share of the CPU time that new memory took [%].
+-- column: limit_value DOUBLE    Threshold: reported from this value on [%].
 -- column: cost_ns BIGINT        CPU time for it: page faults on memory that is no file, and calls that take and give back memory [ns].
--- column: gain_ns BIGINT        What could be saved at most; empty where memory is not given back again and again, and may all be needed [ns].
+-- column: gain_ns BIGINT        Potential saving; empty where memory is not given back again and again, and may all be needed [ns].
 -- column: certainty VARCHAR     medium where memory is given back again and again; else low.
 -- column: variant VARCHAR       churn or once.
 -- column: faults_ns BIGINT      CPU time in the page faults, by samples [ns].
 -- column: calls_ns BIGINT       Time in the calls [ns].
 -- column: given_back BIGINT     Calls that gave memory back: munmap, madvise, brk.
 -- column: most VARCHAR          Which of these calls took longest; `no call`: there were none.
--- says: finding.churn en  {value} of the CPU time, {cost_ns}, goes into memory: {faults_ns} in page faults on new memory and {calls_ns} in calls; it is given back {given_back} times, most of it by {most}.
--- says: finding.churn ja  CPU 時間の {value}（{cost_ns}）をメモリーの確保と返却に使っています。新しいメモリーのページフォールトが {faults_ns}、呼び出しが {calls_ns} で、{given_back} 回返却しています（最も長いのは {most}）。
--- says: finding.once en   {value} of the CPU time, {cost_ns}, goes into memory: {faults_ns} in page faults on new memory and {calls_ns} in calls.
--- says: finding.once ja   CPU 時間の {value}（{cost_ns}）をメモリーの確保に使っています。新しいメモリーのページフォールトが {faults_ns}、呼び出しが {calls_ns} です。
--- says: ok en             New memory takes {value} of the CPU time.
--- says: ok ja             メモリーの確保は CPU 時間の {value} です。
--- says: unknown en        There are too few samples of the CPU time.
+-- says: finding.churn en  {value} of the CPU time, {cost_ns}, is spent on allocating memory: {faults_ns} in page faults on new memory and {calls_ns} in system calls; memory is returned {given_back:time}, mostly by {most}.
+-- says: finding.churn ja  CPU 時間の {value}（{cost_ns}）をメモリの確保と返却に使っています。新しいメモリのページフォールトが {faults_ns}、呼び出しが {calls_ns} で、{given_back} 回返却しています（最も長いのは {most}）。
+-- says: finding.once en   {value} of the CPU time, {cost_ns}, is spent on allocating memory: {faults_ns} in page faults on new memory and {calls_ns} in system calls.
+-- says: finding.once ja   CPU 時間の {value}（{cost_ns}）をメモリの確保に使っています。新しいメモリのページフォールトが {faults_ns}、呼び出しが {calls_ns} です。
+-- says: ok en             Allocating memory takes {value} of the CPU time.
+-- says: ok ja             メモリの確保は CPU 時間の {value} です。
+-- says: unknown en        There are too few CPU samples.
 -- says: unknown ja        CPU 時間の標本が足りません。
 -- evidence: cpu/kernel
 -- tags:   time, cpu

@@ -1,33 +1,33 @@
 -- Memory pressure
--- The command waited for memory: its threads had to free some themselves before they got it, or it was killed for want of it.
+-- The command waited for memory: its threads had to reclaim memory themselves, or it was killed for lack of memory.
 -- needs:  memory_stalls, critical_path
--- param:  min_share DOUBLE = 0.05       Least part of the time of the command that it waits for memory.
--- param:  min_wait_ns BIGINT = 20000000 Least time that it waits [ns].
+-- param:  min_share DOUBLE = 0.05       Minimum share of the time of the command that it waits for memory.
+-- param:  min_wait_ns BIGINT = 20000000 Minimum time that it waits [ns].
 -- column: subject VARCHAR       Empty: it is about the command.
 -- column: status VARCHAR        finding, ok or unknown.
--- column: value DOUBLE          Part of the time of the command that it waited for memory [%].
--- column: limit_value DOUBLE    From which on it is a finding [%].
+-- column: value DOUBLE          Share of the time of the command that it waited for memory [%].
+-- column: limit_value DOUBLE    Threshold: reported from this value on [%].
 -- column: cost_ns BIGINT        Time that it waited for memory, along its critical path [ns].
--- column: gain_ns BIGINT        What could be saved at most [ns].
+-- column: gain_ns BIGINT        Potential saving [ns].
 -- column: certainty VARCHAR     high.
--- column: variant VARCHAR       group (its control group is at its limit), machine, pieces (no memory in one piece), or killed.
+-- column: variant VARCHAR       group (its control group is at its limit), machine, pieces (no contiguous memory), or killed.
 -- column: urgent BOOLEAN        A process was killed.
 -- column: stalls BIGINT         How often a thread waited, also off that path.
 -- column: threads_ns BIGINT     Time that all threads together waited [ns].
 -- column: pages BIGINT          Pages that they freed.
--- column: kills BIGINT          Processes that were killed for want of memory.
--- says: finding.group en    The command waited {cost_ns} for memory, {value} of its time: its control group is at its limit. Its threads freed {pages} pages themselves, {stalls} times.
--- says: finding.group ja    メモリー待ちが {cost_ns}、実行時間の {value} あります。コントロールグループ（cgroup）が上限に達し、スレッドが自分で {stalls} 回、{pages} ページを回収しました。
--- says: finding.machine en  The command waited {cost_ns} for memory, {value} of its time: the whole machine is short of it. Its threads freed {pages} pages themselves, {stalls} times.
--- says: finding.machine ja  メモリー待ちが {cost_ns}、実行時間の {value} あります。マシン全体のメモリーが足りず、スレッドが自分で {stalls} 回、{pages} ページを回収しました。
--- says: finding.pieces en   The command waited {cost_ns} for memory in one piece, {value} of its time: pages had to be moved together, {stalls} times.
--- says: finding.pieces ja   連続したメモリーの待ちが {cost_ns}、実行時間の {value} あります。ページの移動（コンパクション）が {stalls} 回ありました。
--- says: finding.killed en   {kills} process(es) of the command were killed because there was no memory left. Waits for memory before: {stalls}, {threads_ns}.
--- says: finding.killed ja   メモリーがなくなり、コマンドのプロセスが {kills} 個、強制終了されました。メモリー待ちは {stalls} 回、{threads_ns} です。
+-- column: kills BIGINT          Processes that were killed for lack of memory.
+-- says: finding.group en    The command waited {cost_ns} for memory, {value} of its time: its control group is at its limit. Its threads reclaimed {pages:page} in {stalls:stall}.
+-- says: finding.group ja    メモリ待ちが {cost_ns}、実行時間の {value} あります。コントロールグループ（cgroup）が上限に達し、スレッドが自分で {stalls} 回、{pages} ページを回収しました。
+-- says: finding.machine en  The command waited {cost_ns} for memory, {value} of its time: the whole machine is short of memory. Its threads reclaimed {pages:page} in {stalls:stall}.
+-- says: finding.machine ja  メモリ待ちが {cost_ns}、実行時間の {value} あります。マシン全体のメモリが足りず、スレッドが自分で {stalls} 回、{pages} ページを回収しました。
+-- says: finding.pieces en   The command waited {cost_ns} for contiguous memory, {value} of its time: pages were compacted {stalls:time}.
+-- says: finding.pieces ja   連続したメモリの待ちが {cost_ns}、実行時間の {value} あります。ページの移動（コンパクション）が {stalls} 回ありました。
+-- says: finding.killed en   {kills:process} of the command {kills?was|were} killed because memory was exhausted. Waits for memory before that: {stalls}, {threads_ns}.
+-- says: finding.killed ja   メモリがなくなり、コマンドのプロセスが {kills} 個、強制終了されました。メモリ待ちは {stalls} 回、{threads_ns} です。
 -- says: ok en               The command waited {cost_ns} for memory, {value} of its time.
--- says: ok ja               メモリー待ちは {cost_ns}、実行時間の {value} です。
--- says: unknown en          The recording does not hold the waits of a command for memory (`--what io,sched,memory`).
--- says: unknown ja          コマンドのメモリー待ちが記録にありません（`--what io,sched,memory`）。
+-- says: ok ja               メモリ待ちは {cost_ns}、実行時間の {value} です。
+-- says: unknown en          The recording does not contain waits for memory (`--what io,sched,memory`).
+-- says: unknown ja          コマンドのメモリ待ちが記録にありません（`--what io,sched,memory`）。
 -- evidence: memory/stalls
 -- tags:   time, processes
 WITH waits AS (

@@ -1,29 +1,29 @@
--- Delayed by 40 ms
--- Small messages wait for an acknowledgement that the other side delays: the algorithm of Nagle and delayed acknowledgements hold each other up.
+-- 40 ms delayed acknowledgements
+-- Small messages wait for an acknowledgement that the other side delays: Nagle's algorithm and delayed acknowledgements block each other.
 -- needs:  calls, processes, totals
 -- uses:   sockets
 -- param:  least_ns BIGINT = 38000000      The delay of Linux is 40 ms; this is the least that counts [ns].
 -- param:  most_ns BIGINT = 48000000       The most [ns].
--- param:  min_times BIGINT = 5            Fewer of these waits are chance.
--- param:  min_share DOUBLE = 0.1          Least part of the elapsed time that they take.
+-- param:  min_times BIGINT = 5            Minimum number of these waits; fewer are chance.
+-- param:  min_share DOUBLE = 0.1          Minimum share of the elapsed time that they take.
 -- param:  small_bytes BIGINT = 1400       Messages below this do not fill a packet [B].
 -- column: subject VARCHAR       Program, process id, and the other end or the socket.
 -- column: status VARCHAR        finding, ok or unknown.
--- column: value DOUBLE          Part of the elapsed time that such waits take [%].
--- column: limit_value DOUBLE    From which on it is a finding [%].
+-- column: value DOUBLE          Share of the elapsed time that such waits take [%].
+-- column: limit_value DOUBLE    Threshold: reported from this value on [%].
 -- column: cost_ns BIGINT        Time that they take [ns].
--- column: gain_ns BIGINT        What could be saved at most [ns].
+-- column: gain_ns BIGINT        Potential saving [ns].
 -- column: certainty VARCHAR     high where the thread made two small writes before; else medium.
 -- column: process INTEGER       Process id.
--- column: times BIGINT          How often.
+-- column: times BIGINT          Number of times.
 -- column: mean_ns BIGINT        One of them, on average [ns].
 -- column: twice BIGINT          How many came after two small writes of the same thread in a row.
 -- column: call VARCHAR          The call that waits.
--- says: finding en  {subject}: {times} waits of {mean_ns} in {call}, {cost_ns} in all, {value} of the time: as long as Linux delays an acknowledgement (40 ms). Before {twice} of them the thread wrote two small messages in a row: the second waits (Nagle) until the first is acknowledged.
+-- says: finding en  {subject}: {times:wait} of {mean_ns} in {call}, {cost_ns} in total, {value} of the time: as long as Linux delays an acknowledgement (40 ms). {twice} of them {twice?follows|follow} two small writes in a row by the same thread: the second one waits (Nagle) until the first is acknowledged.
 -- says: finding ja  {subject}: {call} で {mean_ns} の待ちが {times} 回、合計 {cost_ns}（時間の {value}）あります。Linux が確認応答を遅らせる時間（40 ms）と一致します。うち {twice} 回は、直前に小さな書き込みが 2 回続いています。2 つ目は、1 つ目の確認応答が届くまで待たされます（Nagle アルゴリズム）。
--- says: ok en       No waits on sockets are as long as a delayed acknowledgement.
+-- says: ok en       No socket wait is as long as a delayed acknowledgement.
 -- says: ok ja       遅延確認応答と同じ長さのソケットの待ちはありません。
--- says: unknown en  The recording holds no calls with durations.
+-- says: unknown en  The recording contains no system calls with durations.
 -- says: unknown ja  所要時間のある呼び出しが記録にありません。
 -- evidence: network/sockets
 -- tags:   time, calls

@@ -1,33 +1,33 @@
--- Gaps
--- Long times in which no call works on files: the program computes, sleeps, or waits for someone.
+-- Idle gaps
+-- Long periods without a call on files: the program computes, sleeps or waits.
 -- needs:  calls, processes, totals
 -- param:  min_gap_ns BIGINT = 500000000 > 0  A shorter gap is none [ns].
--- param:  min_share DOUBLE = 0.1             Least part of the elapsed time that all gaps take.
--- param:  min_computed DOUBLE = 0.5          Least part of a gap that lies in no call at all, if the program computes there.
--- param:  steps BIGINT = 4096 > 0            Into how many steps of time the recording is cut; shorter gaps are not seen.
+-- param:  min_share DOUBLE = 0.1             Minimum share of the elapsed time that all gaps take.
+-- param:  min_computed DOUBLE = 0.5          Minimum share of a gap that lies in no call at all, if the program computes there.
+-- param:  steps BIGINT = 4096 > 0            Into how many time steps the recording is cut; shorter gaps are not seen.
 -- column: subject VARCHAR       What the program does in the gaps: sleeps, waits or computes.
 -- column: status VARCHAR        finding, ok or unknown.
--- column: value DOUBLE          Part of the elapsed time that is such gaps [%].
--- column: limit_value DOUBLE    From which on it is a finding [%].
+-- column: value DOUBLE          Share of the elapsed time that is such gaps [%].
+-- column: limit_value DOUBLE    Threshold: reported from this value on [%].
 -- column: cost_ns BIGINT        Time in the gaps [ns].
--- column: gain_ns BIGINT        What could be saved at most: sleep, or I/O that could go on while the program computes; empty where a tracer slowed that down [ns].
+-- column: gain_ns BIGINT        Potential saving: sleep, or I/O that could go on while the program computes; empty where a tracer slowed that down [ns].
 -- column: certainty VARCHAR     high for sleeping; medium for computing; low for waiting.
 -- column: explained_by VARCHAR  Rules whose findings explain this one: what is seen when threads run says more.
 -- column: from_s DOUBLE         Begin of the longest, since the start of the recording [s].
--- column: until_s DOUBLE        Its end [s].
+-- column: until_s DOUBLE        End of the interval [s].
 -- column: variant VARCHAR       sleep, wait or compute.
 -- column: gaps BIGINT           Number of gaps.
 -- column: longest_ns BIGINT     The longest [ns].
 -- column: busy_ns BIGINT        Time in calls that do not wait [ns].
--- says: finding.sleep en    {gaps} gap(s), {cost_ns} in all, the longest {longest_ns}: the program sleeps by its own wish.
--- says: finding.sleep ja    空白が {gaps} 回、合計 {cost_ns}（最長 {longest_ns}）あります。プログラムが自分からスリープしています。
--- says: finding.wait en     {gaps} gap(s), {cost_ns} in all, the longest {longest_ns}: the program waits for another process, a person or the network.
--- says: finding.wait ja     空白が {gaps} 回、合計 {cost_ns}（最長 {longest_ns}）あります。ほかのプロセスか人かネットワークを待っています。
--- says: finding.compute en  {gaps} gap(s), {cost_ns} in all, the longest {longest_ns}: the program computes. Its I/O takes {busy_ns} in all, and does not go on meanwhile.
--- says: finding.compute ja  空白が {gaps} 回、合計 {cost_ns}（最長 {longest_ns}）あります。計算しています。入出力は全部で {busy_ns} で、その間は進んでいません。
--- says: ok en               Calls go on all the time, without long gaps.
--- says: ok ja               呼び出しは途切れなく続いていて、長い空白はありません。
--- says: unknown en          The recording holds no calls with durations.
+-- says: finding.sleep en    {gaps:gap}, {cost_ns} in total, the longest {longest_ns}: the program sleeps voluntarily.
+-- says: finding.sleep ja    無活動区間が {gaps} 回、合計 {cost_ns}（最長 {longest_ns}）あります。プログラムが自分からスリープしています。
+-- says: finding.wait en     {gaps:gap}, {cost_ns} in total, the longest {longest_ns}: the program waits for another process, a user or the network.
+-- says: finding.wait ja     無活動区間が {gaps} 回、合計 {cost_ns}（最長 {longest_ns}）あります。ほかのプロセスか人かネットワークを待っています。
+-- says: finding.compute en  {gaps:gap}, {cost_ns} in total, the longest {longest_ns}: the program computes. Its I/O takes {busy_ns} in total and makes no progress in the meantime.
+-- says: finding.compute ja  無活動区間が {gaps} 回、合計 {cost_ns}（最長 {longest_ns}）あります。計算しています。入出力は全部で {busy_ns} で、その間は進んでいません。
+-- says: ok en               No long gaps between system calls.
+-- says: ok ja               呼び出しは途切れなく続いていて、長い無活動区間はありません。
+-- says: unknown en          The recording contains no system calls with durations.
 -- says: unknown ja          所要時間のある呼び出しが記録にありません。
 -- evidence: io/calls_over_time --from {from_s} --to {until_s}
 -- tags:   time, calls, processes

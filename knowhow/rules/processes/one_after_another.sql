@@ -1,39 +1,39 @@
--- Programs one after the other
--- A process starts the same program again and again and waits for each before it starts the next, though nothing else runs meanwhile.
+-- Programs run one after another
+-- A process starts the same program again and again and waits for each before it starts the next, although nothing else runs in the meantime.
 -- needs:  processes, totals, environment
 -- uses:   critical_path
--- param:  min_share DOUBLE = 0.5           Least part of the elapsed time that these programs run.
--- param:  min_time_ns BIGINT = 200000000   Least time that they run [ns].
+-- param:  min_share DOUBLE = 0.5           Minimum share of the elapsed time that these programs run.
+-- param:  min_time_ns BIGINT = 200000000   Minimum time that they run [ns].
 -- param:  min_mean_ns BIGINT = 50000000    Programs that run for less are a matter of process creation [ns].
--- param:  most_busy DOUBLE = 0.2           Part of their time on a CPU, or of the critical path, up to which they mostly wait.
+-- param:  most_busy DOUBLE = 0.2           Share of their time on a CPU, or of the critical path, up to which they mostly wait.
 -- param:  most_overlap DOUBLE = 1.1        Sum of their times over the time from the first start to the last end, up to which they run one by one.
 -- column: subject VARCHAR       The program, and the one that starts it.
 -- column: status VARCHAR        finding, ok or unknown.
--- column: value DOUBLE          Part of the elapsed time that they run [%].
--- column: limit_value DOUBLE    From which on it is a finding [%].
--- column: cost_ns BIGINT        Time that they run, one after the other [ns].
--- column: gain_ns BIGINT        What could be saved at most, if all ran at the same time; empty where they compute, or may: then it depends on the CPUs and on what they need of each other; and of sleep: then on what it waits for [ns].
+-- column: value DOUBLE          Share of the elapsed time that they run [%].
+-- column: limit_value DOUBLE    Threshold: reported from this value on [%].
+-- column: cost_ns BIGINT        Time that they run, one after another [ns].
+-- column: gain_ns BIGINT        Potential saving, if all ran at the same time; empty where they compute, or may: then it depends on the CPUs and on what they need of each other; and of sleep: then on what it waits for [ns].
 -- column: certainty VARCHAR     low: whether one needs what another has made, the recording cannot tell; medium for sleep.
 -- column: variant VARCHAR       sleep (the program is sleep), runs, or logged (it is not known how much they compute).
 -- column: explained_by VARCHAR  Rules whose findings explain this one: programs that wait for a timer need not run at the same time, but stop to wait.
 -- column: process INTEGER       Process id of the one that starts them.
--- column: programs BIGINT       How many.
+-- column: programs BIGINT       Number of calls.
 -- column: mean_ns BIGINT        How long one runs, on average [ns].
 -- column: program VARCHAR       The program.
--- column: busy DOUBLE           Part of their time that they were on a CPU [%].
+-- column: busy DOUBLE           Share of their time that they were on a CPU [%].
 -- column: cpus BIGINT           CPUs of the machine.
 -- column: waits_in VARCHAR      The system call in which the command waits longest along its critical path; `no call`: it does not, or it is not known.
 -- column: busiest VARCHAR       The program of the command with the most CPU time: often one that these start.
 -- column: busiest_ns BIGINT     Its CPU time [ns].
--- says: finding.runs en   {program} is started {programs} times, one after the other, and runs for {mean_ns} each: {cost_ns}, {value} of the time. It is on a CPU for {busy} of that, on a machine with {cpus} CPU(s). {busiest} takes the most CPU time of all programs, {busiest_ns}. The command waits longest in {waits_in}. If they do not need each other, they can run at the same time.
--- says: finding.runs ja   {program} を {programs} 回、一つずつ順に実行しています。1 回 {mean_ns}、合計 {cost_ns}（時間の {value}）です。そのうち CPU を使っているのは {busy}、この計算機の CPU は {cpus} 個です。CPU 時間が最も長いプログラムは {busiest}（{busiest_ns}）、最も長く待つのは {waits_in} です。互いに依存しなければ、同時に実行できます。
--- says: finding.logged en {program} is started {programs} times, one after the other, and runs for {mean_ns} each: {cost_ns}, {value} of the time. How much of it they compute is not recorded. If they do not need each other, they can run at the same time; the machine has {cpus} CPU(s).
--- says: finding.logged ja {program} を {programs} 回、一つずつ順に実行しています。1 回 {mean_ns}、合計 {cost_ns}（時間の {value}）です。そのうち計算している時間は記録にありません。この計算機の CPU は {cpus} 個です。互いに依存しなければ、同時に実行できます。
--- says: finding.sleep en  sleep is started {programs} times, {mean_ns} each: {cost_ns}, {value} of the time, in which nothing is done.
+-- says: finding.runs en   {program} is started {programs:time}, one after another, and runs for {mean_ns} each: {cost_ns}, {value} of the time. It is on a CPU for {busy} of that, on a machine with {cpus:CPU}. {busiest} uses the most CPU time of all programs, {busiest_ns}. The command waits longest in {waits_in}. If the runs are independent, they can run in parallel.
+-- says: finding.runs ja   {program} を {programs} 回、一つずつ順に実行しています。1 回 {mean_ns}、合計 {cost_ns}（時間の {value}）です。そのうち CPU を使っているのは {busy}、このマシンの CPU は {cpus} 個です。CPU 時間が最も長いプログラムは {busiest}（{busiest_ns}）、最も長く待つのは {waits_in} です。互いに依存しなければ、同時に実行できます。
+-- says: finding.logged en {program} is started {programs:time}, one after another, and runs for {mean_ns} each: {cost_ns}, {value} of the time. How much of it is computing was not recorded. If the runs are independent, they can run in parallel; the machine has {cpus:CPU}.
+-- says: finding.logged ja {program} を {programs} 回、一つずつ順に実行しています。1 回 {mean_ns}、合計 {cost_ns}（時間の {value}）です。そのうち計算している時間は記録にありません。このマシンの CPU は {cpus} 個です。互いに依存しなければ、同時に実行できます。
+-- says: finding.sleep en  sleep is started {programs:time}, {mean_ns} each: {cost_ns}, {value} of the time, in which no work is done.
 -- says: finding.sleep ja  sleep を {programs} 回、1 回 {mean_ns} 実行しています。何もしない時間は合計 {cost_ns}（時間の {value}）です。
--- says: ok en             No program is started again and again, one after the other, for much of the time.
+-- says: ok en             No program is started again and again, one after another, for much of the time.
 -- says: ok ja             時間の多くを占めるほど、同じプログラムを一つずつ順に実行しているものはありません。
--- says: unknown en        The recording does not hold when processes began and ended.
+-- says: unknown en        The recording does not show when processes started and ended.
 -- says: unknown ja        プロセスの開始と終了の時刻が記録にありません。
 -- evidence: processes/lifecycle
 -- tags:   time, processes

@@ -1,36 +1,36 @@
--- Many process starts
--- Processes that are started by the hundred and live only for a moment, as from a shell loop.
+-- Many short-lived processes
+-- Hundreds of processes are started that live only for a moment, as in a shell loop.
 -- needs:  processes, totals
 -- uses:   samples, stack_places
--- param:  min_starts BIGINT = 50 > 0      Fewer starts are no finding.
+-- param:  min_starts BIGINT = 50 > 0      Minimum number of starts.
 -- param:  min_same BIGINT = 20 > 0        So often one program is started at least: a build or a set-up starts many different ones, each when it is needed.
 -- param:  short_ns BIGINT = 500000000 > 0  A process that lives longer does some work [ns].
--- param:  min_share DOUBLE = 0.1           Least part of the elapsed time.
--- param:  much_work DOUBLE = 0.5           Part of their lives from which on they do work of their own, and starting them is the smaller part.
+-- param:  min_share DOUBLE = 0.1           Minimum share of the elapsed time.
+-- param:  much_work DOUBLE = 0.5           Share of their lives from which on they do work of their own, and starting them is the smaller part.
 -- param:  least_samples BIGINT = 20 > 0    With fewer samples nothing is said of that.
 -- column: subject VARCHAR       The program that is started most.
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          Short-lived processes.
--- column: limit_value DOUBLE    From which on it is a finding.
+-- column: limit_value DOUBLE    Threshold: reported from this value on.
 -- column: cost_ns BIGINT        Time in which at least one of them lived [ns].
 -- column: gain_ns BIGINT        What starting each program once could save at most: of their CPU time, where it is known, what is no work of their own; empty: most of it is [ns].
 -- column: certainty VARCHAR     high; low where the log has no times, and where they work.
 -- column: cost_calls BIGINT     Calls that this cost is the time of.
 -- column: variant VARCHAR       starts, or work: most of their lives they do work of their own.
--- column: often VARCHAR         The programs that are started most, with how often.
--- column: work DOUBLE           Part of their lives that they do work of their own, by samples [%].
+-- column: often VARCHAR         The programs that are started most, with counts.
+-- column: work DOUBLE           Share of their lives that they do work of their own, by samples [%].
 -- column: busiest VARCHAR       The program among them that takes most CPU time; where that is not known, the one that lives longest in all.
 -- column: starts BIGINT         Short-lived processes.
 -- column: programs BIGINT       Programs they ran.
 -- column: mean_ns BIGINT        Their mean life [ns].
 -- column: processes BIGINT      All processes.
--- says: finding.starts en  {starts} processes of {programs} program(s) lived {mean_ns} on average. Started most: {often}.
+-- says: finding.starts en  {starts:process} of {programs:program} lived {mean_ns} on average. Most frequent: {often}.
 -- says: finding.starts ja  {programs} 種のプログラムのプロセス {starts} 個が平均 {mean_ns} で終わっています。起動回数の多いもの: {often}。
--- says: finding.work en    {starts} processes of {programs} program(s) lived {mean_ns} on average. Started most: {often}. They do work of their own for {work} of that time, {busiest} most: starting them is the smaller part.
+-- says: finding.work en    {starts:process} of {programs:program} lived {mean_ns} on average. Most frequent: {often}. They work for {work} of that time, mostly {busiest}: starting them is the smaller part.
 -- says: finding.work ja    {programs} 種のプログラムのプロセス {starts} 個が平均 {mean_ns} で終わっています。起動回数の多いもの: {often}。その時間の {work} は各プログラム自身の処理（最も多いのは {busiest}）で、起動の負担は残りです。
--- says: ok en       {processes} process(es) looked at: starting them takes no time worth mentioning.
+-- says: ok en       Checked {processes:process}: the cost of starting them is negligible.
 -- says: ok ja       {processes} 個のプロセスを調べました。起動に目立つ時間は使っていません。
--- says: unknown en  The recording holds no calls.
+-- says: unknown en  The recording contains no system calls.
 -- says: unknown ja  システムコールが記録にありません。
 -- evidence: processes/tree --process {subject}
 -- tags:   processes, time

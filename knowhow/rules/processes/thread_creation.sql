@@ -1,25 +1,25 @@
--- Many short threads
--- Threads that are made by the hundred and live only for a moment, as where each piece of work gets one of its own.
+-- Many short-lived threads
+-- Hundreds of threads are created that live only for a moment, as when each work item gets its own thread.
 -- needs:  processes, totals
--- param:  min_starts BIGINT = 500 > 0      Fewer threads are no finding.
+-- param:  min_starts BIGINT = 500 > 0      Minimum number of threads.
 -- param:  short_ns BIGINT = 5000000 > 0    A thread that lives longer does some work [ns].
--- param:  min_share DOUBLE = 0.2           Least part of the elapsed time.
+-- param:  min_share DOUBLE = 0.2           Minimum share of the elapsed time.
 -- column: subject VARCHAR       Program and process id that make most of them.
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          Short-lived threads.
--- column: limit_value DOUBLE    From which on it is a finding.
+-- column: limit_value DOUBLE    Threshold: reported from this value on.
 -- column: cost_ns BIGINT        Time in which at least one of them lived [ns].
--- column: gain_ns BIGINT        What could be saved at most: their work is in it, too [ns].
+-- column: gain_ns BIGINT        Potential saving: their work is in it, too [ns].
 -- column: certainty VARCHAR     medium: how much of their lives is work is not known.
 -- column: process INTEGER       Process id.
 -- column: here BIGINT           How many of them this process makes.
 -- column: mean_ns BIGINT        Their mean life [ns].
--- column: threads BIGINT        All threads beside the first ones of the processes.
--- says: finding en  {subject} makes {here} threads that live {mean_ns} on average: making and ending a thread takes some tens of microseconds, and each end is waited for.
+-- column: threads BIGINT        All threads except the first of each process.
+-- says: finding en  {subject} creates {here:thread} that live {mean_ns} on average: creating and ending a thread takes some tens of microseconds, and each end is waited for.
 -- says: finding ja  {subject} が平均 {mean_ns} で終わるスレッドを {here} 個作っています。スレッドの作成と終了には数十マイクロ秒かかり、そのたびに終了を待っています。
--- says: ok en       {threads} thread(s) checked: few of them are short, or they take little of the time.
+-- says: ok en       Checked {threads:thread}: few of them are short-lived, or they take little of the time.
 -- says: ok ja       {threads} 個のスレッドを調べました。短いものは少ないか、時間の割合がわずかです。
--- says: unknown en  The recording holds no calls.
+-- says: unknown en  The recording contains no system calls.
 -- says: unknown ja  システムコールが記録にありません。
 -- evidence: processes/lifecycle --process {process}
 -- tags:   processes, time

@@ -1,12 +1,12 @@
 -- One rank waits for files
--- One rank of a parallel job spends much more time on files than the mean of all: the others wait for it at the next barrier.
+-- One rank of a parallel job spends much more time on files than the average: the others wait for it at the next barrier.
 -- needs:  rank_use, totals
--- param:  min_imbalance DOUBLE = 1.5  Least time of that rank on files, over the mean of all ranks.
--- param:  min_share DOUBLE = 0.1      Least part of the elapsed time that it spends on files beyond that mean.
+-- param:  min_imbalance DOUBLE = 1.5  Minimum time of that rank on files, over the mean of all ranks.
+-- param:  min_share DOUBLE = 0.1      Minimum share of the elapsed time that it spends on files beyond that mean.
 -- column: subject VARCHAR       The rank, and the name of its recording.
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          Time of the rank on files, over the mean of all ranks.
--- column: limit_value DOUBLE    From which on it is a finding.
+-- column: limit_value DOUBLE    Threshold: reported from this value on.
 -- column: cost_ns BIGINT        Time of the rank on files beyond the mean [ns].
 -- column: gain_ns BIGINT        The same, at most the elapsed time: what an even division would save if all wait for that rank [ns].
 -- column: certainty VARCHAR     medium: whether the others wait for it is not recorded.
@@ -14,11 +14,11 @@
 -- column: files_ns BIGINT       Time of the rank on files [ns].
 -- column: mean_ns BIGINT        Mean of all ranks [ns].
 -- column: ranks BIGINT          Number of ranks.
--- says: finding en  {subject} spends {files_ns} on files, {value} times the mean of {ranks} ranks ({mean_ns}).
+-- says: finding en  {subject} spends {files_ns} on files, {value} times the mean of {ranks:rank} ({mean_ns}).
 -- says: finding ja  {subject} はファイルに {files_ns} かかっています。{ranks} ランクの平均（{mean_ns}）の {value} 倍です。
--- says: ok en       No rank spends much more time on files than the others: at most {value} times the mean of {ranks} ranks ({mean_ns}).
+-- says: ok en       No rank spends much more time on files than the others: at most {value} times the mean of {ranks:rank} ({mean_ns}).
 -- says: ok ja       ファイルの時間が目立って長いランクはありません。最大で {ranks} ランクの平均（{mean_ns}）の {value} 倍です。
--- says: unknown en  The recording does not hold the times of all ranks in calls.
+-- says: unknown en  The recording does not show how long all ranks spent in system calls.
 -- says: unknown ja  システムコールの所要時間が記録にないランクがあります。
 -- evidence: ranks/shared_files
 -- tags:   time, files, processes

@@ -1,15 +1,15 @@
--- Slow tail of requests
--- The slowest 1 % of the requests take many times as long as usual ones, and most of that is for one cause.
+-- High tail latency
+-- The slowest 1 % of the requests take many times as long as the median, mostly for one reason.
 -- needs:  requests, run_states, paths
 -- param:  least BIGINT = 500            With fewer requests of a kind nothing is said of them.
 -- param:  slow_share DOUBLE = 0.01      The slowest requests are this part of them.
--- param:  min_slow_ns BIGINT = 10000000 Least mean duration of the slowest ones [ns].
+-- param:  min_slow_ns BIGINT = 10000000 Minimum mean duration of the slowest ones [ns].
 -- param:  min_ratio DOUBLE = 10         They take at least this many times the median.
 -- param:  most BIGINT = 200             At most this many of the slowest ones are read, taken evenly.
 -- column: subject VARCHAR      Name of the request.
 -- column: status VARCHAR       finding, ok or unknown.
 -- column: value DOUBLE         How many times the median the slowest ones take [ratio].
--- column: limit_value DOUBLE   From which on it is a finding [ratio].
+-- column: limit_value DOUBLE   Threshold: reported from this value on [ratio].
 -- column: cost_ns BIGINT       Time that the slowest ones took more than the median, all together [ns].
 -- column: gain_ns BIGINT       0: of a single request, and not of the whole.
 -- column: certainty VARCHAR    medium.
@@ -21,15 +21,15 @@
 -- column: cause VARCHAR        What they waited for most.
 -- column: detail VARCHAR       In which call, on what.
 -- column: part DOUBLE          How much of their time that was [%].
--- says: finding.waits en   The slowest {slow} of {requests} requests ({subject}) take {slow_ns} each, the median {median_ns}: {part} of that is waiting for {cause} ({detail}).
+-- says: finding.waits en   The slowest {slow} of {requests:request} ({subject}) take {slow_ns} on average, the median {median_ns}: {part} of that is spent waiting for {cause} ({detail}).
 -- says: finding.waits ja   リクエスト（{subject}）{requests} 件のうち最も遅い {slow} 件は平均 {slow_ns} かかっています（中央値は {median_ns}）。その {part} は {cause} の待ちです（{detail}）。
--- says: finding.cpu en     The slowest {slow} of {requests} requests ({subject}) take {slow_ns} each, the median {median_ns}: {part} of that they could run and had no CPU.
+-- says: finding.cpu en     The slowest {slow} of {requests:request} ({subject}) take {slow_ns} on average, the median {median_ns}: for {part} of that they were ready to run but had no CPU.
 -- says: finding.cpu ja     リクエスト（{subject}）{requests} 件のうち最も遅い {slow} 件は平均 {slow_ns} かかっています（中央値は {median_ns}）。その {part} は、実行できるのに CPU がなかった時間です。
--- says: finding.runs en    The slowest {slow} of {requests} requests ({subject}) take {slow_ns} each, the median {median_ns}: {part} of that they run, so they do more than the others.
+-- says: finding.runs en    The slowest {slow} of {requests:request} ({subject}) take {slow_ns} on average, the median {median_ns}: they run for {part} of that, so they do more work than the others.
 -- says: finding.runs ja    リクエスト（{subject}）{requests} 件のうち最も遅い {slow} 件は平均 {slow_ns} かかっています（中央値は {median_ns}）。その {part} は実行時間で、ほかより多くの仕事をしています。
--- says: ok en              No kind of request has a slowest part that takes so much longer than the median.
+-- says: ok en              No kind of request has a tail that is much slower than the median.
 -- says: ok ja              一部だけが中央値よりずっと遅いリクエストはありません。
--- says: unknown en         The recording does not hold when threads ran.
+-- says: unknown en         The recording does not show when threads ran.
 -- says: unknown ja         スレッドの実行時刻が記録にありません。
 -- evidence: requests/where
 -- tags:   time, processes

@@ -1,34 +1,34 @@
 -- Waiting for a CPU
--- The command was ready to run but had no CPU: it has more threads than there are CPUs, or other programs use them.
+-- The command was ready to run but had no CPU: it has more threads than there are CPUs, or other programs use the CPUs.
 -- needs:  critical_path, run_states, processes, environment
 -- uses:   samples, stack_places, calls
--- param:  min_share DOUBLE = 0.1        Least part of the time of the command that it waits for a CPU.
--- param:  min_wait_ns BIGINT = 20000000 Least time that it waits [ns].
--- param:  min_used DOUBLE = 0.8         Part of the time of all CPUs from which on its own threads are taken to fill them.
+-- param:  min_share DOUBLE = 0.1        Minimum share of the time of the command that it waits for a CPU.
+-- param:  min_wait_ns BIGINT = 20000000 Minimum time that it waits [ns].
+-- param:  min_used DOUBLE = 0.8         Share of the time of all CPUs from which on its own threads are taken to fill them.
 -- column: subject VARCHAR       Empty: it is about the command.
 -- column: status VARCHAR        finding, ok or unknown.
--- column: value DOUBLE          Part of the time of the command that it waited for a CPU [%].
--- column: limit_value DOUBLE    From which on it is a finding [%].
+-- column: value DOUBLE          Share of the time of the command that it waited for a CPU [%].
+-- column: limit_value DOUBLE    Threshold: reported from this value on [%].
 -- column: cost_ns BIGINT        Time that it waited for a CPU, along its critical path [ns].
 -- column: gain_ns BIGINT        The time that it waited, where its threads are bound to one CPU (sched_setaffinity); empty where they only happened to run on one; 0 where others had the CPUs, as no change of the program saves that; empty where its own threads had them [ns].
 -- column: certainty VARCHAR     high where others had the CPUs; medium where its own threads had.
 -- column: variant VARCHAR       one, own or others.
 -- column: circumstance BOOLEAN  Others had the CPUs: that says nothing of the command.
--- column: used DOUBLE           Part of the time of all CPUs that its threads took [%].
--- column: used_of_one DOUBLE    Part of the time of one CPU that its threads took [%].
--- column: place VARCHAR         Function of the program in which its threads were met most often, and what it calls; `code that is not known` without samples.
+-- column: used DOUBLE           Share of the time of all CPUs that its threads took [%].
+-- column: used_of_one DOUBLE    Share of the time of one CPU that its threads took [%].
+-- column: place VARCHAR         Function of the program in which its threads were sampled most often, and what it calls; `code that is not known` without samples.
 -- column: waiter VARCHAR        Program whose threads waited most of this time.
 -- column: cpus BIGINT           CPUs of the machine.
--- column: threads BIGINT        Threads that it had, one after the other or together.
--- says: finding.one en     The command waited {cost_ns} for a CPU, {value} of its time: its {threads} threads all ran on one CPU of {cpus}, and took {used_of_one} of its time.
+-- column: threads BIGINT        Threads that it had, one after another or together.
+-- says: finding.one en     The command waited {cost_ns} for a CPU, {value} of its time: its {threads:thread} all ran on one of {cpus:CPU} and used {used_of_one} of its time.
 -- says: finding.one ja     CPU 待ちが {cost_ns}、実行時間の {value} あります。{threads} 個のスレッドがすべて {cpus} 個のうち 1 個の CPU で動き、その時間の {used_of_one} を使っています。
--- says: finding.own en     The command waited {cost_ns} for a CPU, {value} of its time, mostly {waiter}: its own {threads} threads took {used} of the time of {cpus} CPU(s), most of it in {place}.
+-- says: finding.own en     The command waited {cost_ns} for a CPU, {value} of its time, mostly {waiter}: its own {threads:thread} used {used} of the time of {cpus:CPU}, mostly in {place}.
 -- says: finding.own ja     CPU 待ちが {cost_ns}、実行時間の {value} あり、最も長く待ったのは {waiter} です。コマンド自身の {threads} スレッドが {cpus} 個の CPU の時間の {used} を使い、最も多いのは {place} です。
--- says: finding.others en  The command waited {cost_ns} for a CPU, {value} of its time, mostly {waiter}, though its threads took only {used} of the time of {cpus} CPU(s): other programs had them. Times measured now are longer than they would be alone.
+-- says: finding.others en  The command waited {cost_ns} for a CPU, {value} of its time, mostly {waiter}, although its threads used only {used} of the time of {cpus:CPU}: other programs were running. Times measured now are longer than on an idle machine.
 -- says: finding.others ja  CPU 待ちが {cost_ns}、実行時間の {value} あり、最も長く待ったのは {waiter} です。しかしコマンド自身が使ったのは {cpus} 個の CPU の時間の {used} だけで、ほかのプログラムが CPU を使っていました。いま測った時間は、単独で動かした場合より長くなっています。
 -- says: ok en              The command waited {cost_ns} for a CPU, {value} of its time.
 -- says: ok ja              CPU 待ちは {cost_ns}、実行時間の {value} です。
--- says: unknown en         The recording does not hold the times at which the threads of a command ran.
+-- says: unknown en         The recording does not show when the threads of a command ran.
 -- says: unknown ja         コマンドのスレッドの実行時刻が記録にありません。
 -- evidence: time/waits
 -- tags:   time, processes, cpu

@@ -1,28 +1,28 @@
--- Taking turns
--- Two threads or processes take turns waking each other for tiny pieces of work: most of the time goes into waking and waiting.
+-- Threads taking turns
+-- Two threads or processes wake each other in turn for tiny pieces of work: most of the time is spent on waking and waiting.
 -- needs:  run_states, processes, totals
 -- uses:   object_use, paths
--- param:  min_turns BIGINT = 2000        Fewer turns are no finding.
--- param:  min_share DOUBLE = 0.3         Least part of the elapsed time that the two wait for each other.
+-- param:  min_turns BIGINT = 2000        Minimum number of turns.
+-- param:  min_share DOUBLE = 0.3         Minimum share of the elapsed time that the two wait for each other.
 -- param:  longest_turn_ns BIGINT = 200000 A turn that takes longer on average does some work [ns].
 -- param:  small_bytes BIGINT = 4096      Where more bytes are handed over on average, it is a stream of data [B].
 -- column: subject VARCHAR       The two, with their thread ids.
 -- column: status VARCHAR        finding, ok or unknown.
--- column: value DOUBLE          Part of the elapsed time that they wait for each other [%].
--- column: limit_value DOUBLE    From which on it is a finding [%].
+-- column: value DOUBLE          Share of the elapsed time that they wait for each other [%].
+-- column: limit_value DOUBLE    Threshold: reported from this value on [%].
 -- column: cost_ns BIGINT        Time that they wait for each other [ns].
--- column: gain_ns BIGINT        What could be saved at most [ns].
+-- column: gain_ns BIGINT        Potential saving [ns].
 -- column: certainty VARCHAR     medium.
 -- column: process INTEGER       Process id of the first.
 -- column: turns BIGINT          How often each of them is woken by the other.
 -- column: turn_ns BIGINT        A turn, on average [ns].
 -- column: call VARCHAR          The system call in which they wait most.
 -- column: over VARCHAR          What they hand over by.
--- says: finding en  {subject} take turns waking each other, {turns} times, once every {turn_ns}: waiting for each other takes {cost_ns}, {value} of the time. They hand over by {over}, in {call}.
+-- says: finding en  {subject} wake each other in turn, {turns:time}, once every {turn_ns}: waiting for each other takes {cost_ns}, {value} of the time. They hand over through {over}, in {call}.
 -- says: finding ja  {subject} が交互に {turns} 回、{turn_ns} ごとに起こし合っています。互いを待つ時間は {cost_ns}（時間の {value}）です。受け渡しは {over}、呼び出しは {call} です。
 -- says: ok en       No two threads spend most of the time waking each other.
 -- says: ok ja       時間の多くを互いに起こし合って過ごすスレッドの組はありません。
--- says: unknown en  The recording does not hold when threads ran.
+-- says: unknown en  The recording does not show when threads ran.
 -- says: unknown ja  スレッドの実行時刻が記録にありません。
 -- evidence: sched/wakeup_chains
 -- tags:   time, processes

@@ -1,42 +1,42 @@
--- Busy in the kernel
--- Much of the time of the command the kernel works for it on a CPU: it copies data, serves page faults, looks up names.
+-- Much time in the kernel
+-- The kernel works on behalf of the command for much of the time: it copies data, handles page faults, looks up names.
 -- needs:  critical_path, samples, kernel_activities
--- param:  min_share DOUBLE = 0.5          Least part of the time of the command, without waits for a CPU, that the kernel works for it.
--- param:  min_time_ns BIGINT = 500000000  Least time that it does so [ns].
+-- param:  min_share DOUBLE = 0.5          Minimum share of the time of the command, without waits for a CPU, that the kernel works for it.
+-- param:  min_time_ns BIGINT = 500000000  Minimum time that it does so [ns].
 -- param:  least_samples BIGINT = 40       With fewer samples on the critical path nothing is said.
 -- column: subject VARCHAR       What the kernel does most: the activity and the call, or page faults.
 -- column: status VARCHAR        finding, ok or unknown.
--- column: value DOUBLE          Part of the time of the command, without waits for a CPU, that its critical path was in the kernel, on a CPU [%].
--- column: limit_value DOUBLE    From which on it is a finding [%].
+-- column: value DOUBLE          Share of the time of the command, without waits for a CPU, that its critical path was in the kernel, on a CPU [%].
+-- column: limit_value DOUBLE    Threshold: reported from this value on [%].
 -- column: cost_ns BIGINT        Time in the kernel on a CPU along the critical path, by samples [ns].
 -- column: gain_ns BIGINT        Empty: how much of it could be saved is not known [ns].
 -- column: certainty VARCHAR     low: that the kernel works is sure, but not that it could do less.
 -- column: variant VARCHAR       memory, data, names, network, pipes, processes, waiting or other.
 -- column: explained_by VARCHAR  Rules whose findings explain this one.
--- column: kind_share DOUBLE     Part of this time that goes into what the variant names [%].
+-- column: kind_share DOUBLE     Share of this time that is spent on what the variant names [%].
 -- column: entry VARCHAR         The system call with most of that, or `page fault`, or another way into the kernel.
--- column: entry_share DOUBLE    Part of this time in that call [%].
+-- column: entry_share DOUBLE    Share of this time in that call [%].
 -- column: activity VARCHAR      What the kernel did there most.
--- column: function VARCHAR      The function of the kernel that was met most often there.
--- says: finding.memory en     The kernel works for the command for {value} of its time, {cost_ns}: {kind_share} of this for memory (page faults, mappings), most in {entry} ({entry_share}): {activity}.
--- says: finding.memory ja     実行時間の {value}（{cost_ns}）をカーネルが使っています。うち {kind_share} がメモリー（ページフォールト、マッピング）で、主に {entry}（{entry_share}）の {activity} です。
--- says: finding.data en       The kernel works for the command for {value} of its time, {cost_ns}: {kind_share} of this to read and write files, most in {entry} ({entry_share}): {activity}.
+-- column: function VARCHAR      The function of the kernel that was sampled most often there.
+-- says: finding.memory en     The kernel works for the command for {value} of its time, {cost_ns}: {kind_share} of that on memory (page faults, mappings), mostly in {entry} ({entry_share}): {activity}.
+-- says: finding.memory ja     実行時間の {value}（{cost_ns}）をカーネルが使っています。うち {kind_share} がメモリ（ページフォールト、マッピング）で、主に {entry}（{entry_share}）の {activity} です。
+-- says: finding.data en       The kernel works for the command for {value} of its time, {cost_ns}: {kind_share} of that on reading and writing files, mostly in {entry} ({entry_share}): {activity}.
 -- says: finding.data ja       実行時間の {value}（{cost_ns}）をカーネルが使っています。うち {kind_share} がファイルの読み書きで、主に {entry}（{entry_share}）の {activity} です。
--- says: finding.names en      The kernel works for the command for {value} of its time, {cost_ns}: {kind_share} of this for names and attributes of files, most in {entry} ({entry_share}): {activity}.
+-- says: finding.names en      The kernel works for the command for {value} of its time, {cost_ns}: {kind_share} of that on file names and attributes, mostly in {entry} ({entry_share}): {activity}.
 -- says: finding.names ja      実行時間の {value}（{cost_ns}）をカーネルが使っています。うち {kind_share} がファイルの名前と属性で、主に {entry}（{entry_share}）の {activity} です。
--- says: finding.network en    The kernel works for the command for {value} of its time, {cost_ns}: {kind_share} of this for the network, most in {entry} ({entry_share}): {activity}.
+-- says: finding.network en    The kernel works for the command for {value} of its time, {cost_ns}: {kind_share} of that on the network, mostly in {entry} ({entry_share}): {activity}.
 -- says: finding.network ja    実行時間の {value}（{cost_ns}）をカーネルが使っています。うち {kind_share} がネットワークで、主に {entry}（{entry_share}）の {activity} です。
--- says: finding.pipes en      The kernel works for the command for {value} of its time, {cost_ns}: {kind_share} of this for pipes, most in {entry} ({entry_share}): {activity}.
+-- says: finding.pipes en      The kernel works for the command for {value} of its time, {cost_ns}: {kind_share} of that on pipes, mostly in {entry} ({entry_share}): {activity}.
 -- says: finding.pipes ja      実行時間の {value}（{cost_ns}）をカーネルが使っています。うち {kind_share} がパイプで、主に {entry}（{entry_share}）の {activity} です。
--- says: finding.processes en  The kernel works for the command for {value} of its time, {cost_ns}: {kind_share} of this to start and end processes and threads, most in {entry} ({entry_share}): {activity}.
+-- says: finding.processes en  The kernel works for the command for {value} of its time, {cost_ns}: {kind_share} of that on starting and ending processes and threads, mostly in {entry} ({entry_share}): {activity}.
 -- says: finding.processes ja  実行時間の {value}（{cost_ns}）をカーネルが使っています。うち {kind_share} がプロセスとスレッドの開始と終了で、主に {entry}（{entry_share}）の {activity} です。
--- says: finding.waiting en    The kernel works for the command for {value} of its time, {cost_ns}: {kind_share} of this to wait and to wake others, most in {entry} ({entry_share}): {activity}.
+-- says: finding.waiting en    The kernel works for the command for {value} of its time, {cost_ns}: {kind_share} of that on waiting and waking others, mostly in {entry} ({entry_share}): {activity}.
 -- says: finding.waiting ja    実行時間の {value}（{cost_ns}）をカーネルが使っています。うち {kind_share} が待ち合わせとほかのスレッドを起こす処理で、主に {entry}（{entry_share}）の {activity} です。
--- says: finding.other en      The kernel works for the command for {value} of its time, {cost_ns}, most in {entry} ({entry_share}): {activity}, {function}.
+-- says: finding.other en      The kernel works for the command for {value} of its time, {cost_ns}, mostly in {entry} ({entry_share}): {activity}, {function}.
 -- says: finding.other ja      実行時間の {value}（{cost_ns}）をカーネルが使っています。主に {entry}（{entry_share}）の {activity}、{function} です。
 -- says: ok en                 The kernel works for the command for {value} of its time, {cost_ns}.
 -- says: ok ja                 カーネルの処理は実行時間の {value}（{cost_ns}）です。
--- says: unknown en            There are too few samples of the CPU time along the critical path of a command.
+-- says: unknown en            There are too few CPU samples along the critical path of the command.
 -- says: unknown ja            コマンドのクリティカルパス上の CPU 時間の標本が足りません。
 -- evidence: cpu/kernel
 -- tags:   time, cpu, calls

@@ -1,17 +1,17 @@
 -- Waiting for another program
--- The command waits for a program at the other end of a socket or pipe that is no part of it, here or on another machine.
+-- The command waits for a program at the other end of a socket or pipe that is not part of it, on this machine or another.
 -- needs:  critical_path, calls, processes, paths, stack_places
 -- uses:   sockets
--- param:  min_share DOUBLE = 0.2          Least part of the time of the command that it waits.
--- param:  min_wait_ns BIGINT = 100000000  Least time that it waits [ns].
+-- param:  min_share DOUBLE = 0.2          Minimum share of the time of the command that it waits.
+-- param:  min_wait_ns BIGINT = 100000000  Minimum time that it waits [ns].
 -- param:  min_trips BIGINT = 100          From so many round trips on they are many.
 -- param:  short_ns BIGINT = 20000000      Round trips that take less on average are short [ns].
 -- param:  waits_ns BIGINT = 100000       A poll that takes less does not wait [ns].
 -- param:  again_ns BIGINT = 1000000      A poll that waits within this time after one that ran out goes on with its wait [ns].
 -- column: subject VARCHAR       Who ended the waits: the name of a program of this machine, or network.
 -- column: status VARCHAR        finding, ok or unknown.
--- column: value DOUBLE          Part of the time of the command that it waited [%].
--- column: limit_value DOUBLE    From which on it is a finding [%].
+-- column: value DOUBLE          Share of the time of the command that it waited [%].
+-- column: limit_value DOUBLE    Threshold: reported from this value on [%].
 -- column: cost_ns BIGINT        Time that it waited, along its critical path [ns].
 -- column: gain_ns BIGINT        0: it serves others, and waits for what they want; empty: it depends on the other side, or on how much one round trip can carry [ns].
 -- column: certainty VARCHAR     medium for many short round trips; else low.
@@ -21,23 +21,23 @@
 -- column: waits BIGINT          How often it waited.
 -- column: mean_ns BIGINT        One wait, on average [ns].
 -- column: trips BIGINT          Waits before which the thread had sent something.
--- column: object VARCHAR        The socket or pipe with most of the time; of waits by poll and epoll what was polled, as far as it is known.
+-- column: object VARCHAR        The socket or pipe that took most of the time; of waits by poll and epoll what was polled, as far as it is known.
 -- column: objects BIGINT        Number of them.
--- column: call VARCHAR          The call with most of the time.
+-- column: call VARCHAR          The call that took most of the time.
 -- column: place VARCHAR         Where in the program it is made; `not known` where that was not recorded.
--- says: finding.many en    The command waits {cost_ns}, {value} of its time, for {subject}: {trips} round trips one after the other, {mean_ns} each, on {object}, in {call} ({place}).
+-- says: finding.many en    The command waits {cost_ns}, {value} of its time, for {subject}: {trips:round trip} one after another, {mean_ns} each, on {object}, in {call} ({place}).
 -- says: finding.many ja    {subject} を {cost_ns}（実行時間の {value}）待っています。往復が 1 回ずつ順に {trips} 回、1 回あたり {mean_ns} です。{object}、{call}（{place}）。
--- says: finding.anew en    The command waits {cost_ns}, {value} of its time, for {subject}: {trips} round trips one after the other, {mean_ns} each, on {objects} connections: it makes a new one (connect) for most of them, the longest on {object}, in {call} ({place}).
+-- says: finding.anew en    The command waits {cost_ns}, {value} of its time, for {subject}: {trips:round trip} one after another, {mean_ns} each, on {objects:connection}: most of them open a new one (connect). The longest is on {object}, in {call} ({place}).
 -- says: finding.anew ja    {subject} を待つ時間が {cost_ns}（実行時間の {value}）あります。往復 {trips} 回を一つずつ、1 回 {mean_ns}、接続 {objects} 本で行っており、ほとんどの往復で新しく接続（connect）しています。最も長いのは {object} の {call}（{place}）です。
--- says: finding.few en     The command waits {cost_ns}, {value} of its time, for {subject}: {trips} answers took {mean_ns} each, on {object}, in {call} ({place}).
+-- says: finding.few en     The command waits {cost_ns}, {value} of its time, for {subject}: {trips:reply} took {mean_ns} each, on {object}, in {call} ({place}).
 -- says: finding.few ja     {subject} を {cost_ns}（実行時間の {value}）待っています。応答は {trips} 回で、1 回あたり {mean_ns} かかっています。{object}、{call}（{place}）。
--- says: finding.stream en  The command waits {cost_ns}, {value} of its time, until {subject} sends or takes data: {waits} waits, {mean_ns} each, on {object}, in {call} ({place}).
+-- says: finding.stream en  The command waits {cost_ns}, {value} of its time, until {subject} sends or receives data: {waits:wait}, {mean_ns} each, on {object}, in {call} ({place}).
 -- says: finding.stream ja  {subject} がデータを送るか受け取るのを {cost_ns}（実行時間の {value}）待っています。{waits} 回、1 回あたり {mean_ns} です。{object}、{call}（{place}）。
--- says: finding.server en  The command accepts connections, and waits {cost_ns}, {value} of its time, for its clients.
+-- says: finding.server en  The command accepts connections and waits {cost_ns}, {value} of its time, for its clients.
 -- says: finding.server ja  接続を受け付けるコマンドで、クライアントを {cost_ns}（実行時間の {value}）待っています。
 -- says: ok en              The command waits {cost_ns}, {value} of its time, for sockets and pipes of other programs.
 -- says: ok ja              ほかのプログラムとのソケットとパイプの待ちは {cost_ns}、実行時間の {value} です。
--- says: unknown en         The recording does not hold the times at which the threads of a command ran.
+-- says: unknown en         The recording does not show when the threads of a command ran.
 -- says: unknown ja         コマンドのスレッドの実行時刻が記録にありません。
 -- evidence: time/waits --process {process}
 -- tags:   time, processes, calls

@@ -1,50 +1,50 @@
 -- Polling
--- The program looks again and again whether something has happened: it sleeps in between, or asks without a pause.
+-- The program checks again and again whether something has happened: it sleeps between the checks, or checks without a pause.
 -- needs:  critical_path, calls, processes, paths, stack_places
 -- uses:   sockets
--- param:  min_share DOUBLE = 0.1          Least part of the time of the command that such a call takes.
--- param:  min_time_ns BIGINT = 100000000  Least time that it takes [ns].
--- param:  min_times BIGINT = 3            Least number of sleeps that ran out, or were repeated.
+-- param:  min_share DOUBLE = 0.1          Minimum share of the time of the command that such a call takes.
+-- param:  min_time_ns BIGINT = 100000000  Minimum time that it takes [ns].
+-- param:  min_times BIGINT = 3            Minimum number of sleeps that ran out, or were repeated.
 -- param:  min_long BIGINT = 2             The same for long ones.
--- param:  most_of DOUBLE = 0.5            A single long one counts if it takes this part of the time of the command.
+-- param:  most_of DOUBLE = 0.5            A single long one counts if it takes this share of the time of the command.
 -- param:  min_checks DOUBLE = 0.5         Calls between sleeps that could be a look at something, for each sleep, from which on it is polling.
 -- param:  max_sleep_ns BIGINT = 250000000 A longer sleep is long: it may well be meant [ns].
 -- param:  waits_ns BIGINT = 100000       A call that takes less does not wait, but for a sleep [ns].
 -- param:  again_ns BIGINT = 1000000      A poll that waits within this time after one that ran out goes on with its wait [ns].
--- param:  min_asked BIGINT = 10000        Least number of calls without a pause that found nothing.
+-- param:  min_asked BIGINT = 10000        Minimum number of calls without a pause that found nothing.
 -- param:  max_gap_ns BIGINT = 20000       Longest time from one of these to the next [ns].
 -- column: subject VARCHAR       Program, process id (where it is one) and call.
 -- column: status VARCHAR        finding, ok or unknown.
--- column: value DOUBLE          Part of the time of the command that it took [%].
--- column: limit_value DOUBLE    From which on it is a finding [%].
+-- column: value DOUBLE          Share of the time of the command that it took [%].
+-- column: limit_value DOUBLE    Threshold: reported from this value on [%].
 -- column: cost_ns BIGINT        Time that it took: of sleeps what lies on the critical path; without a pause, time on a CPU [ns].
--- column: gain_ns BIGINT        What could be saved at most; 0: the end of the command did not depend on it, or nothing is asked between sleeps; empty: long sleeps, work between them, and timeouts of futex, as the sleep of Java's threads is one [ns].
+-- column: gain_ns BIGINT        Potential saving; 0: the end of the command did not depend on it, or nothing is asked between sleeps; empty: long sleeps, work between them, and timeouts of futex, as the sleep of Java's threads is one [ns].
 -- column: certainty VARCHAR     medium for short sleeps between which something is asked, and for long ones; else low.
--- column: variant VARCHAR       sleep, pace (sleeps, between which nothing is asked), timeout, long, work (after each it writes, or reads a measure), busy or spare (busy, beside the critical path).
+-- column: variant VARCHAR       sleep, pace (sleeps, between which nothing is asked), timeout, long, work (after each it writes, or reads a measure), busy or spare (busy, off the critical path).
 -- column: process INTEGER       Process id; of several, of the one that it took longest.
 -- column: explained_by VARCHAR  Rules whose findings explain this one: threads that share one lock give up waiting for it now and then.
 -- column: times BIGINT          How often it slept, or checked without success.
--- column: per_second DOUBLE     The same in a second of the time that the thread spent so.
+-- column: per_second DOUBLE     The same per second of the time that the thread spent so.
 -- column: mean_ns BIGINT        Time of one of them, on average [ns].
 -- column: asks VARCHAR          The call that is made most between sleeps and may be the look: its name, file and error; `none`.
 -- column: place VARCHAR         Where in the program the call is made; `not known` where that was not recorded.
--- says: finding.sleep en    {subject}: {times} sleeps of {mean_ns} on average, one after the other, take {cost_ns}, {value} of the time of the command. Woken by a timer {per_second} times a second. Looks between them: {asks}. Place: {place}.
+-- says: finding.sleep en    {subject}: {times:sleep} of {mean_ns} on average, one after another, {times?takes|take} {cost_ns}, {value} of the time of the command. A timer wakes it {per_second} times per second. Checks in between: {asks}. Location: {place}.
 -- says: finding.sleep ja    {subject}: 平均 {mean_ns} のスリープが {times} 回続き、{cost_ns}（実行時間の {value}）かかっています。タイマーで毎秒 {per_second} 回起こされます。その間の問い合わせ: {asks}。場所: {place}。
--- says: finding.pace en     {subject}: {times} sleeps of {mean_ns} on average take {cost_ns}, {value} of the time of the command. Nothing is asked between them: the program sets a pace, or looks at its own memory. Place: {place}.
+-- says: finding.pace en     {subject}: {times:sleep} of {mean_ns} on average {times?takes|take} {cost_ns}, {value} of the time of the command. There are no checks in between: the program keeps a fixed pace, or checks its own memory. Location: {place}.
 -- says: finding.pace ja     {subject}: 平均 {mean_ns} のスリープが {times} 回あり、{cost_ns}（実行時間の {value}）かかっています。その間に何も問い合わせていません。一定の間隔で動いているか、自分のメモリを見ています。場所: {place}。
--- says: finding.timeout en  {subject}: {times} timeouts of {mean_ns} on average ran out, and take {cost_ns}, {value} of the time of the command. Woken by a timer {per_second} times a second. Looks between them: {asks}. Place: {place}.
+-- says: finding.timeout en  {subject}: {times:timeout} of {mean_ns} on average expired and took {cost_ns}, {value} of the time of the command. A timer wakes it {per_second} times per second. Checks in between: {asks}. Location: {place}.
 -- says: finding.timeout ja  {subject}: 平均 {mean_ns} のタイムアウトが {times} 回切れ、{cost_ns}（実行時間の {value}）かかっています。タイマーで毎秒 {per_second} 回起こされます。その間の問い合わせ: {asks}。場所: {place}。
--- says: finding.long en     {subject}: waited {times} time(s) until a timer ended it, {mean_ns} on average: {cost_ns}, {value} of the time of the command. What it waits for may have happened before. Looks between them: {asks}. Place: {place}.
+-- says: finding.long en     {subject}: waited {times:time} until a timer expired, {mean_ns} on average: {cost_ns}, {value} of the time of the command. What it waits for may have happened earlier. Checks in between: {asks}. Location: {place}.
 -- says: finding.long ja     {subject}: タイマーが切れるまで平均 {mean_ns} の待ちが {times} 回あり、{cost_ns}（実行時間の {value}）かかっています。待っていることは、もっと前に起きていたかもしれません。その間の問い合わせ: {asks}。場所: {place}。
--- says: finding.work en     {subject}: {times} waits for a timer, {mean_ns} on average, take {cost_ns}, {value} of the time of the command. After each it writes or measures something: it works at a pace. Place: {place}.
+-- says: finding.work en     {subject}: {times:timer wait} of {mean_ns} on average {times?takes|take} {cost_ns}, {value} of the time of the command. After each it writes or measures something: it keeps a fixed pace. Location: {place}.
 -- says: finding.work ja     {subject}: 平均 {mean_ns} のタイマー待ちが {times} 回あり、{cost_ns}（実行時間の {value}）かかっています。そのつど書き込みや計測をしており、一定の間隔で動いています。場所: {place}。
--- says: finding.busy en     {subject}: asked {times} times without a pause and found nothing, {per_second} times a second: {cost_ns} of CPU time, {value} of the time of the command.
+-- says: finding.busy en     {subject}: checked {times:time} without a pause and found nothing, {per_second} times per second: {cost_ns} of CPU time, {value} of the time of the command.
 -- says: finding.busy ja     {subject}: 休まずに {times} 回（毎秒 {per_second} 回）問い合わせ、何も得ていません。CPU 時間は {cost_ns}、実行時間の {value} です。
--- says: finding.spare en    {subject}: asked {times} times without a pause and found nothing, {per_second} times a second: {cost_ns} of CPU time that something else could have had.
+-- says: finding.spare en    {subject}: checked {times:time} without a pause and found nothing, {per_second} times per second: {cost_ns} of CPU time that other work could have used.
 -- says: finding.spare ja    {subject}: 休まずに {times} 回（毎秒 {per_second} 回）問い合わせ、何も得ていません。ほかのものが使えたはずの CPU 時間が {cost_ns} です。
--- says: ok en               Short sleeps, timeouts and calls that find nothing take little: {cost_ns}, {value} of the time of the command.
+-- says: ok en               The cost of short sleeps, timeouts and fruitless checks is low: {cost_ns}, {value} of the time of the command.
 -- says: ok ja               短いスリープ、タイムアウト、何も得ない呼び出しは少なく、{cost_ns}（実行時間の {value}）です。
--- says: unknown en          The recording does not hold the times at which the threads of a command ran.
+-- says: unknown en          The recording does not show when the threads of a command ran.
 -- says: unknown ja          コマンドのスレッドの実行時刻が記録にありません。
 -- evidence: time/waits --process {process}
 -- tags:   time, processes, calls

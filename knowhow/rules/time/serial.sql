@@ -1,37 +1,37 @@
--- Serial work
--- One thread works while the others of its crew wait, or the command works in one thread only though the machine has several CPUs.
+-- Single-threaded work
+-- One thread works while the other workers wait, or the command uses only one thread although the machine has several CPUs.
 -- needs:  critical_path, run_states, processes, environment, samples, stack_places
--- param:  min_share DOUBLE = 0.5          Least part of the time of the command in which only one thread works.
--- param:  min_time_ns BIGINT = 200000000  Least time in which only one works though it has others beside it [ns].
--- param:  min_alone_ns BIGINT = 1000000000 Least time of a command without such others [ns].
--- param:  min_alone DOUBLE = 0.8          Least part of its time in which only one works, where it has no such others.
--- param:  min_worker DOUBLE = 0.08        Part of the CPU time of the busiest thread from which on a thread is a worker.
+-- param:  min_share DOUBLE = 0.5          Minimum share of the time of the command in which only one thread works.
+-- param:  min_time_ns BIGINT = 200000000  Minimum time in which only one works though it has others alongside it [ns].
+-- param:  min_alone_ns BIGINT = 1000000000 Minimum time of a command without such others [ns].
+-- param:  min_alone DOUBLE = 0.8          Minimum share of its time in which only one works, where it has no such others.
+-- param:  min_worker DOUBLE = 0.08        Share of the CPU time of the busiest thread from which on a thread is a worker.
 -- column: subject VARCHAR       Empty: it is about the command.
 -- column: status VARCHAR        finding, ok or unknown.
--- column: value DOUBLE          Part of the time of the command in which only one thread worked [%].
--- column: limit_value DOUBLE    From which on it is a finding [%].
+-- column: value DOUBLE          Share of the time of the command in which only one thread worked [%].
+-- column: limit_value DOUBLE    Threshold: reported from this value on [%].
 -- column: cost_ns BIGINT        Time in which only one thread worked [ns].
--- column: gain_ns BIGINT        What could be saved at most, if those that take turns worked side by side; empty and 0: not known whether one thread's work can be divided [ns].
+-- column: gain_ns BIGINT        Potential saving, if those that take turns worked side by side; empty and 0: not known whether one thread's work can be divided [ns].
 -- column: certainty VARCHAR     medium where other workers waited; low where there is only one.
 -- column: variant VARCHAR       one, turns, alone or chain.
 -- column: process INTEGER       Process id of the thread that worked alone longest.
 -- column: explained_by VARCHAR  Rules whose findings explain this one.
 -- column: thread VARCHAR        Program and thread id of that thread.
--- column: thread_share DOUBLE   Part of the time of the command that this thread worked alone [%].
--- column: function VARCHAR      Where it was met most often meanwhile: a function of the program; `unknown` without samples.
--- column: workers BIGINT        Threads that worked beside it.
+-- column: thread_share DOUBLE   Share of the time of the command that this thread worked alone [%].
+-- column: function VARCHAR      Where it was sampled most often meanwhile: a function of the program; `unknown` without samples.
+-- column: workers BIGINT        Threads that worked alongside it.
 -- column: cpus BIGINT           CPUs of the machine.
--- says: finding.one en    For {value} of its time, {cost_ns}, only one thread of the command works: mostly {thread} ({thread_share} of the time), in {function}. {workers} other worker(s) wait meanwhile.
+-- says: finding.one en    For {value} of its time, {cost_ns}, only one thread of the command works: mostly {thread} ({thread_share} of the time), in {function}. {workers:other worker} {workers?waits|wait} in the meantime.
 -- says: finding.one ja    実行時間の {value}（{cost_ns}）は 1 スレッドだけが動いています。主に {thread}（実行時間の {thread_share}）の {function} です。その間、ほかの {workers} 個は待っています。
--- says: finding.turns en  For {value} of its time, {cost_ns}, only one thread of the command works, each in turn: {thread} most, {thread_share} of the time, in {function}. {workers} other worker(s) wait meanwhile.
+-- says: finding.turns en  For {value} of its time, {cost_ns}, only one thread of the command works at a time, in turns: mostly {thread}, {thread_share} of the time, in {function}. {workers:other worker} {workers?waits|wait} in the meantime.
 -- says: finding.turns ja  実行時間の {value}（{cost_ns}）は、スレッドが交替で 1 個ずつ動いています。最も長いのは {thread}（実行時間の {thread_share}）の {function} です。その間、ほかの {workers} 個は待っています。
--- says: finding.alone en  The command works in one thread for {value} of its time, {cost_ns}, on a machine with {cpus} CPUs: {thread}, most in {function}.
+-- says: finding.alone en  The command uses a single thread for {value} of its time, {cost_ns}, on a machine with {cpus:CPU}: {thread}, mostly in {function}.
 -- says: finding.alone ja  {cpus} 個の CPU があるマシンで、実行時間の {value}（{cost_ns}）を 1 スレッドで動いています。{thread} で、主に {function} です。
--- says: finding.chain en  The processes of the command work one after the other for {value} of its time, {cost_ns}, on a machine with {cpus} CPUs. The longest is {thread}, {thread_share} of the time.
+-- says: finding.chain en  The processes of the command run one after another for {value} of its time, {cost_ns}, on a machine with {cpus:CPU}. The longest is {thread}, {thread_share} of the time.
 -- says: finding.chain ja  {cpus} 個の CPU があるマシンで、実行時間の {value}（{cost_ns}）は、プロセスが 1 個ずつ順に動いています。最も長いのは {thread}（実行時間の {thread_share}）です。
 -- says: ok en             For {value} of its time, {cost_ns}, only one thread of the command works.
 -- says: ok ja             1 スレッドだけが動いているのは実行時間の {value}（{cost_ns}）です。
--- says: unknown en        The recording does not hold the times at which the threads of a command ran.
+-- says: unknown en        The recording does not show when the threads of a command ran.
 -- says: unknown ja        コマンドのスレッドの実行時刻が記録にありません。
 -- evidence: time/where --process {process}
 -- tags:   time, processes, cpu

@@ -1,35 +1,35 @@
 -- Bound by user code
--- Most of the time the command computes: its critical path is on a CPU, in code of the program and its libraries.
+-- The command computes for most of the time: its critical path is on a CPU, in code of the program and its libraries.
 -- needs:  critical_path, samples, stack_places
 -- uses:   processes, run_states
--- param:  min_share DOUBLE = 0.5           Least part of the time of the command, without waits for a CPU, that it computes.
--- param:  min_time_ns BIGINT = 200000000   Least time that it computes [ns].
--- param:  min_function DOUBLE = 0.4        Part of the time of the command from which on one function stands out.
--- param:  min_waiter DOUBLE = 0.3          Part of the time of the command from which on another program that waits for it is named.
+-- param:  min_share DOUBLE = 0.5           Minimum share of the time of the command, without waits for a CPU, that it computes.
+-- param:  min_time_ns BIGINT = 200000000   Minimum time that it computes [ns].
+-- param:  min_function DOUBLE = 0.4        Share of the time of the command from which on one function stands out.
+-- param:  min_waiter DOUBLE = 0.3          Share of the time of the command from which on another program that waits for it is named.
 -- param:  least_samples BIGINT = 30        With fewer samples on the critical path nothing is said.
 -- column: subject VARCHAR       The function; empty: none stands out, or it has no name.
 -- column: status VARCHAR        finding, ok or unknown.
--- column: value DOUBLE          Part of the time of the command, without waits for a CPU, that its critical path was in user code [%].
--- column: limit_value DOUBLE    From which on it is a finding [%].
+-- column: value DOUBLE          Share of the time of the command, without waits for a CPU, that its critical path was in user code [%].
+-- column: limit_value DOUBLE    Threshold: reported from this value on [%].
 -- column: cost_ns BIGINT        Time in user code along the critical path, by samples [ns].
 -- column: gain_ns BIGINT        Empty where one function stands out: not known how much faster it can be made; else 0 [ns].
 -- column: certainty VARCHAR     low: that it computes is sure, but not that it could compute less.
 -- column: variant VARCHAR       function or spread.
--- column: function VARCHAR      The function of the program that was met most often; of libraries and interpreters their own only where nothing of the program is known.
--- column: source VARCHAR        Its line that was met most often; `line not known` without debug information.
+-- column: function VARCHAR      The function of the program that was sampled most often; of libraries and interpreters their own only where nothing of the program is known.
+-- column: source VARCHAR        Its line that was sampled most often; `line not known` without debug information.
 -- column: object VARCHAR        The executable, library or file that holds it.
 -- column: called VARCHAR        The function of a library that it spends most time in; the function itself where most of the time is its own.
--- column: function_share DOUBLE Part of the time of the command in that function, and in what it calls of libraries [%].
+-- column: function_share DOUBLE Share of the time of the command in that function, and in what it calls of libraries [%].
 -- column: thread VARCHAR        Name of the threads that take most of it.
 -- column: waiter VARCHAR        The program that waits longest for the process that computes most, its call and what it waits for; `none` if that is short.
 -- column: samples BIGINT        Samples in user code along the critical path.
--- says: finding.function en  The command computes for {value} of its time, {cost_ns}. One function, with what it calls of libraries, takes {function_share} of its time: {function} ({source}) of {object}, most in {called}. Most of it by {thread}. Waiting for it: {waiter}. By {samples} samples.
+-- says: finding.function en  The command computes for {value} of its time, {cost_ns}. One function, including the library code it calls, takes {function_share} of its time: {function} ({source}) in {object}, mostly in {called}. Main thread: {thread}. Waiting for it: {waiter}. From {samples:sample}.
 -- says: finding.function ja  実行時間の {value}（{cost_ns}）はユーザーコードの計算です。{object} の {function}（{source}）が、そこから呼ぶライブラリを含めて実行時間の {function_share} を占めます。その中で最も多いのは {called} です。最も多いスレッドは {thread} です。それを待っているもの: {waiter}。標本は {samples} 個です。
--- says: finding.spread en    The command computes for {value} of its time, {cost_ns}, in many functions or in some without a name; the first is {function} of {object} with {function_share}. Most of it by {thread}. Waiting for it: {waiter}. By {samples} samples.
+-- says: finding.spread en    The command computes for {value} of its time, {cost_ns}, in many functions or in functions without a name; the largest is {function} in {object} with {function_share}. Main thread: {thread}. Waiting for it: {waiter}. From {samples:sample}.
 -- says: finding.spread ja    実行時間の {value}（{cost_ns}）はユーザーコードの計算で、多くの関数か、名前のない関数に分かれています。最大は {object} の {function}（{function_share}）です。最も多いスレッドは {thread} です。それを待っているもの: {waiter}。標本は {samples} 個です。
 -- says: ok en                User code takes {value} of the time of the command, {cost_ns}.
 -- says: ok ja                ユーザーコードは実行時間の {value}（{cost_ns}）です。
--- says: unknown en           There are too few samples of the CPU time along the critical path of a command.
+-- says: unknown en           There are too few CPU samples along the critical path of the command.
 -- says: unknown ja           コマンドのクリティカルパス上の CPU 時間の標本が足りません。
 -- evidence: cpu/lines
 -- tags:   time, cpu
