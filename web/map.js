@@ -227,7 +227,7 @@
     const bytes = (value) => Math.ceil(value).toLocaleString("en");
     if (book.devices.length < 2) return bytes(address);
     const device = book.devices.filter((each) => each.from <= address).pop();
-    const name = device.path || words(`device ${device.device}`, `装置 ${device.device}`);
+    const name = device.path || words(`device ${device.device}`, `デバイス ${device.device}`);
     return `${name}: ${bytes(address - device.from)}`;
   }
 

@@ -434,13 +434,13 @@
     panel.id = "origin";
     panel.setAttribute("role", "status");
     const number = document.createElement("b");
-    number.textContent = `${head.textContent} = ${value(cell)}`;
+    number.textContent = `${value(head)} = ${value(cell)}`;
     const words = document.createElement("div");
     words.textContent = head.title;
     const link = document.createElement("a");
     link.href = `#${place}`;
     link.textContent = "SQL";
-    link.addEventListener("click", () => markColumn(document.getElementById(place), head.textContent));
+    link.addEventListener("click", () => markColumn(document.getElementById(place), value(head)));
     panel.replaceChildren(number, words, link);
     document.body.append(panel);
     const box = cell.getBoundingClientRect();

@@ -160,8 +160,8 @@ CHANGE_COLUMNS = (
     Column("time_b_ns", "BIGINT", "ns", "Time in the second."),
     Column("calls_a", "BIGINT", None, "Calls in the first recording."),
     Column("calls_b", "BIGINT", None, "Calls in the second."),
-    Column("bytes_a", "BIGINT", "B", "Bytes moved in the first recording."),
-    Column("bytes_b", "BIGINT", "B", "Bytes moved in the second."),
+    Column("bytes_a", "BIGINT", "B", "Bytes transferred in the first recording."),
+    Column("bytes_b", "BIGINT", "B", "Bytes transferred in the second."),
 )
 
 

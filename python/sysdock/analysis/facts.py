@@ -1,4 +1,4 @@
-"""What is said of a finding beside its reason, in both languages: whose calls, how much time, how sure."""
+"""Facts about a finding besides its reason, in both languages: callers, share of the time, confidence."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def certainty_word(finding: Finding) -> Words | None:
     """How sure it is; None where nothing was found."""
     if finding.certainty is None:
         return None
-    return f"certainty: {finding.certainty}", f"確かさ: {_CERTAINTIES[finding.certainty]}"
+    return f"{finding.certainty} confidence", f"確度: {_CERTAINTIES[finding.certainty]}"
 
 
 def certainty(finding: Finding) -> Words | None:

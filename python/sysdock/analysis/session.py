@@ -364,7 +364,7 @@ class Result:
         for number, (have, said) in enumerate(zip(real, stated, strict=False), 1):
             if have != said:
                 fact = f"column {number} is {' '.join(have)}, but the header says {' '.join(said)}"
-                hint = f"write CAST(... AS {said[1]}), or mend the header" if have[0] == said[0] else None
+                hint = f"write CAST(... AS {said[1]}), or fix the header" if have[0] == said[0] else None
                 raise UserError(fact, hint, self.place)
         if len(real) != len(stated):
             fact = f"the result has {len(real)} columns, but the header names {len(stated)}"

@@ -39,8 +39,8 @@ class TracerCost:
         each, together = human_ns(self.each_ns), human_ns(self.each_ns * self.calls)
         calls = human_count(self.calls)
         return (
-            f"Times include the tracer's: about {each} a call, {together} for all {calls} calls. "
-            "Costs include it; the estimated saving from fewer calls does not.",
+            f"Times include tracing overhead: about {each} per call, {together} for all {calls} calls. "
+            "Costs include it; the potential saving from fewer calls does not.",
             f"時間はトレーサーの負荷 (1 回あたり約 {each}、{calls} 回で約 {together}) を含みます。"
             "所要時間はこれを含み、呼び出しを減らして短縮できる時間は含みません。",
         )
@@ -53,7 +53,7 @@ def tracer_cost(session: Session) -> TracerCost | None:
     try:
         [(each_ns, calls)] = session.fetch(_SQL, {"trivial": _TRIVIAL})
     except NotComputed as error:
-        session.notes.append(f"the cost of the tracer {error.words[0]}")
+        session.notes.append(f"the tracing overhead {error.words[0]}")
         return None
     return TracerCost(each_ns, calls) if each_ns else None
 

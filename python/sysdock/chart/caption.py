@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from sysdock.chart.reduce import REST, Marks, Wanted
 from sysdock.library import ChartLine
+from sysdock.library.headings import japanese, plain
 from sysdock.text import human_bytes, human_ns
 
 _NOUNS = {
@@ -25,10 +24,10 @@ _NOUNS = {
 
 def title_of(line: ChartLine, wanted: Wanted, lang: str) -> str:
     """The title of the chart line in `lang`, else the names of the columns."""
-    stated = line.options.get("title")
     if lang == "ja":
-        stated = line.options.get("title_ja", stated)
-    return stated or ", ".join(map(plain, wanted.y))
+        stated = line.options.get("title_ja", line.options.get("title"))
+        return stated or "、".join(map(japanese, wanted.y))
+    return line.options.get("title") or ", ".join(map(plain, wanted.y))
 
 
 def caption_of(marks: Marks, shape: str, lang: str, unit: str | None = None) -> str:
@@ -46,11 +45,6 @@ def _amount(value: float, unit: str | None) -> str:
     if unit in ("ns", "B"):
         return human_ns(value) if unit == "ns" else human_bytes(value)
     return f"{value:,.6g} {unit or ''}".rstrip()
-
-
-def plain(name: str) -> str:
-    """A name of a column in words, without the unit of a time."""
-    return re.sub(r"_(ns|s)$", "", name).replace("_", " ")
 
 
 def _english(marks: Marks, shape: str, rest: str | None) -> str:

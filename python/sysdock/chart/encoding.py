@@ -12,12 +12,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sysdock.chart.caption import plain, title_of
+from sysdock.chart.caption import title_of
 from sysdock.chart.flame import KINDS, SEEN
 from sysdock.chart.reduce import Marks, Wanted
-from sysdock.chart.scale import Axis, axis_of, class_axis, labels, shorten
+from sysdock.chart.scale import LOG_SCALE, Axis, axis_of, class_axis, labels, shorten
 from sysdock.chart.states import GROUPS
 from sysdock.library import ChartLine, Column
+from sysdock.library.headings import axis as axis_words
+from sysdock.library.headings import heading
 from sysdock.text import in_words, percent
 
 # What rectangles of a flame graph are, and the words at one that is pointed at.
@@ -26,6 +28,7 @@ _KINDS = {
     "ja": dict(zip(KINDS, ("プロセス", "プログラム", "Python", "カーネル", "待ち", "その他"), strict=True)),
 }
 _WHOLE = {"en": "all", "ja": "全体"}
+_NUMBER = {"en": "number", "ja": "回数"}
 _FLAME_TITLES = {
     "en": {
         "function_title": "function",
@@ -77,6 +80,18 @@ class _Chart:
     marks: Marks
     lang: str
 
+    def words(self, column: Column) -> str:
+        """What a column is called at an axis."""
+        return axis_words(column, self.lang)
+
+    def axis(self, words: str, unit: str | None, extent: tuple[float, float], scale: str = "linear") -> Axis:
+        """The axis for `words` and `unit`."""
+        return axis_of(words, unit, extent, scale, self.lang)
+
+    def heading(self, name: str | None) -> str:
+        """What a column is called in a legend; a blank for none, since Vega would write a name of its own."""
+        return heading(self.columns[name], self.lang) if name else " "
+
 
 def encode(
     line: ChartLine, wanted: Wanted, columns: dict[str, Column], marks: Marks, shape: str, lang: str
@@ -92,7 +107,7 @@ def encode(
 def _names(chart: _Chart) -> dict[str, Any]:
     column = chart.columns[chart.wanted.x]
     unit = f" [{column.unit}]" if column.unit else ""
-    return {"x": chart.wanted.x, "x_title": _words(column) + unit}
+    return {"x": chart.wanted.x, "x_title": chart.words(column) + unit}
 
 
 def _classes(chart: _Chart) -> dict[str, Any]:
@@ -104,14 +119,14 @@ def _classes(chart: _Chart) -> dict[str, Any]:
     places = [row[end] for row in chart.marks.rows for end in ("from", "to")] or [0.0]
     axis = class_axis(column.unit, min(places) - 0.1, max(places) + 0.1)
     named = _names(chart)
-    title = f"{_words(column)} (log scale)" if column.unit == "ns" else named["x_title"]
+    title = f"{chart.words(column)} {LOG_SCALE[chart.lang]}" if column.unit == "ns" else named["x_title"]
     return {"x": chart.wanted.x, "x_title": title, "x_axis": axis}
 
 
 def _along(chart: _Chart) -> dict[str, Any]:
     column = chart.columns[chart.wanted.x]
     extent = _extent(row["x"] for row in chart.marks.rows)
-    axis = axis_of(_words(column), column.unit, extent, chart.line.options.get("x_scale", "linear"))
+    axis = chart.axis(chart.words(column), column.unit, extent, chart.line.options.get("x_scale", "linear"))
     field = _scaled(chart.marks.rows, "x", chart.wanted.x, axis)
     return {
         "x": field,
@@ -125,14 +140,14 @@ def _along(chart: _Chart) -> dict[str, Any]:
 def _spans(chart: _Chart) -> dict[str, Any]:
     start, end = chart.columns[chart.wanted.x], chart.columns[chart.wanted.x2 or chart.wanted.x]
     extent = _extent(row["x2"] for row in chart.marks.rows)
-    axis = axis_of(_words(start), start.unit, extent)
+    axis = chart.axis(chart.words(start), start.unit, extent)
     return {
         "x": _scaled(chart.marks.rows, "x", start.name, axis),
         "x_title": axis.title,
         "x_divisor": axis.divisor,
         "x2": _scaled(chart.marks.rows, "x2", end.name, axis),
-        "x2_title": axis_of(_words(end), end.unit, extent).title,
-        "y_title": _words(chart.columns[chart.wanted.y[0]]),
+        "x2_title": chart.axis(chart.words(end), end.unit, extent).title,
+        "y_title": chart.words(chart.columns[chart.wanted.y[0]]),
     }
 
 
@@ -140,7 +155,7 @@ def _steps(chart: _Chart) -> dict[str, Any]:
     """As points, and where each step ends."""
     extent = _extent(row["x2"] for row in chart.marks.rows)
     column = chart.columns[chart.wanted.x]
-    axis = axis_of(_words(column), column.unit, extent)
+    axis = chart.axis(chart.words(column), column.unit, extent)
     values = {
         "x": _scaled(chart.marks.rows, "x", column.name, axis),
         "x2": _scaled(chart.marks.rows, "x2", f"{column.name}_end", axis),
@@ -153,7 +168,7 @@ def _lines(chart: _Chart) -> dict[str, Any]:
     """As points, and the middle of each stretch; the axis shows all that the recording covers."""
     column = chart.columns[chart.wanted.x]
     limits = chart.marks.x_limits or (0.0, 0.0)
-    axis = axis_of(_words(column), column.unit, _extent(limits))
+    axis = chart.axis(chart.words(column), column.unit, _extent(limits))
     for row in chart.marks.rows:
         if row["middle"] is not None:
             row["middle"] = float(f"{row['middle'] / axis.divisor:.9g}")
@@ -172,7 +187,7 @@ def _spreads(chart: _Chart) -> dict[str, Any]:
     keys = [f"y{number}" for number in range(1, len(chart.wanted.y) + 1)]
     numbers = [row[key] for row in chart.marks.rows for key in keys]
     above = [number for number in numbers if number > 0] if scale == "log" else numbers
-    axis = axis_of(title_of(chart.line, chart.wanted, chart.lang), column.unit, _extent(above), scale)
+    axis = chart.axis(title_of(chart.line, chart.wanted, chart.lang), column.unit, _extent(above), scale)
     low = 10.0 ** math.floor(math.log10(min(above))) if scale == "log" and above else -math.inf
     for row in chart.marks.rows:
         for key in keys:
@@ -181,14 +196,14 @@ def _spreads(chart: _Chart) -> dict[str, Any]:
     if low > 0:
         # Room for the ring.
         axis.scale["domain"] = [low, max(above) * 1.2]
-    titles = {f"{key}_title": plain(name) for key, name in zip(keys, chart.wanted.y, strict=True)}
+    titles = {f"{key}_title": chart.heading(name) for key, name in zip(keys, chart.wanted.y, strict=True)}
     return {**titles, "y_title": axis.title, "y_axis": axis.axis, "y_scale": axis.scale}
 
 
 def _branches(chart: _Chart) -> dict[str, Any]:
     """Both ends of a rectangle in the unit of the axis, `label` (the last part) and `said` (y in words)."""
     column = chart.columns[chart.wanted.y[0]]
-    axis = axis_of(
+    axis = chart.axis(
         title_of(chart.line, chart.wanted, chart.lang),
         column.unit,
         _extent(row["to"] for row in chart.marks.rows),
@@ -207,7 +222,7 @@ def _flames(chart: _Chart) -> dict[str, Any]:
     column = chart.columns[chart.wanted.y[0]]
     rows = chart.marks.rows
     whole = rows[0].pop("whole") if rows else 0.0
-    axis = axis_of(title_of(chart.line, chart.wanted, chart.lang), column.unit, (0.0, whole))
+    axis = chart.axis(title_of(chart.line, chart.wanted, chart.lang), column.unit, (0.0, whole))
     words = _KINDS[chart.lang]
     # A number of the same unit is a difference: it colours the rectangles.
     is_difference = (
@@ -241,7 +256,7 @@ def _flames(chart: _Chart) -> dict[str, Any]:
         "series_domain": list(words.values()),
         "series_present": [word for word in words.values() if word in present],
         "shift_domain": _around_zero([row.get("shift", 0.0) for row in rows]),
-        "number_title": plain(chart.wanted.y[-1]) if len(chart.wanted.y) > 1 else "number",
+        "number_title": chart.heading(chart.wanted.y[-1]) if len(chart.wanted.y) > 1 else _NUMBER[chart.lang],
         **_FLAME_TITLES[chart.lang],
     }
 
@@ -262,7 +277,7 @@ def _states(chart: _Chart) -> dict[str, Any]:
         "series_domain": [words[group] for group in GROUPS],
         "path": words["path"],
         "state_title": words["state"],
-        "y_title": _words(chart.columns[chart.wanted.y[0]]),
+        "y_title": chart.words(chart.columns[chart.wanted.y[0]]),
     }
 
 
@@ -271,14 +286,14 @@ def _latencies(chart: _Chart) -> dict[str, Any]:
     low, _, number = (chart.columns[name] for name in chart.wanted.y)
     title = title_of(chart.line, chart.wanted, chart.lang)
     ends = [row[end] for row in chart.marks.rows for end in ("y", "y2")]
-    axis = axis_of(title, low.unit, _extent(ends), "log")
+    axis = chart.axis(title, low.unit, _extent(ends), "log")
     scale = {**axis.scale, "nice": False, **({"domain": [min(ends), max(ends)]} if ends else {})}
     return {
         "x_scale": {"zero": False, "nice": False},
         "y_title": axis.title,
         "y_axis": axis.axis,
         "y_scale": scale,
-        "number_title": _words(number),
+        "number_title": chart.words(number),
     }
 
 
@@ -294,9 +309,11 @@ def _heights(chart: _Chart) -> dict[str, Any]:
 def _upward(chart: _Chart, extent: tuple[float, float]) -> dict[str, Any]:
     column = chart.columns[chart.wanted.y[0]]
     words = (
-        title_of(chart.line, chart.wanted, chart.lang) if "title" in chart.line.options else _words(column)
+        title_of(chart.line, chart.wanted, chart.lang)
+        if "title" in chart.line.options
+        else chart.words(column)
     )
-    axis = axis_of(words, column.unit, extent, chart.line.options.get("y_scale", "linear"))
+    axis = chart.axis(words, column.unit, extent, chart.line.options.get("y_scale", "linear"))
     field = _scaled(chart.marks.rows, "y", chart.wanted.y[0] if len(chart.wanted.y) == 1 else "value", axis)
     return {"y": field, "y_title": axis.title, "y_axis": axis.axis, "y_scale": axis.scale}
 
@@ -309,15 +326,15 @@ def _series(chart: _Chart) -> dict[str, Any]:
         return {}
     names = chart.marks.series
     if len(chart.wanted.y) > 1:
-        names = [plain(name) for name in names]
+        names = [chart.heading(name) for name in names]
         for row in chart.marks.rows:
-            row["series"] = plain(row["series"])
-    return {"series": "series", "series_domain": names, "series_title": chart.wanted.color or " "}
+            row["series"] = chart.heading(row["series"])
+    return {"series": "series", "series_domain": names, "series_title": chart.heading(chart.wanted.color)}
 
 
 def _kinds(chart: _Chart) -> dict[str, Any]:
     """What the rows of a heat map are."""
-    return {"series_title": chart.wanted.color or " "}
+    return {"series_title": chart.heading(chart.wanted.color)}
 
 
 def _labelled(chart: _Chart) -> dict[str, Any]:
@@ -351,11 +368,6 @@ def _scaled(rows: list[dict[str, Any]], key: str, column: str, axis: Axis) -> st
         # Nine digits are more than a screen can show.
         row[name] = float(f"{row.pop(key) / axis.divisor:.9g}")
     return name
-
-
-def _words(column: Column) -> str:
-    """The description of a column as the title of an axis: its first clause."""
-    return column.text.rstrip(".").split(";")[0]
 
 
 def _extent(numbers: Iterable[float]) -> tuple[float, float]:

@@ -7,9 +7,9 @@ says little of the others.
 
 from __future__ import annotations
 
-from sysdock.chart.caption import plain
 from sysdock.chart.reduce import Marks, Reducer, Wanted, quoted
 from sysdock.errors import UserError
+from sysdock.library.headings import japanese, plain
 
 COLUMNS = 6
 
@@ -50,7 +50,8 @@ SELECT * EXCLUDE (usable) FROM known WHERE usable LIMIT {limit}
 def _legend(wanted: Wanted) -> tuple[str, str]:
     """What is what."""
     low, lower, middle, upper, high, highest = map(plain, wanted.y)
+    low_ja, lower_ja, middle_ja, upper_ja, high_ja, highest_ja = map(japanese, wanted.y)
     return (
         f"line {low} to {high}, box {lower} to {upper}, mark {middle}, ring {highest}",
-        f"線は {low} から {high}、箱は {lower} から {upper}、印は {middle}、丸は {highest}",
+        f"線は{low_ja}から{high_ja}、箱は{lower_ja}から{upper_ja}、印は{middle_ja}、丸は{highest_ja}",
     )

@@ -21,6 +21,9 @@ _STEPS = {
 }
 
 
+LOG_SCALE = {"en": "(log scale)", "ja": "(対数)"}
+
+
 @dataclass(frozen=True)
 class Axis:
     """How a column is put on an axis: divide by `divisor`, title `title`, Vega axis properties `axis`."""
@@ -31,11 +34,14 @@ class Axis:
     scale: dict[str, Any]
 
 
-def axis_of(words: str, unit: str | None, extent: tuple[float, float], scale: str = "linear") -> Axis:
+def axis_of(
+    words: str, unit: str | None, extent: tuple[float, float], scale: str = "linear", lang: str = "en"
+) -> Axis:
     """The axis for `words` and `unit`; `extent` is the smallest and the largest value."""
     if scale == "log":
         axis = _log_axis(unit, extent)
-        return Axis(1.0, f"{words} (log scale)", axis, {"type": "log", "base": 2 if unit == "B" else 10})
+        title = f"{words} {LOG_SCALE[lang]}"
+        return Axis(1.0, title, axis, {"type": "log", "base": 2 if unit == "B" else 10})
     shown, divisor = unit, 1.0
     for name, size in _STEPS.get(unit or "", ()) if extent[1] else ():
         shown, divisor = name, size

@@ -87,7 +87,7 @@ def rows(path: Path) -> Iterator[Row]:
                     raise UserError(fact, "the file is damaged, or several were joined", place)
                 yield translate(fields)
             if whole < len(block):
-                fact = f"{len(block) - whole} bytes behind record {number} are no whole record"
+                fact = f"{len(block) - whole} bytes after record {number} are not a complete record"
                 raise UserError(fact, "the file was cut off while it was copied; copy it again", place)
     if version is None:
         raise UserError("an empty accounting file", "turn accounting on: `accton on` (package acct)", place)
@@ -111,7 +111,7 @@ def find_process(path: Path, wanted: str | None) -> JobTimes:
         )
     family = _family(path, found) if found.pid else [found]
     said = (
-        "{processes} process(es) of `{program}` together.",
+        "{processes:n:process} of `{program}` in total.",
         "`{program}` の {processes} 個のプロセスの合計です。",
     )
     if same > 1:

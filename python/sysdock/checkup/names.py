@@ -64,9 +64,7 @@ def read_key(path: Path) -> bytes:
     """A key that was written beside a bundle."""
     text = read_text(path, "the key of a bundle").strip()
     if not re.fullmatch(r"[0-9a-f]{64}", text):
-        raise UserError(
-            "not the key of a bundle", "it is the file that ends in .key beside the bundle", str(path)
-        )
+        raise UserError("not the key of a bundle", "it is the .key file next to the bundle", str(path))
     return bytes.fromhex(text)
 
 

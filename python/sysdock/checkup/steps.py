@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from sysdock.checkup.observed import Rows
 
 TITLES = (
-    ("I/O ratio: does the job wait?", "入出力の比: ジョブは待っているか"),
+    ("I/O ratio: does the job wait for I/O?", "入出力の比: ジョブは待っているか"),
     (
         "Volume, rate and load: is it more or slower than it should be?",
         "量、速さ、負荷: 多すぎないか、遅すぎないか",
     ),
     ("System calls: what does the program do?", "システムコール: プログラムは何をしているか"),
-    ("What to hand to the administrator", "管理者に渡すもの"),
+    ("What to send to the administrator", "管理者に渡すもの"),
 )
 _MOST_FINDINGS = 5
 
@@ -92,7 +92,7 @@ def step_3(session: Session | None, findings: Sequence[Finding] | None = None) -
     counts = {status: sum(f.status == status for f in english) for status in ("finding", "unknown", "ok")}
     values = {**counts, "main": len(main), "shown": len(parts)}
     said = (
-        "{main} main finding(s); {unknown} rule(s) could not tell, {ok} found nothing.",
+        "{main:n:main finding}; {ok} passed, {unknown} inconclusive.",
         "主な所見 {main} 件。判定できなかったルール {unknown} 件、問題なし {ok} 件。",
     )
     wrong = any(not finding.is_note for finding in main)
@@ -130,14 +130,14 @@ def step_4(steps: Sequence[Step], session: Session | None, bundle: Path | None, 
     """Whether there is something to hand over, and whether it is ready."""
     if bundle:
         said = (
-            "{bundle} holds the recording without contents of files, the findings and this check-up"
+            "{bundle} contains the recording without file contents, the findings and this check-up"
             + ("; names are hashed, and {key} translates them back." if hashed else "."),
             "{bundle} に、ファイルの中身を除いた記録、所見、この診断が入っています。"
             + ("名前はハッシュ値に置き換えてあり、{key} で元に戻せます。" if hashed else ""),
         )
         values = {"bundle": Name("path", str(bundle)), "key": Name("path", f"{bundle}.key"), "hashed": hashed}
         do = (
-            "Hand it over with the time of the job, and say what you expected.",
+            "Send it with the time of the job, and describe what you expected.",
             "ジョブの時刻と、期待していた結果を添えて渡してください。",
         )
         if hashed:
@@ -148,11 +148,11 @@ def step_4(steps: Sequence[Step], session: Session | None, bundle: Path | None, 
     bad = [step.number for step in steps if step.status == FINDING]
     values = {"steps": bad}
     if bad:
-        said = ("Step(s) {steps} need a closer look.", "ステップ {steps} に気になる点があります。")
+        said = ("Steps that need a closer look: {steps}.", "ステップ {steps} に気になる点があります。")
     else:
-        said = ("No bundle was made.", "渡すものは作られていません。")
+        said = ("No bundle was created.", "渡すものは作られていません。")
     do = (
-        "If what step 3 advises does not help, `-o bundle.tar.gz` makes what the administrator needs; "
+        "If the advice of step 3 does not help, `-o bundle.tar.gz` creates a bundle for the administrator; "
         "--hash-names hides names.",
         "ステップ 3 の対策で解決しなければ、`-o bundle.tar.gz` で管理者に渡すものを作れます。"
         "--hash-names で名前を隠せます。",

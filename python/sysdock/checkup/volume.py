@@ -101,20 +101,20 @@ def volume_part(session: Session, files: Files) -> Part:
 
 
 _TOTALS = (
-    "{files:n} file(s): {read_bytes:B} read, {written_bytes:B} written ({systems}).",
+    "{files:n:file}: {read_bytes:B} read, {written_bytes:B} written ({systems}).",
     "{files:n} 個のファイル: 読み {read_bytes:B}、書き {written_bytes:B} ({systems})。",
 )
 _SIZES = (
-    "Sizes are known for {known:n} of them ({known_bytes:B} moved, {sizes_bytes:B} on disk).",
+    "Sizes are known for {known:n} of them ({known_bytes:B} transferred, {sizes_bytes:B} on disk).",
     "大きさがわかるものは {known:n} 個 (読み書き {known_bytes:B}、ディスク上 {sizes_bytes:B})。",
 )
 _GONE = (
-    "{gone:n} are not there, or were changed after the recording: {gone_names}.",
+    "{gone:n:file} {gone:?is|are} missing or changed after the recording: {gone_names}.",
     "{gone:n} 個は今はないか、記録後に変わっています: {gone_names}。",
 )
 _NOT_RECORDED = ("Not in the recording: {missing_names}.", "記録にないもの: {missing_names}。")
 _OVER = (
-    "{over_count} moved more than their size: {over}.",
+    "{over_count:n:file} transferred more than the size: {over}.",
     "{over_count} 個は大きさより多く読み書きされています: {over}。",
 )
 _STATED = {

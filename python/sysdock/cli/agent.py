@@ -47,7 +47,7 @@ _spool_option = click.option(
 
 @click.group("agent", epilog=_EPILOG)
 def command() -> None:
-    """Count what each job of this node does to the file systems, and what it uses of the machine."""
+    """Account for the file operations and the resource use of each job on this node."""
 
 
 @command.command("run", epilog=_RUN_EPILOG)
@@ -181,7 +181,7 @@ def run(
 def print_(
     ctx: click.Context, /, job: str, over: bool, format_: str, brief: bool, lang: str, spool: str
 ) -> None:
-    """Print what a job has used on this node, and what to do about it: for the epilogue of a batch system."""
+    """Print the resource use of a job on this node, with advice: for the epilogue of a batch system."""
     words = [f"--job={job}", f"--spool={spool}", *(["--over"] if over else [])]
     if brief or format_ == "json":
         _become(ctx, ["print", f"--format={format_}", *words])
@@ -209,7 +209,7 @@ def _print_findings(words: list[str], lang: str) -> None:
 @command.command("stop", epilog=_STOP_EPILOG)
 @click.pass_context
 def stop(ctx: click.Context, /) -> None:
-    """Remove from the kernel what an agent that was killed has left there."""
+    """Remove what a killed agent left in the kernel."""
     _become(ctx, ["stop"])
 
 

@@ -14,7 +14,7 @@ from sysdock.analysis.finding import by_rule, main_findings, parts_of, total_gai
 from sysdock.analysis.moments import moments_of
 from sysdock.sections import Capture, sections_of
 from sysdock.sections.coverage import unit_words
-from sysdock.text import human_count, human_ns, pad, percent, printable, shorten, width, wrapped
+from sysdock.text import counted, human_count, human_ns, pad, percent, printable, shorten, width, wrapped
 
 if TYPE_CHECKING:
     from sysdock.analysis import Finding, Session
@@ -29,9 +29,9 @@ _MOST_MARKS = 2
 
 WORDS = {
     "en": {
-        "understood": "{share} of {total} {unit} understood, {lost} lost",
+        "understood": "{share} of {total} {unit} parsed, {lost} lost",
         "incomplete": "INCOMPLETE ({how})",
-        "findings": "Findings: {finding} (could not tell: {unknown}, fine: {ok})",
+        "findings": "{found}, {ok} passed, {unknown} inconclusive",
         "gain": "could save up to {gain}",
         "several": "{count} findings",
         "no clock": "no clock in the log",
@@ -42,19 +42,19 @@ WORDS = {
         "next": "Next:",
         "evidence": "Evidence: ",
         "where": "Where: ",
-        "source": "most of the calls at {source}",
-        "times": "from {from_} to {until} of the recording",
-        "explains": "Explains also: ",
-        "others": "... {count} more subjects of this rule",
+        "source": "most calls are made at {source}",
+        "times": "{from_} to {until} into the recording",
+        "explains": "Also explains: ",
+        "others": "... and {count} more for this rule",
         "finding": "FINDING",
         "note": "NOTE",
-        "unknown": "UNKNOWN",
-        "ok": "OK",
+        "unknown": "INCONCLUSIVE",
+        "ok": "PASSED",
     },
     "ja": {
         "understood": "{total} {unit}のうち {share} を解釈、欠落 {lost}",
         "incomplete": "不完全 ({how})",
-        "findings": "所見: {finding} (判定不能: {unknown}、問題なし: {ok})",
+        "findings": "所見 {finding} 件 (問題なし {ok} 件、判定不能 {unknown} 件)",
         "gain": "最大 {gain} 短縮",
         "several": "{count} 件",
         "no clock": "ログに時刻なし",
@@ -68,7 +68,7 @@ WORDS = {
         "source": "呼び出しの多い行 {source}",
         "times": "記録の {from_} から {until} まで",
         "explains": "これで説明できるもの: ",
-        "others": "... このルールの対象はほかに {count} 件",
+        "others": "... このルールの対象はほか {count} 件",
         "finding": "所見",
         "note": "注意",
         "unknown": "判定不能",
@@ -234,7 +234,7 @@ def _counts(findings: Sequence[Finding], words: dict[str, str]) -> str:
     counts = Counter(finding.status for finding in findings)
     numbers = {status: counts[status] for status in ("unknown", "ok")}
     numbers["finding"] = len(main_findings(findings))
-    return words["findings"].format(**numbers)
+    return words["findings"].format(**numbers, found=counted(numbers["finding"], "finding"))
 
 
 def _gain(gain_ns: int | None, words: dict[str, str]) -> str:

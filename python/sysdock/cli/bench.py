@@ -30,7 +30,7 @@ _ITEMS = {
     "random_read": "Read at random offsets.",
     "random_mix": "Read and write at random offsets while a log is written.",
     "mmap": "Write and read through a mapping.",
-    "depth": "Read at random offsets with many requests under way (--depth).",
+    "depth": "Read at random offsets with many requests in flight (--depth).",
     "control": "Compute, and touch no file: how fast the machine itself is.",
 }
 # Options of a step: its field in a plan, and how the value stands there.
@@ -56,7 +56,7 @@ _FORWARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @click.group("bench", epilog=_EPILOG)
 def command() -> None:
-    """Measure one thing that a file system does, with a load that says what its numbers are worth.
+    """Measure one aspect of a file system with a load, and report whether the result can be trusted.
 
     Works in a folder of its own below DIR and removes it. Reads that the device did not do, workers that did
     not run at the same time, and limits of control groups are marked in `status`.
@@ -74,7 +74,7 @@ def _options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--for", "for_", metavar="TIME", help="Each operation ends after this: 5s, 500ms."),
         click.option("--size", metavar="SIZE", help="Bytes of all files together. Default: 256MiB."),
         click.option("--files", type=int, metavar="N", help="Files of each process. Default: 1000."),
-        click.option("--depth", type=int, metavar="N", help="Requests under way (depth). Default: 1."),
+        click.option("--depth", type=int, metavar="N", help="Requests in flight (depth). Default: 1."),
         click.option("--direct", is_flag=True, help="Past the page cache (O_DIRECT)."),
         click.option(
             "--layout", type=click.Choice(["own", "shared"]), help="A file for each, or one for all."

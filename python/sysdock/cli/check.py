@@ -21,7 +21,7 @@ _EPILOG = """Example:
 @click.option("-q", "--quiet", is_flag=True, help="Only failures and the last line.")
 @click.pass_context
 def command(ctx: click.Context, /, paths: tuple[Path, ...], bless: bool, quiet: bool) -> None:
-    """Check analyses, rules, experiments, plans of loads, products: run examples in pages, compare headers.
+    """Check analyses, rules, experiments, load plans and products: run examples in pages, compare headers.
 
     PATH: an .sql, .md or .toml file, or a folder. Without PATH everything in the library is checked.
     """

@@ -84,7 +84,7 @@ class _WithCommand(click.Command):
 @click.option(
     "-o", "--output", metavar="BUNDLE.tar.gz", type=_PATH, help="What the administrator needs; new file."
 )
-@click.option("--hash-names", is_flag=True, help="Hash names in the bundle; the key is written beside it.")
+@click.option("--hash-names", is_flag=True, help="Hash names in the bundle; the key is written next to it.")
 @click.option("--with-commands", is_flag=True, help="Command lines in the bundle.")
 @click.option("--key", metavar="FILE", type=_PATH, help="Key of a bundle, for --translate.")
 @click.option(

@@ -52,7 +52,7 @@ def command(
     land_every: str,
     land_limit: str,
 ) -> None:
-    """Take what agents send, and write it into a lake. Several may run on one lake."""
+    """Receive what agents send, and write it into a lake. Several collectors may share a lake."""
     from sysdock import cli
     from sysdock.recording.native import become_native
 

@@ -114,7 +114,7 @@ def command(
     lang: str,
     **options: Any,
 ) -> None:
-    """Say what changed from recording A to recording B: findings gone and new, calls, files, bytes, time.
+    """Compare recordings A and B: findings that are gone or new, calls, files, bytes, time.
 
     With ANALYSIS, the rows of that analysis in both recordings stand side by side, the largest change first.
     """

@@ -68,7 +68,7 @@ _EPILOG = """Example:
 @click.option(
     "--fail-on",
     type=click.Choice(["finding", "unknown"]),
-    help="Exit with 1 on findings; with `unknown` also where a rule could not tell.",
+    help="Exit with 1 on findings; with `unknown` also on inconclusive rules.",
 )
 @format_option
 @raw_option
@@ -88,9 +88,9 @@ def command(
     lang: str,
     **options: Any,
 ) -> None:
-    """Say what is wrong, and what to do about it: findings first, the largest saving at the top.
+    """Evaluate all rules: findings with advice first, the largest potential saving at the top.
 
-    With RULE only that rule is asked, and all its subjects are shown.
+    With RULE, only that rule is evaluated, and all its subjects are shown.
     """
     if pairs and rule is None:
         raise UserError(

@@ -84,7 +84,7 @@ _FORWARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @click.group("disk", epilog=_EPILOG)
 def command() -> None:
-    """Where files lie on a disk, how they break apart, and what it costs."""
+    """Show where files are stored on a disk, how fragmented they are, and what that costs."""
 
 
 @command.command("scan", epilog=_SCAN_EPILOG)
@@ -114,7 +114,7 @@ def command() -> None:
 def scan(
     ctx: click.Context, /, target: Path, output: Path, threads: int, used_by: Path | None, **leave_out: bool
 ) -> None:
-    """Read which file has which blocks, what is free, and what the file system keeps for itself.
+    """Read the block map of a file system: the blocks of files, free space and metadata.
 
     TARGET: a mount point, a folder, a file, a block device or an image file. What can be read without root is
     read without; how much that is, is said. Where the device may be read, at most 35 MiB of it are, in half a
@@ -169,7 +169,7 @@ def scan(
 @click.option("--find", metavar="PATH", help="Light up what lies at or below this path.")
 @lang_option
 def map_(recording: Path, output: Path | None, size: str, lang: str, **options: Any) -> None:
-    """Draw where files lie on the device, and where they break apart.
+    """Draw where files are stored on the device, and where they are fragmented.
 
     A file of that name is replaced.
     """
@@ -238,7 +238,7 @@ def snapshot(ctx: click.Context, /, target: Path, output: Path, keep: int | None
 @format_option
 @lang_option
 def show_series(series: Path, output: Path | None, curve: str, worst: bool, format_: str, lang: str) -> None:
-    """How a file system aged: a line for each scan of a series, or its maps side by side and a graph.
+    """Show how a file system aged: a line for each scan of a series, or its maps side by side and a graph.
 
     A file of that name is replaced.
     """
@@ -283,7 +283,7 @@ def _draw_series(series: Path, found: list[Snapshot], output: Path, options: Str
 @click.option("--limit", type=click.IntRange(min=0), default=50, help="Files to print; 0: all. Default: 50.")
 @format_option
 def diff(before: Path, after: Path, limit: int, format_: str) -> None:
-    """What is new, lost and moved between two scans of a file system."""
+    """Compare two scans of a file system: files that are new, lost or moved."""
     from sysdock.cli.output import print_rows, remark, terminal_width
     from sysdock.disk.difference import COLUMNS, difference, total_columns
     from sysdock.library import Library
@@ -334,7 +334,7 @@ def diff(before: Path, after: Path, limit: int, format_: str) -> None:
 def fragment(
     ctx: click.Context, /, folder: Path, mode: str, files: int, size: int, piece: int, at_once: int
 ) -> None:
-    """Make files in many pieces, in a number that is known beforehand: to measure what they cost.
+    """Create fragmented files with a known number of fragments, to measure their cost.
 
     DIR is made new; comb fills its whole file system meanwhile, so give one that is for nothing else.
     The pieces that came of it are counted, as filefrag counts them. Where these are not as many as were
@@ -361,7 +361,7 @@ def fragment(
 
 
 def _pieces(folder: Path, planned: int | None) -> tuple[str, bool]:
-    """How many pieces the files in a folder are in, and whether these are as many as planned, to 1 %."""
+    """Count the fragments of the files in a folder, and check that they match the plan to 1 %."""
     from sysdock.disk.broken_files import made_files
     from sysdock.disk.fiemap import fragments
     from sysdock.errors import UserError

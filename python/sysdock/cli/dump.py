@@ -93,7 +93,7 @@ _FORCE = click.option("--force", is_flag=True, help="Use debug information of an
 
 @click.group("dump", epilog=_EPILOG)
 def command() -> None:
-    """What a kernel was doing when it died: crash dumps, read without debug information.
+    """Analyze kernel crash dumps, without debug information.
 
     Dumps of kdump, makedumpfile and qemu, of x86-64 and Linux 6.0 or newer. In place of a dump, /proc/kcore
     is the kernel that runs, and qmp:SOCKET a guest that runs: the socket of its qemu's monitor (QMP).
@@ -105,7 +105,7 @@ def command() -> None:
 @format_option
 @click.pass_context
 def info(ctx: click.Context, /, core: Path, format_: str) -> None:
-    """Say which kernel a dump is of, and how much of it is there."""
+    """Show which kernel a dump is of, and how complete it is."""
     import json
 
     from sysdock.analysis.writing import write_csv
@@ -296,7 +296,7 @@ def list_(core: Path | None, format_: str) -> None:
 @click.argument("name")
 @into_option
 def new(name: str, into: Path) -> None:
-    """Begin a script: writes NAME.py and NAME.md, which work as they are, for you to change."""
+    """Create a new script, NAME.py and NAME.md: a working template to change."""
     from sysdock.dump.skeleton import write_new
 
     script, page = write_new(name, into)
@@ -312,7 +312,7 @@ def new(name: str, into: Path) -> None:
 @_TRUST
 @click.pass_context
 def test(ctx: click.Context, /, words: tuple[str, ...], trust: bool) -> None:
-    """Compare answers with what a guest said of itself before it died.
+    """Compare answers with what a guest reported before it crashed.
 
     FIXTURE: a folder that tools/make-dump made: `core` and `truth.log`. What must hold is in the page of a
     question, as SQL that finds differences.

@@ -65,7 +65,7 @@ _FAIL_ON = click.option(
 
 @click.group("experiment", epilog=_EPILOG)
 def command() -> None:
-    """Measure whether a change makes a difference, in a way that anybody can repeat.
+    """Measure whether a change makes a difference, in a repeatable experiment.
 
     Scenarios run in randomized blocks, each from the same state of the machine. The verdict is changed,
     equivalent, inconclusive (with the smallest change that so many blocks show) or invalid (with the reason).
@@ -75,7 +75,7 @@ def command() -> None:
 @command.command("list", epilog="Example:\n\n\b\n  sysdock experiment list\n")
 @format_option
 def list_(format_: str) -> None:
-    """The experiments that there are."""
+    """List the experiments."""
     from sysdock.cli.list_all import print_list
 
     print_list("experiments", format_)
@@ -84,7 +84,7 @@ def list_(format_: str) -> None:
 @command.command("show", epilog="Example:\n\n\b\n  sysdock experiment show disk/fragments\n")
 @click.argument("name", metavar="NAME|FILE")
 def show(name: str) -> None:
-    """What an experiment asks, its parameters, scenarios and workloads."""
+    """Show the question of an experiment, its parameters, scenarios and workloads."""
     from sysdock.text import printable_lines
 
     sys.stdout.write(printable_lines("\n".join(_described(_find(name)))) + "\n")
@@ -97,7 +97,7 @@ def show(name: str) -> None:
 @_BLOCKS
 @_EXPLAIN
 def plan(name: str, seed: int | None, settings: tuple[str, ...], blocks: int | None, explain: bool) -> None:
-    """What would run, in which order; runs nothing."""
+    """Show what would run, in which order, without running it."""
     from sysdock.experiment.plan import lines
     from sysdock.text import printable_lines
 
@@ -163,7 +163,7 @@ def run(
 @_FAIL_ON
 @click.pass_context
 def resume(ctx: click.Context, recording: Path, trust: bool, fail_on: str | None) -> None:
-    """Run what is left of an experiment that was interrupted."""
+    """Resume an interrupted experiment."""
     from sysdock.experiment.keeping import Kept
     from sysdock.experiment.running import go_on, refuse
     from sysdock.library import Library

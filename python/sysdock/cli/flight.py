@@ -68,7 +68,7 @@ _name_option = click.option(
 
 @click.group("flight", epilog=_EPILOG)
 def command() -> None:
-    """Keep the last minute in memory, and write it as a recording when something happens.
+    """Record the last minute in memory, and write it as a recording when a trigger fires.
 
     The recording has the time before that moment. Needs CAP_BPF and CAP_PERFMON (root has them).
     """
@@ -151,7 +151,7 @@ def start(
     name: str,
     **options: Any,
 ) -> None:
-    """Begin to record into memory, in the background."""
+    """Start recording into memory, in the background."""
     from sysdock.cli.recording import what_arguments
 
     words = [word for number in pid for word in ("-p", str(number))]

@@ -105,7 +105,7 @@ def command(
     lang: str,
     format_: str,
 ) -> None:
-    """Measure the file system that DIR lies in, and say what is normal and what is not.
+    """Measure the file system of DIR, and report what is normal and what is not.
 
     Works in a folder of its own below DIR and removes it; what a killed run left there is removed by the next
     one. Ctrl-C keeps what is done. The load is real: it slows down all other work on the file system.

@@ -21,7 +21,7 @@ _EPILOG = """Example:
 @recording_argument
 @format_option
 def command(recording: Path, format_: str) -> None:
-    """Say what was recorded, when, where, and how completely."""
+    """Show what was recorded, when, where, and how completely."""
     from sysdock.analysis.description import describe
     from sysdock.analysis.writing import json_text, write_csv
 

@@ -53,7 +53,7 @@ _DECODE_EPILOG = """Examples:
 
 @click.group("itrace", epilog=_EPILOG)
 def command() -> None:
-    """Every instruction that was executed, and every access to memory.
+    """Trace every executed instruction and every memory access.
 
     A step is an instruction; of one with a REP prefix, each iteration is a step.
     """

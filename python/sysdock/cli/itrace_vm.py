@@ -132,7 +132,7 @@ def build(
 )
 @click.option("--control-flow", is_flag=True, help="Without addresses of memory: twice as fast.")
 @click.option("--fail", is_flag=True, help="End with status 1 if the request fails.")
-@click.option("--events", is_flag=True, help="REC is no recording: events, and what is known beside them.")
+@click.option("--events", is_flag=True, help="REC is no recording: events, and what is known about them.")
 @_QEMU
 @share_option
 @report_option

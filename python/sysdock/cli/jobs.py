@@ -72,7 +72,7 @@ _at_option = click.option(
 
 @click.group("jobs", epilog=_EPILOG)
 def command() -> None:
-    """Which job loads the file systems: now, at any moment, and last year. From a lake that agents write."""
+    """Show which jobs load the file systems, now and in the past, from a lake written by agents."""
 
 
 @command.command("top", epilog=_TOP_EPILOG)
@@ -102,7 +102,7 @@ def top(
     engine: str,
     format_: str,
 ) -> None:
-    """Jobs by what they did, on all nodes together."""
+    """List jobs by their activity on all nodes."""
     from sysdock.cli.output import print_result, remark
     from sysdock.jobs.moments import moment_ns, span_ns
 
@@ -197,7 +197,7 @@ def overload(
     engine: str,
     format_: str,
 ) -> None:
-    """When calls on a file system waited much longer than usual, and which job made most of them then."""
+    """Show when calls on a file system waited much longer than usual, and which job made most of them."""
     from sysdock.cli.output import print_result
     from sysdock.jobs.moments import moment_ns, span_ns
 
@@ -227,7 +227,7 @@ def overload(
 def history(
     lake: Path, at: str, last: str, step: str, user: str | None, limit: int, engine: str, format_: str
 ) -> None:
-    """Who used the file systems, by user and day or month."""
+    """Show file system use by user and day or month."""
     from sysdock.cli.output import print_result
     from sysdock.jobs.moments import moment_ns, span_ns
 

@@ -35,7 +35,7 @@ _lake_argument = click.argument("lake", type=click.Path(path_type=Path))
 
 @click.group("lake", epilog=_EPILOG)
 def command() -> None:
-    """Keep a lake, in which agents write what jobs do: merge its parts, check them, make one up."""
+    """Maintain the lake that agents write to: merge its parts, check them, generate one for tests."""
 
 
 @command.command("compact", epilog=_COMPACT_EPILOG)

@@ -21,7 +21,7 @@ _EPILOG = """Example:
 @click.argument("name", metavar="NAME")
 @into_option
 def command(kind: str, name: str, into: Path) -> None:
-    """Begin an analysis or a rule: writes NAME.sql and NAME.md, which work as they are, for you to change."""
+    """Create a new analysis or rule, NAME.sql and NAME.md: a working template to change."""
     from sysdock.library.skeleton import write_skeleton
 
     sql, page = write_skeleton(kind, name, into)

@@ -39,13 +39,13 @@ def remark_on(session: Session, needs: Iterable[str] = ()) -> None:
     for note in session.notes:
         remark(note)
     if not recording.has_clock:
-        remark("the log has no clock: times since the start only count lines (1 ns is one line)")
+        remark("the log has no timestamps: times since the start only count lines (1 ns is one line)")
     if not recording.manifest["complete"]:
         remark(f"the recording is incomplete (ended by: {recording.ended_by})")
     for capture in recording.captures:
         missing = capture["total"] - capture["understood"]
         if missing:
-            what = f"{missing:,} {capture['unit']} of the input were not understood"
+            what = f"{missing:,} {capture['unit']} of the input could not be parsed"
             remark(f"{what}; see `sysdock info {recording.folder}`")
     for name in needs:
         if name in recording.tables and recording.lost(name):

@@ -32,7 +32,7 @@ _directory = click.argument("directory", metavar="[DIR]", required=False, type=c
 
 @click.group("probe", epilog=_EPILOG)
 def command() -> None:
-    """Is a file system slower than usual? A small load again and again, and what it says."""
+    """Detect when a file system is slower than usual, with a small load that is repeated."""
 
 
 @command.command("init")

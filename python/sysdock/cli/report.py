@@ -37,7 +37,7 @@ _EPILOG = """Example:
 @filter_options
 @lang_option
 def command(recording: Path, output: Path | None, format_: str, lang: str, **options: Any) -> None:
-    """Write everything about a recording into one file, which needs no network.
+    """Write a report of a recording: one file, which needs no network.
 
     A file of that name is replaced.
     """

@@ -50,7 +50,7 @@ def command(
     cmd: tuple[str, ...],
     **options: Any,
 ) -> None:
-    """Record CMD, then print what holds it back (on standard error).
+    """Record CMD, then print its bottlenecks (on standard error).
 
     Standard streams, signals and exit status are the command's own. The kernel's own events are recorded
     where they may be (root, or CAP_BPF and CAP_PERFMON); under sudo, CMD runs as the user who called sudo.

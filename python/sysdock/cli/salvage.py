@@ -17,7 +17,7 @@ _EPILOG = """Example:
 @click.argument("recording", type=click.Path(path_type=Path, exists=True), metavar="REC")
 @click.pass_context
 def command(ctx: click.Context, /, recording: Path) -> None:
-    """Make a recording readable whose recorder was killed, or whose machine went down.
+    """Repair a recording whose recorder was killed, or whose machine crashed.
 
     Everything up to its last flush is there, at most a second before its end.
     """

@@ -58,7 +58,7 @@ def command(
     format_: str | None,
     limit: int | None,
 ) -> None:
-    """What the machine does, anew each second: by process, control group, file, device or lock."""
+    """Show live activity, updated each second: by process, control group, file, device or lock."""
     from sysdock import cli
     from sysdock.recording.native import become_native
 

@@ -16,14 +16,17 @@ BEFORE = "_before"
 COLUMNS = (
     Column("path", "VARCHAR", None, "The file, by its path."),
     Column(
-        "state", "VARCHAR", None, "new, lost, moved (some of it lies elsewhere), or changed (grown, shrunk)."
+        "state",
+        "VARCHAR",
+        None,
+        "new, lost, moved (some of it is stored elsewhere), or changed (grown, shrunk).",
     ),
-    Column("fragments_before", "BIGINT", None, "Pieces in the first scan."),
-    Column("fragments_after", "BIGINT", None, "Pieces in the second scan."),
-    Column("bytes_before", "BIGINT", "B", "What it took up on the device in the first scan."),
-    Column("bytes_after", "BIGINT", "B", "What it takes up in the second scan."),
-    Column("kept_bytes", "BIGINT", "B", "What lies where it lay, in the file and on the device."),
-    Column("transferred_bytes", "BIGINT", "B", "What was there before, and lies elsewhere."),
+    Column("fragments_before", "BIGINT", None, "Fragments in the first scan."),
+    Column("fragments_after", "BIGINT", None, "Fragments in the second scan."),
+    Column("bytes_before", "BIGINT", "B", "Space on the device in the first scan."),
+    Column("bytes_after", "BIGINT", "B", "Space on the device in the second scan."),
+    Column("kept_bytes", "BIGINT", "B", "Data at the same place as before, in the file and on the device."),
+    Column("transferred_bytes", "BIGINT", "B", "Data that was there before and is stored elsewhere now."),
 )
 _SCAN = Column("scan", "VARCHAR", None, "Which of the two.")
 

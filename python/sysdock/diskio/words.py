@@ -11,7 +11,7 @@ from sysdock.diskio.predicting import FETCHES, Prediction, QueryTime, rotation
 from sysdock.diskio.server import Server
 from sysdock.diskio.transactions import CPU_S, Settings
 from sysdock.library import Column
-from sysdock.text import human_bytes, human_ns
+from sysdock.text import counted, human_bytes, human_ns
 
 _LIMITS = {
     "flush": ("flush of the log", "ログのフラッシュ"),
@@ -81,7 +81,7 @@ def _flush(device: Device, requests: Requests | None) -> list[tuple[str, str]]:
     if device.is_paced:
         lines.append(
             (
-                "A limit of the control group makes it slow, not the device.",
+                "A control group limit makes it slow, not the device.",
                 "遅いのはデバイスではなく、cgroup の制限によります。",
             )
         )
@@ -89,7 +89,7 @@ def _flush(device: Device, requests: Requests | None) -> list[tuple[str, str]]:
         per_minute, one, count = turns
         lines.append(
             (
-                f"That is {count} rotation(s) of a disk with {per_minute:,} rotations/min "
+                f"That is {counted(count, 'rotation')} of a disk with {per_minute:,} rotations/min "
                 f"({time(one)} each).",
                 f"これは {per_minute:,} rpm のディスクの {count} 回転 (1 回転 {time(one)}) に当たります。",
             )
@@ -105,7 +105,7 @@ def _groups(found: Sequence[Prediction]) -> list[tuple[str, str]]:
     count, clients = most.outcome.commits_per_flush, most.clients
     return [
         (
-            f"Commits that come while a flush is under way share the next one: with {clients} "
+            f"Commits that arrive while a flush is in progress share the next one: with {clients} "
             f"clients, group commit puts {count:.1f} into a flush.",
             f"フラッシュ中に来たコミットは次のフラッシュにまとめられます。{clients} クライアントでは"
             f" 1 回のフラッシュに {count:.1f} コミットが入ります。",

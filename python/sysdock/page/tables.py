@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sysdock.library import Column
+from sysdock.library.headings import heading
 from sysdock.page.markup import both, text
 from sysdock.page.numbers import measured
 
@@ -17,8 +18,8 @@ def table(name: str, columns: Sequence[Column], rows: Sequence[tuple[Any, ...]],
     """A table that scrolls in its own box. `name`: its id in the page, `label`: for screen readers."""
     kinds = [_is_count(column) for column in columns]
     heads = "".join(
-        f'<th scope="col"{_number_class(is_number)} title="{text(_described(column))}">'
-        f"{text(column.name)}</th>"
+        f'<th scope="col"{_number_class(is_number)} data-v="{text(column.name)}" '
+        f'title="{text(_described(column))}">{both(text(column.name), text(heading(column, "ja")))}</th>'
         for column, is_number in zip(columns, kinds, strict=True)
     )
     lines = "\n".join(_line(columns, kinds, row) for row in rows)

@@ -162,9 +162,9 @@ def lines(found: Shown, lang: str) -> list[str]:
     count = len(found.singular)
     said += [
         "",
-        f"特異点 (いつもの 10 倍以上): {count:,}"
+        f"外れ値 (いつもの 10 倍以上): {count:,}"
         if ja
-        else f"Singular points (ten times as long as usual): {count:,}",
+        else f"Outliers (ten times as long as usual): {count:,}",
     ]
     started = found.history.times_ns[0] if found.history.ids else 0
     said += [f"  {_singular(point, started, ja)}" for point in found.singular[-_SHOWN:]]
@@ -172,7 +172,7 @@ def lines(found: Shown, lang: str) -> list[str]:
     said += ["", "毎日・毎週の谷" if ja else "Slower each day or week"]
     said += [f"  {each}" for each in _valleys(found, ja)] or ["  なし" if ja else "  none"]
     if found.events:
-        said += ["", "マシンの出来事" if ja else "What happened to the machine"]
+        said += ["", "マシンのイベント" if ja else "Machine events"]
         said += [f"  {_event(event, started)}" for event in found.events[-_SHOWN:]]
         said += _more(len(found.events), "show SERIES probe/events", ja)
     return said
@@ -193,8 +193,8 @@ def _change(change: Change, ja: bool) -> str:
     kernel = f", kernel {change.kernel}" if change.kernel else ""
     name = printable(change.item)
     if ja:
-        return f"{_date(change.time_ns)}  {name}: {change.change * 100:+.0f} % (確信度 {sure}{kernel})"
-    return f"{_date(change.time_ns)}  {name}: {change.change * 100:+.0f} % ({sure} sure{kernel})"
+        return f"{_date(change.time_ns)}  {name}: {change.change * 100:+.0f} % (信頼度 {sure}{kernel})"
+    return f"{_date(change.time_ns)}  {name}: {change.change * 100:+.0f} % ({sure} confidence{kernel})"
 
 
 def _singular(point: dict[str, Any], started: int, ja: bool) -> str:

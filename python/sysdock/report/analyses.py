@@ -172,7 +172,7 @@ def _count(answer: Answer) -> str:
 
 def source(session: Session, answer: Answer) -> str:
     """Where the numbers come from: the command that prints them all, and its SQL."""
-    words = ("How these numbers are made (SQL)", "この数値の求め方 (SQL)")
+    words = ("How these numbers are computed (SQL)", "この数値の求め方 (SQL)")
     options = "".join(f" -p {key}={value}" for key, value in answer.params.items())
     command = f"sysdock show {shlex.quote(session.recording.folder.name)} {answer.analysis.id}{options}"
     filters = session.filters.describe()
@@ -205,7 +205,7 @@ def empty_list(session: Session, answers: Sequence[Answer]) -> str:
     if not empty:
         return ""
     one = "analysis has" if len(empty) == 1 else "analyses have"
-    words = both(f"{len(empty)} {one} no rows", f"該当する行のない分析: {len(empty)}")
+    words = both(f"{len(empty)} {one} no rows", f"該当する行のない分析項目: {len(empty)}")
     items = "".join(
         f'<li id="{text(answer.place)}">{analysis_title(session, answer.analysis)} '
         f"<code>{text(answer.analysis.id)}</code>{source(session, answer)}</li>"

@@ -14,6 +14,7 @@ from sysdock.analysis.tracer import tracer_cost
 from sysdock.analysis.writing import json_text
 from sysdock.errors import NotComputed
 from sysdock.library import Analysis, Column
+from sysdock.library.headings import heading
 from sysdock.page.numbers import duration, measured, moment
 from sysdock.sections.coverage import unit_words
 from sysdock.text import percent, visible
@@ -25,16 +26,16 @@ _JSON_ROWS = 1000
 _WORDS = {
     "en": {
         "title": "sysdock: {what}",
-        "nothing": "No rule found anything.",
-        "doubt": "Not everything could be judged.",
+        "nothing": "No findings.",
+        "doubt": "Some rules were inconclusive.",
         "findings": "Findings",
-        "unknown": "Not judged",
-        "fine": "Checked and found to be fine: {count}",
+        "unknown": "Inconclusive",
+        "fine": "Passed: {count}",
         "gain": "could save up to {gain}",
         "do": "What to do",
-        "explains": "explains also",
+        "explains": "also explains",
         "evidence": "Evidence",
-        "source": "Most of the calls at",
+        "source": "Most calls are made at",
         "facts": "Recording",
         "rows": "the first {shown} of {total} rows",
         "note": "note",
@@ -43,7 +44,7 @@ _WORDS = {
         "started": "started",
         "duration": "duration",
         "mark": "mark",
-        "understood": "{unit} understood",
+        "understood": "{unit} parsed",
         "lost": "events lost",
         "complete": "complete",
         "yes": "yes",
@@ -55,7 +56,7 @@ _WORDS = {
         "doubt": "判定できない項目があります。",
         "findings": "所見",
         "unknown": "判定不能",
-        "fine": "調べて問題がなかったもの: {count}",
+        "fine": "問題がなかったもの: {count} 件",
         "gain": "最大 {gain} 短縮可能",
         "do": "どうするか",
         "explains": "これで説明できるもの",
@@ -175,7 +176,8 @@ def _analysis(session: Session, name: str, words: dict[str, str], lang: str) -> 
         return [f"## {title} (`{analysis.id}`)", "", _plain(error.sentence[lang == "ja"]), ""]
     counted = words["rows"].format(shown=len(rows), total=total)
     lines = [f"## {title} (`{analysis.id}`)", "", f"{counted}.", ""]
-    lines += ["| " + " | ".join(column.name for column in result.columns) + " |"]
+    heads = [heading(column, "ja") if lang == "ja" else column.name for column in result.columns]
+    lines += ["| " + " | ".join(heads) + " |"]
     lines += ["|" + "---|" * len(result.columns)]
     lines += ["| " + " | ".join(_cells(result.columns, row)) + " |" for row in rows]
     return [*lines, ""]

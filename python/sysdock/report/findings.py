@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
 
 from sysdock.analysis import Finding, Session
 from sysdock.analysis.facts import callers, certainty, product_advice, share
 from sysdock.analysis.finding import by_rule, main_findings, parts_of, total_gain
-from sysdock.library import Analysis
+from sysdock.library import Analysis, Column
 from sysdock.page.markup import both, both_blocks, join, prose, text
 from sysdock.page.numbers import duration, measured
 from sysdock.report.sources import sql_block, sql_link
@@ -17,11 +18,19 @@ from sysdock.text import in_words
 _STATES = {
     "finding": ("\N{BLACK UP-POINTING TRIANGLE} finding", "\N{BLACK UP-POINTING TRIANGLE} 所見"),
     "note": ("i note", "i 注意"),
-    "unknown": ("? not judged", "? 判定不能"),
-    "ok": ("\N{CHECK MARK} fine", "\N{CHECK MARK} 問題なし"),
+    "unknown": ("? inconclusive", "? 判定不能"),
+    "ok": ("\N{CHECK MARK} passed", "\N{CHECK MARK} 問題なし"),
 }
 # Findings that are open from the start.
 _OPEN = 4
+# What the value of a rule is called, by the beginning of its description.
+_NOUNS = (
+    ("Share ", ("share", "割合")),
+    (r"How many times |.* over |.* for each ", ("ratio", "比")),
+)
+_MEASURED = ("measured", "実測")
+# Sizes of requests are best known exactly.
+_EXACT_UNITS = ("B", "ns")
 _WHY = (("Why it matters", "なぜ問題か"), ("When to ignore it", "無視してよい場合"))
 
 
@@ -36,11 +45,11 @@ def findings_section(session: Session, findings: Sequence[Finding]) -> str:
         _finding_card(session, group, findings, is_open=number < _OPEN) for number, group in enumerate(groups)
     ]
     if not cards:
-        words = both("No rule found anything.", "ルールに該当するものはありませんでした。")
+        words = both("No findings.", "ルールに該当するものはありませんでした。")
         cards = [f'<p class="empty">{words}</p>']
     unknown, passed = len(by_state["unknown"]), len(by_state["ok"])
     cards += [
-        _quiet_cards("unknown", by_state["unknown"], both(f"{unknown} not judged", f"判定不能: {unknown}")),
+        _quiet_cards("unknown", by_state["unknown"], both(f"{unknown} inconclusive", f"判定不能: {unknown}")),
         _quiet_cards("ok", by_state["ok"], both(f"{passed} passed", f"問題なし: {passed}")),
     ]
     title = both("Findings", "所見")
@@ -63,7 +72,7 @@ def _finding_card(
     gain = total_gain(group)
     won = ""
     if gain:
-        together, together_ja = (" together", "合計") if len(group) > 1 else ("", "")
+        together, together_ja = (" in total", "合計") if len(group) > 1 else ("", "")
         amount = duration(gain)
         won = both(f"could save up to {amount}{together}", f"{together_ja}最大 {amount} 短縮可能")
     recording = shlex.quote(session.recording.folder.name)
@@ -73,7 +82,7 @@ def _finding_card(
         subjects += f'<li class="muted">{both(f"and {count} more", f"ほか {count} 件")}</li>'
     state = _state("note" if first.is_note else "finding")
     head = f"{state}<h3>{_title(first)}</h3><code>{text(first.rule)}</code>"
-    how = ("How this is judged (SQL)", "判定の方法 (SQL)")
+    how = ("How this is decided (SQL)", "判定の方法 (SQL)")
     more = both("Why it matters, when to ignore it", "なぜ問題か、無視してよい場合")
     return f"""<article class="card rule finding" id="rule-{text(first.rule.replace("/", "-"))}">
 <details class="fold"{" open" * is_open}><summary>{head}<span class="gain">{won}</span></summary>
@@ -91,7 +100,7 @@ def _for_products(group: Sequence[Finding]) -> str:
 
 def _part(session: Session, finding: Finding, recording: str) -> str:
     """A finding that another explains, below it."""
-    words = both("explains also:", "これで説明できるもの:")
+    words = both("also explains:", "これで説明できるもの:")
     subject = _subject(session, finding, recording, ())
     head = f'<span class="muted">{words}</span> {_title(finding)}'
     return f'<li class="part">{head}<ul class="subjects">{subject}</ul></li>'
@@ -102,15 +111,9 @@ def _subject(session: Session, finding: Finding, recording: str, findings: Seque
     parts = join(_part(session, part, recording) for part in parts_of(findings, finding))
     numbers = []
     rule = session.library.rule(finding.rule)
-    units = {column.name: column.unit for column in rule.columns}
-    unit = units.get("value")
     if finding.cost_ns is not None:
         numbers.append(both(f"takes {duration(finding.cost_ns)}", f"所要 {duration(finding.cost_ns)}"))
-    if finding.value is not None and finding.limit_value is not None:
-        value, limit = measured(finding.value, unit), measured(finding.limit_value, unit)
-        numbers.append(
-            both(f"measured {text(value)}, limit {text(limit)}", f"実測 {text(value)}、基準 {text(limit)}")
-        )
+    numbers += _compared(finding, next((column for column in rule.columns if column.name == "value"), None))
     numbers += _where(finding)
     evidence = _evidence(finding, recording)
     return (
@@ -121,6 +124,16 @@ def _subject(session: Session, finding: Finding, recording: str, findings: Seque
     )
 
 
+def _compared(finding: Finding, column: Column | None) -> list[str]:
+    """What was measured, and the threshold it was compared with, as HTML."""
+    if column is None or finding.value is None or finding.limit_value is None:
+        return []
+    shown = measured if column.unit in _EXACT_UNITS else in_words
+    value, limit = (text(shown(number, column.unit)) for number in (finding.value, finding.limit_value))
+    noun, noun_ja = next((nouns for start, nouns in _NOUNS if re.match(start, column.text)), _MEASURED)
+    return [both(f"{noun} {value} (threshold {limit})", f"{noun_ja} {value} (しきい値 {limit})")]
+
+
 def _where(finding: Finding) -> list[str]:
     """Part of the time, process, time range, source line and certainty, as HTML."""
     found = [both(*map(text, fact)) for fact in (share(finding), callers(finding)) if fact]
@@ -129,7 +142,7 @@ def _where(finding: Finding) -> list[str]:
         found.append(both(f"at {span}", f"時刻 {span}"))
     if finding.source:
         line = f"<code>{text(finding.source)}</code>"
-        found.append(both(f"most of the calls at {line}", f"呼び出しの多い行 {line}"))
+        found.append(both(f"most calls are made at {line}", f"呼び出しの多い行 {line}"))
     if sure := certainty(finding):
         found.append(both(*map(text, sure)))
     return found

@@ -27,8 +27,8 @@ _USERS = 5
 _USERS_SQL = """SELECT user_id, count(DISTINCT process_id) AS processes FROM processes
 WHERE user_id IS NOT NULL GROUP BY user_id ORDER BY processes DESC, user_id"""
 _TRACED = (
-    "Every time includes the cost of being traced, which is large for short calls: compare the numbers with "
-    "each other, not with a run that was not traced.",
+    "All times include the overhead of tracing, which is large for short calls: compare them with each "
+    "other, not with a run without tracing.",
     "所要時間はすべてトレースの負荷を含みます。短い呼び出しほど影響が大きいので、数値は互いに比べ、"
     "トレースしていない実行とは比べないでください。",
 )
@@ -49,8 +49,8 @@ def overview_section(session: Session, findings: Sequence[Finding]) -> str:
     counts = {"finding": len(main_findings(findings)), **counts}
     labels = {
         "finding": both("findings", "所見"),
-        "unknown": both("not judged", "判定不能"),
-        "ok": both("fine", "問題なし"),
+        "unknown": both("inconclusive", "判定不能"),
+        "ok": both("passed", "問題なし"),
     }
     tiles = "".join(
         f'<div class="count {status}"><b>{number}</b>{labels[status]}</div>'
@@ -73,7 +73,7 @@ def overview_section(session: Session, findings: Sequence[Finding]) -> str:
 
 def _where_facts_are(session: Session) -> str:
     command = f"<code>sysdock info {text(shlex.quote(session.recording.folder.name))}</code>"
-    return both(f"These facts are those of {command}.", f"これらの情報は {command} と同じものです。")
+    return both(f"{command} prints the same facts.", f"これらの情報は {command} と同じものです。")
 
 
 def title(session: Session) -> str:
@@ -91,10 +91,10 @@ def _verdict(session: Session, findings: Sequence[Finding]) -> str:
     if not found:
         if any(finding.status == "unknown" for finding in findings):
             return both(
-                "Nothing was found, but not everything could be judged.",
+                "No findings, but some rules were inconclusive.",
                 "該当するものはありませんが、判定できない項目があります。",
             )
-        return both("Nothing was found that holds it back.", "足を引っ張るものは見つかりませんでした。")
+        return both("No bottleneck was found.", "ボトルネックは見つかりませんでした。")
     group = by_rule(found)[0]
     first, others = group[0], len(group) - 1
     english = f"{text(first.title)}, <code>{text(first.subject)}</code>"
@@ -102,7 +102,7 @@ def _verdict(session: Session, findings: Sequence[Finding]) -> str:
     if others:
         english, japanese = f"{english} and {others} more", f"{japanese} ほか {others} 件"
     if first.gain_ns is None:
-        return both(f"First to look at: {english}", f"まず見るべきもの: {japanese}")
+        return both(f"Look at this first: {english}", f"まず見るべきもの: {japanese}")
     gain = sql_link(session.library.rule(first.rule), duration(total_gain(group)))
     return both(f"Largest saving: up to {gain}. {english}", f"最も効果が大きいもの: 最大 {gain}。{japanese}")
 
@@ -155,7 +155,7 @@ def _further_facts(session: Session) -> list[tuple[str, str]]:
     facts = [
         (both("Directory", "ディレクトリ"), text(manifest.get("directory") or "")),
         (both("Understood", "解釈できた行"), join(_coverage(capture) for capture in recording.captures)),
-        (both("Recorder", "記録方法"), text(_recorders(session))),
+        (both("Recorder", "レコーダー"), text(_recorders(session))),
         (both("Input", "入力"), _sources(session)),
         (both("Recording", "記録"), text(recording.folder.name)),
         (both("Clock", "時計"), text(recording.clock.get("note") or "")),
@@ -234,21 +234,21 @@ def _warnings(session: Session) -> list[str]:
         lost = f"{session.recording.lost_events:,}"
         found.append(
             both(
-                f"{lost} events were lost: counts are too low.",
+                f"{lost} events were lost: actual counts are higher.",
                 f"{lost} 個のイベントが失われ、回数は実際より少なめです。",
             )
         )
     if not session.recording.has_clock:
         found.append(
             both(
-                "The log has no clock: time axes show the order of the lines, not seconds.",
+                "The log has no timestamps: time axes show the order of the lines, not seconds.",
                 "ログに時刻がありません。時間の軸は行の順序を示すだけで、秒ではありません。",
             )
         )
     if not session.recording.has_durations:
         found.append(
             both(
-                "The log does not tell how long calls took (strace without -T): there are no times.",
+                "The log has no durations (strace without -T): times are not available.",
                 "-T なしの strace のログには所要時間がありません。回数とバイト数だけを示します。",
             )
         )

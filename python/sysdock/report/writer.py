@@ -112,7 +112,7 @@ def _switch(name: str, label: str, choices: list[tuple[str, str]], chosen: str) 
 
 def _no_script() -> str:
     words = both(
-        "The charts need JavaScript; the tables hold the same numbers.",
+        "The charts need JavaScript; the tables contain the same numbers.",
         "グラフの表示には JavaScript が必要です。表には同じ数値があります。",
     )
     return f'<noscript><p class="warn">{words}</p></noscript>'
@@ -120,7 +120,7 @@ def _no_script() -> str:
 
 def _range() -> str:
     """The time range that all charts over time show; the page's code shows it and fills it in."""
-    words = both("Time shown [s]:", "表示する時間 [秒]:")
+    words = both("Time range [s]:", "表示する時間 [秒]:")
     hint = both("or drag over a chart", "またはグラフ上をドラッグ")
     return (
         f'<form id="range" class="tools" hidden><label>{words} '
@@ -184,7 +184,7 @@ def _issue_table(session: Session) -> str:
     """How many issues there are of each kind, and the first of them."""
     [(total,)] = session.fetch("SELECT count(*) FROM import_issues")
     if not total:
-        words = both("None: every line was understood and matched.", "なし。すべての行を解釈できました。")
+        words = both("None: every line was parsed.", "なし。すべての行を解釈できました。")
         return f'<p class="card">{words}</p>'
     kinds = session.fetch("SELECT issue, count(*) FROM import_issues GROUP BY issue ORDER BY 2 DESC, 1")
     listed = ", ".join(f"{text(kind)} {count:,}" for kind, count in kinds)

@@ -31,11 +31,11 @@ _TOTALS_SQL = """SELECT t.elapsed_ns, t.calls, t.all_ns, t.busy_ns, t.data_ns, t
 FROM totals AS t"""
 _TOTALS: dict[str, tuple[str, str, str | None]] = {
     "elapsed_ns": ("elapsed time", "経過時間", "ns"),
-    "all_ns": ("time in calls, waiting included", "呼び出しの時間 (待ちを含む)", "ns"),
+    "all_ns": ("time in calls, including waits", "呼び出しの時間 (待ちを含む)", "ns"),
     "busy_ns": ("time in calls that do not wait", "待ち以外の呼び出しの時間", "ns"),
-    "data_ns": ("time in reading and writing files", "ファイルの読み書きの時間", "ns"),
+    "data_ns": ("time reading and writing files", "ファイルの読み書きの時間", "ns"),
     "metadata_ns": ("time in metadata", "メタデータの時間", "ns"),
-    "sync_ns": ("time in waiting for the disk", "ディスク待ちの時間", "ns"),
+    "sync_ns": ("time waiting for the disk", "ディスク待ちの時間", "ns"),
     "calls": ("calls", "呼び出し", None),
     "errors": ("calls that failed", "失敗した呼び出し", None),
     "data_calls": ("reads and writes of files", "ファイルの読み書き", None),
@@ -92,7 +92,7 @@ def _statement(session: Session, folder: str) -> Statement | None:
     if not is_whole or "calls" not in recording.tables or recording.rows("calls"):
         return None
     english = (
-        "No system call is in this recording, so there is nothing to judge. "
+        "The recording contains no system calls, so no rule applies. "
         "Was the right process recorded, and long enough?"
     )
     japanese = (

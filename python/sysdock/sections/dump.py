@@ -29,21 +29,21 @@ _TOTALS = {
         None,
     ),
     "run_ns": ("dump_tasks", "sum(run_ns)", ("CPU time of tasks", "タスクの CPU 時間"), "ns"),
-    "lock_waits": ("dump_locks", "count(*)", ("waits for locks", "ロック待ち"), None),
+    "lock_waits": ("dump_locks", "count(*)", ("lock waits", "ロック待ち"), None),
     "free_bytes": (
         "dump_memory",
         "sum(CASE WHEN name = 'free' THEN bytes ELSE 0 END)",
-        ("free memory", "空きメモリー"),
+        ("free memory", "空きメモリ"),
         "B",
     ),
     "slab_bytes": (
         "dump_slabs",
         "sum(bytes)",
-        ("memory of kernel objects", "カーネルオブジェクトのメモリー"),
+        ("memory of kernel objects", "カーネルオブジェクトのメモリ"),
         "B",
     ),
     "open_files": ("dump_files", "count(*)", ("open files", "開いているファイル"), None),
-    "requests": ("dump_requests", "count(*)", ("requests of disks", "ディスクへの要求"), None),
+    "requests": ("dump_requests", "count(*)", ("disk requests", "ディスクへの要求"), None),
 }
 
 
@@ -67,12 +67,12 @@ def _coverage(session: Session, _capture: Capture) -> Sequence[Fact]:
             facts.append(Fact(("kernel", "カーネル"), (kernel, kernel)))
             facts.append(Fact(("panic", "パニック"), (panic or "not in its log", panic or "ログになし")))
             memory = f"{human_bytes(size)}, {form}"
-            facts.append(Fact(("memory in the dump", "ダンプ内のメモリー"), (memory, memory)))
+            facts.append(Fact(("memory in the dump", "ダンプ内のメモリ"), (memory, memory)))
     if "dump_tasks" in held:
         sql = "SELECT count(*), sum(CASE WHEN status = 'ok' THEN 1 ELSE 0 END) FROM dump_tasks"
         [(tasks, whole)] = session.fetch(sql)
         words = (
-            f"{whole or 0:,} of {tasks:,} read whole",
+            f"{whole or 0:,} of {tasks:,} read completely",
             f"{tasks:,} のうち {whole or 0:,} を完全に読み取り",
         )
         facts.append(Fact(("tasks", "タスク"), words))
@@ -88,7 +88,7 @@ def _screen(session: Session) -> Sequence[ScreenTable]:
         ("tasks", "タスク"),
         ("state D", "状態 D"),
         ("CPU time", "CPU 時間"),
-        ("largest", "最大メモリー"),
+        ("largest", "最大メモリ"),
     )
     try:
         found = session.fetch(_BY_NAME)

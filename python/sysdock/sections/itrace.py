@@ -44,7 +44,7 @@ _TOTALS_OF_PROFILE = {"steps": ("SELECT sum(steps) FROM function_totals", _TOTAL
 
 _CONDITIONS = {
     "backend": ("backend", "バックエンド"),
-    "cpu model": ("processor", "プロセッサー"),
+    "cpu model": ("processor", "プロセッサ"),
     "path of requests": ("path of requests", "リクエストの経路"),
 }
 

@@ -57,7 +57,7 @@ def _coverage(session: Session, _capture: Capture) -> Sequence[Fact]:
     facts = [
         Fact(
             ("measurements", "測定"),
-            (f"{all_:,}, of which {usable:,} can be relied on", f"{all_:,} 件、うち {usable:,} 件が有効"),
+            (f"{all_:,}, {usable:,} usable", f"{all_:,} 件、うち {usable:,} 件が有効"),
         )
     ]
     if "environment" in session.recording.tables:

@@ -65,7 +65,7 @@ def _totals(session: Session) -> dict[str, Total]:
 
 def _statement(_session: Session, folder: str) -> Statement:
     """Rules judge a moment; whether a series got slower is another question, and another verb."""
-    text = "This is a series of probes: rules do not judge it. Whether it is slower than usual:"
+    text = "This is a series of probes, which rules do not apply to. To see whether it is slower than usual:"
     japanese = (
         "これはプローブの系列で、ルールの対象ではありません。いつもより遅いかどうかは次のコマンドで調べます:"
     )
@@ -83,5 +83,5 @@ SECTION = Section(
     screen=_screen,
     totals=_totals,
     statement=_statement,
-    instead="`sysdock probe status SERIES` says whether it is slower than usual",
+    instead="`sysdock probe status SERIES` shows whether it is slower than usual",
 )

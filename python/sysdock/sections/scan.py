@@ -72,7 +72,7 @@ def _screen(session: Session) -> Sequence[ScreenTable]:
 
 _TOTALS: dict[str, tuple[str, str, str | None]] = {
     "files": ("files", "ファイル", None),
-    "allocated_bytes": ("space of files", "ファイルの占める領域", "B"),
+    "allocated_bytes": ("space used by files", "ファイルの占める領域", "B"),
     "free_bytes": ("free space", "空き領域", "B"),
     "extents": ("extents", "エクステント", None),
     "fragments": ("fragments", "断片", None),
@@ -97,7 +97,7 @@ def _doubt(session: Session, tables: set[str]) -> Words | None:
         [(kinds,)] = session.fetch("SELECT count(*) FROM import_issues WHERE NOT understood")
         if kinds:
             return (
-                "Nothing was found, but parts of the file system could not be read or understood.",
+                "No findings, but parts of the file system could not be read or parsed.",
                 "見つかったものはありませんが、ファイルシステムの一部を読めなかったか、解釈できませんでした。",
             )
     [(files, unread)] = session.fetch("SELECT sum(files), sum(unread_files) FROM file_systems")
@@ -105,7 +105,7 @@ def _doubt(session: Session, tables: set[str]) -> Words | None:
         return None
     share = percent(files - unread, files)
     return (
-        f"Nothing was found, but only {share} of the files could be read.",
+        f"No findings, but only {share} of the files could be read.",
         f"見つかったものはありませんが、読めたのはファイルの {share} だけです。",
     )
 

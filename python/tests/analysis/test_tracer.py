@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from make_recording import RecordingMaker
@@ -24,7 +25,7 @@ def test_calls_that_do_nothing_tell_what_the_tracer_costs(maker: RecordingMaker,
     cost = tracer_cost(open_session(maker.make(CALLS)))
     assert cost
     assert (cost.each_ns, cost.calls) == (8_500, 4)
-    assert "about 8.50 µs a call, 34.00 µs for all 4 calls." in cost.words[0]
+    assert "about 8.50 µs per call, 34.00 µs for all 4 calls." in cost.words[0]
     assert "1 回あたり約 8.50 µs、4 回で約 34.00 µs" in cost.words[1]
 
 
@@ -40,12 +41,12 @@ def test_nothing_is_said_where_nothing_tells(maker: RecordingMaker, open_session
 def test_it_is_said_where_findings_are(maker: RecordingMaker, open_session, capsys) -> None:
     folder = maker.make(CALLS)
     session = open_session(folder)
-    assert "about 8.50 µs a call" in as_text(session, "md")
+    assert "about 8.50 µs per call" in as_text(session, "md")
     assert json.loads(as_text(session, "json"))["tracer_cost"] == {"each_ns": 8_500, "calls": 4}
     command.main([str(folder)], standalone_mode=False)
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("Findings: ")
-    assert lines[1].startswith("Times include the tracer's: about 8.50 µs a call")
+    assert re.fullmatch(r"\d+ findings?, \d+ passed, \d+ inconclusive", lines[0])
+    assert lines[1].startswith("Times include tracing overhead: about 8.50 µs per call")
 
 
 @pytest.mark.parametrize(("traced", "gain_ns"), [(True, 199_000 - 200 * 500 * 199 // 200), (False, 199_000)])

@@ -95,8 +95,8 @@ def test_without_durations_there_is_no_share(maker: RecordingMaker, open_session
 @pytest.mark.parametrize(
     ("lang", "said"),
     [
-        ("en", "certainty: high (each read and write was recorded with its size and time)"),
-        ("ja", "確かさ: 高 (読み書きは 1 回ずつ大きさと時間が記録されている)"),
+        ("en", "high confidence (each read and write was recorded with its size and time)"),
+        ("ja", "確度: 高 (読み書きは 1 回ずつ大きさと時間が記録されている)"),
     ],
 )
 def test_a_certainty_has_its_reason(maker: RecordingMaker, open_session, lang: str, said: str) -> None:

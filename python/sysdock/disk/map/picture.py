@@ -89,7 +89,9 @@ def patterns(shares: list[dict[str, Any]]) -> str:
 def _numbers(shown: dict[str, Any], lang: str) -> str:
     """What the labels are."""
     if len(shown["devices"]) > 1:
-        return "数字: 装置とグループの番号" if lang == "ja" else "numbers: device: groups of the file system"
+        return (
+            "数字: デバイスとグループの番号" if lang == "ja" else "numbers: device: groups of the file system"
+        )
     return "数字: グループの番号" if lang == "ja" else "numbers: groups of the file system"
 
 

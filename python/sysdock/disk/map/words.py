@@ -74,10 +74,10 @@ def remarks(shown: dict[str, Any], lang: str) -> list[str]:
     japanese = lang == "ja"
     said = []
     if len(shown["devices"]) > 1:
-        said += ["装置を順に並べています:" if japanese else "devices behind one another:"]
+        said += ["デバイスを順に並べています:" if japanese else "devices behind one another:"]
         for device in shown["devices"]:
             name, place = device_name(device), human_bytes(device["from"])
-            said.append(f"装置 {name}: {place} から" if japanese else f"device {name} from {place} on")
+            said.append(f"デバイス {name}: {place} から" if japanese else f"device {name} from {place} on")
     if again := shown["claimed_again_bytes"]:
         words = "複数のファイルが共有 (一度だけ描画)" if japanese else "shared by several files, drawn once:"
         said.append(f"{words} {human_bytes(again)}")
@@ -86,7 +86,9 @@ def remarks(shown: dict[str, Any], lang: str) -> list[str]:
         said.append(f"{words} {wrong:,}")
     if beyond := shown["beyond_bytes"]:
         words = (
-            "装置の終わりより後ろ (描画しません)" if japanese else "beyond the end of the device, not drawn:"
+            "デバイスの終わりより後ろ (描画しません)"
+            if japanese
+            else "beyond the end of the device, not drawn:"
         )
         said.append(f"{words} {human_bytes(beyond)}")
     return said

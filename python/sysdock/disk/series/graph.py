@@ -44,12 +44,12 @@ PANELS = (
     Panel(
         ("free_bytes", "largest_free_bytes"),
         ("Free space, and its largest piece", "空き領域と、その最大の断片"),
-        ("the less, the more new files are cut up", "少ないほど新しいファイルは分かれます"),
+        ("the less, the more fragmented new files are", "少ないほど新しいファイルは分かれます"),
     ),
     Panel(
         ("free_extents",),
         ("Pieces of free space", "空き領域の断片"),
-        ("many and small: new files are cut up", "小さく多いほど新しいファイルは分かれます"),
+        ("many and small: new files are fragmented", "小さく多いほど新しいファイルは分かれます"),
     ),
 )
 

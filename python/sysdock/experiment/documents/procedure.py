@@ -84,7 +84,7 @@ def _preparation(source: Source) -> Iterator[Block]:
         # A file that was written is a command of several lines.
         yield Code(tuple(line for (command,) in commands for line in command.split("\n")))
     if experiment.parameters:
-        parts = ("parameter", "values", "meaning") if source.english else ("パラメータ", "値", "意味")
+        parts = ("parameter", "values", "meaning") if source.english else ("パラメーター", "値", "意味")
         rows = []
         for each in experiment.parameters:
             values = ", ".join(f"{value:,}" if isinstance(value, int) else value for value in each.values)
