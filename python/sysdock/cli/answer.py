@@ -12,6 +12,7 @@ from sysdock.analysis.description import statements
 from sysdock.analysis.facts import callers, certainty, certainty_word, product_advice, share
 from sysdock.analysis.finding import by_rule, main_findings, parts_of, total_gain
 from sysdock.analysis.moments import moments_of
+from sysdock.library.headings import part
 from sysdock.sections import Capture, sections_of
 from sysdock.sections.coverage import unit_words
 from sysdock.text import counted, human_count, human_ns, pad, percent, printable, shorten, width, wrapped
@@ -120,8 +121,17 @@ def _tops(session: Session, lang: str, room: int) -> list[str]:
             heads = [column[number] for column in table.columns]
             lines.append(_row(table.title[number], heads, room))
             lines += ["  " + printable(table.trouble[number])] if table.trouble else []
-            lines += [_row("  " + printable(name), numbers, room) for name, numbers in table.rows]
+            names = [_of_part(name, lang) if table.of_parts else name for name, _ in table.rows]
+            lines += [
+                _row("  " + printable(name), numbers, room)
+                for name, (_, numbers) in zip(names, table.rows, strict=True)
+            ]
     return lines
+
+
+def _of_part(name: str, lang: str) -> str:
+    words, comma, detail = name.partition(", ")
+    return part(words, lang) + comma + detail
 
 
 def _row(name: str, numbers: Sequence[str], room: int) -> str:

@@ -9,7 +9,23 @@ import tomllib
 from sysdock.library.catalog import own_root
 from sysdock.library.rule_shape import Column
 
-_FILE = "headings/ja.toml"
+_FILE, _VALUES = "headings/ja.toml", "headings/values.ja.toml"
+# Parts of names of columns, as people write them.
+_FULL = {
+    "avg": "average",
+    "cpu": "CPU",
+    "fs": "file system",
+    "id": "ID",
+    "io": "I/O",
+    "irq": "IRQ",
+    "max": "maximum",
+    "min": "minimum",
+    "pid": "PID",
+    "ppid": "parent PID",
+    "tid": "TID",
+    "tps": "transactions/s",
+}
+_PERCENTILE = re.compile(r"p\d+")
 
 
 def heading(column: Column, lang: str) -> str:
@@ -22,6 +38,14 @@ def axis(column: Column, lang: str) -> str:
     return heading(column, lang) if lang == "ja" else column.text.rstrip(".").split(";")[0]
 
 
+def table_heading(column: Column, lang: str) -> str:
+    """The heading of a column in a table for reading, without its unit: `Average`, `CPU wait`."""
+    if lang == "ja":
+        return heading(column, lang)
+    words = " ".join(_FULL.get(word, word) for word in plain(column.name).split())
+    return words if _PERCENTILE.match(words) else words[:1].upper() + words[1:]
+
+
 def plain(name: str) -> str:
     """A name of a column in words, without the unit of a time."""
     return re.sub(r"_(ns|s)$", "", name).replace("_", " ")
@@ -30,6 +54,20 @@ def plain(name: str) -> str:
 def japanese(name: str) -> str:
     """What columns of that name are called in Japanese; the name in words where that has none."""
     return _japanese().get(name) or plain(name)
+
+
+def part(words: str, lang: str) -> str:
+    """A part of a whole as an analysis names it (`waiting: disk`); as it is where there is no translation."""
+    if lang != "ja":
+        return words
+    known = _values()
+    return known.get(words) or ": ".join(known.get(each, each) for each in words.split(": "))
+
+
+@functools.cache
+def _values() -> dict[str, str]:
+    values: dict[str, str] = tomllib.loads((own_root() / _VALUES).read_text("utf-8"))
+    return values
 
 
 @functools.cache

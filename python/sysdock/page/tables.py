@@ -2,32 +2,64 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sysdock.library import Column
-from sysdock.library.headings import heading
+from sysdock.library.headings import table_heading
 from sysdock.page.markup import both, text
 from sysdock.page.numbers import measured
+from sysdock.text import SIZES, TIMES
 
 _LONGEST = 1000
 _NUMBERS = ("BIGINT", "INTEGER", "DOUBLE")
 
 
+@dataclass(frozen=True)
+class _Shown:
+    """How the values of a column are shown: the unit of its heading, and what it is of the column's own unit.
+
+    One unit for a whole column: numbers that stand below each other can be compared.
+    """
+
+    is_number: bool
+    unit: str | None = None
+    divisor: int = 1
+
+
 def table(name: str, columns: Sequence[Column], rows: Sequence[tuple[Any, ...]], label: str) -> str:
     """A table that scrolls in its own box. `name`: its id in the page, `label`: for screen readers."""
-    kinds = [_is_count(column) for column in columns]
-    heads = "".join(
-        f'<th scope="col"{_number_class(is_number)} data-v="{text(column.name)}" '
-        f'title="{text(_described(column))}">{both(text(column.name), text(heading(column, "ja")))}</th>'
-        for column, is_number in zip(columns, kinds, strict=True)
-    )
-    lines = "\n".join(_line(columns, kinds, row) for row in rows)
+    shown = [_shown(column, [row[place] for row in rows]) for place, column in enumerate(columns)]
+    heads = "".join(_head(column, how) for column, how in zip(columns, shown, strict=True))
+    lines = "\n".join(_line(columns, shown, row) for row in rows)
     return (
         f'<div class="wrap" tabindex="0" role="region" aria-label="{text(label)}">'
         f'<table class="data" id="{name}"><thead><tr>{heads}</tr></thead>\n'
         f"<tbody>{lines}</tbody></table></div>"
     )
+
+
+def _head(column: Column, how: _Shown) -> str:
+    unit = f" [{text(how.unit)}]" if how.unit else ""
+    words = both(*(text(table_heading(column, lang)) + unit for lang in ("en", "ja")))
+    return (
+        f'<th scope="col"{_number_class(how.is_number)} data-v="{text(column.name)}" '
+        f'title="{text(_described(column))}">{words}</th>'
+    )
+
+
+def _shown(column: Column, values: Sequence[Any]) -> _Shown:
+    """Of times and sizes the unit in which the largest value is at least 1."""
+    if column.type not in _NUMBERS:
+        return _Shown(False)
+    units = {"ns": TIMES, "B": SIZES}.get(column.unit or "")
+    if units is None:
+        return _Shown(True, column.unit)
+    largest = max((abs(value) for value in values if value is not None and math.isfinite(value)), default=0)
+    divisor, unit = next((each for each in units if largest >= each[0]), units[-1])
+    return _Shown(True, unit, divisor)
 
 
 def search_field(name: str) -> str:
@@ -44,25 +76,32 @@ def copy_button(name: str) -> str:
     return f'<button type="button" data-copy="{name}" hidden>{words}{done}</button>'
 
 
-def _line(columns: Sequence[Column], kinds: Sequence[bool], row: tuple[Any, ...]) -> str:
+def _line(columns: Sequence[Column], shown: Sequence[_Shown], row: tuple[Any, ...]) -> str:
     cells = []
-    for column, is_number, value in zip(columns, kinds, row, strict=True):
-        if not is_number:
+    for column, how, value in zip(columns, shown, row, strict=True):
+        if not how.is_number:
             cells.append(f'<td class="s">{text(_cut(_exact(value)))}</td>')
             continue
-        shown = measured(value, column.unit) if column.type != "INTEGER" else _exact(value)
-        exact = "" if shown == _exact(value) else f' data-v="{text(_exact(value))}"'
-        cells.append(f'<td class="n"{exact}>{text(shown)}</td>')
+        words = _exact(value) if column.type == "INTEGER" else _number(value, how.divisor)
+        exact = "" if words == _exact(value) else f' data-v="{text(_exact(value))}"'
+        cells.append(f'<td class="n"{exact}>{text(words)}</td>')
     return f"<tr>{''.join(cells)}</tr>"
+
+
+def _number(value: float | int | None, divisor: int) -> str:
+    """A number in the unit of its column: two decimals from 1 on, and three digits below it."""
+    if value is None or divisor == 1 or not math.isfinite(value):
+        return measured(value, None)
+    scaled = value / divisor
+    if scaled == 0 or abs(scaled) >= 1000:
+        return f"{scaled:,.0f}"
+    decimals = 2 if abs(scaled) >= 1 else 2 - math.floor(math.log10(abs(scaled)))
+    return f"{scaled:,.{decimals}f}"
 
 
 def _cut(words: str) -> str:
     """At most 1,000 characters: a recorded command can be as long as all memory for arguments."""
     return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}… ({len(words):,} characters)"
-
-
-def _is_count(column: Column) -> bool:
-    return column.type in _NUMBERS
 
 
 def _number_class(is_number: bool) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from sysdock.analysis import Session
 from sysdock.errors import NotComputed
+from sysdock.library.headings import part
 from sysdock.page.markup import both, join, text
 from sysdock.page.numbers import duration
 from sysdock.report.analyses import Answer, Figures, analysis_title
@@ -42,7 +43,7 @@ def where_bar(session: Session) -> str:
         left += width
         colour = f'<rect class="part{number}" width="100%" height="100%"/>'
         swatch = f'<svg class="swatch" aria-hidden="true">{colour}</svg>'
-        named = f"{text(name)} <b>{width:.1f} %</b>"
+        named = f"{both(text(name), text(part(name, 'ja')))} <b>{width:.1f} %</b>"
         amount = f'<span class="muted">{duration(time_ns)}{text(f", {detail}") if detail else ""}</span>'
         names.append(f"<li>{swatch}{named} {amount}</li>")
     label = ", ".join(f"{name} {100 * time_ns / whole:.1f} %" for name, _, time_ns in parts)
@@ -57,7 +58,7 @@ def _largest(rows: list[dict[str, Any]]) -> list[tuple[str, str, int]]:
     named = ordered if len(ordered) == _PARTS + 1 else ordered[:_PARTS]
     parts = [(row["part"], row["detail"] or "", row["time_ns"]) for row in named]
     if others := ordered[len(named) :]:
-        parts.append((f"{len(others)} others", "", sum(row["time_ns"] for row in others)))
+        parts.append(("others", "", sum(row["time_ns"] for row in others)))
     return parts
 
 

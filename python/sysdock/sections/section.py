@@ -26,13 +26,15 @@ class Fact:
 class ScreenTable:
     """A small table of the first screen: a name and four numbers in each row, formed already.
 
-    `trouble`: why there are no rows, where they could not be computed.
+    `trouble`: why there are no rows, where they could not be computed. `of_parts`: a name is that of a part,
+    which an analysis wrote and which is translated, up to the first comma.
     """
 
     title: Words
     columns: tuple[Words, Words, Words, Words]
     rows: Sequence[tuple[str, tuple[str, str, str, str]]]
     trouble: Words | None = None
+    of_parts: bool = False
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ def screen(session: Session) -> Sequence[ScreenTable]:
         for row in whole[:_ROWS]
         if row["time_ns"] >= _LEAST * all_ns
     ]
-    return [ScreenTable(_TITLE, _COLUMNS, shown)] if shown else []
+    return [ScreenTable(_TITLE, _COLUMNS, shown, of_parts=True)] if shown else []
 
 
 SECTION = Section(
