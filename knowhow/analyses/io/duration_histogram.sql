@@ -16,7 +16,7 @@
 -- column: share_time DOUBLE     Of the time in them: what calls took that lasted from_ns or longer [%].
 -- chart:  classes x=to_ns y=read_calls,write_calls,other_calls,wait_calls title="Calls" title_ja="回数"
 -- chart:  classes x=to_ns y=read_ns,write_ns,other_ns title="Time, without waits" title_ja="所要時間（待ちを除く）"
--- chart:  curves x=from_ns y=share_time,share_calls x_scale=log title="Share of calls of this duration or longer, without waits" title_ja="この時間以上の割合（待ちを除く）"
+-- chart:  curves x=from_ns y=share_time,share_calls x_scale=log title="Share of this duration or longer, without waits" title_ja="この時間以上の割合（待ちを除く）"
 -- tags:   time, calls
 WITH parted AS (
     SELECT dur_ns AS ns, CASE

@@ -45,7 +45,7 @@ def test_bars_of_time_stand_between_the_ends_of_their_class(specs: list[dict[str
             (math.ceil(math.log2(other)) - 0.5 if other else -1.5) == place for other in LENGTHS
         )
     assert counts["encoding"]["x"]["title"] == "Longest duration in the class (log scale)"
-    assert times["encoding"]["y"]["title"] == "Time, waiting left out [s]"
+    assert times["encoding"]["y"]["title"] == "Time, without waits [s]"
     assert counts["encoding"]["y"]["scale"]["zero"] is True
     assert "513 ns - 1.02 µs" in {row["name"] for row in rows}
 

@@ -156,4 +156,4 @@ def test_directories_count_what_lies_in_them(library: Library, maker: RecordingM
         "/srv": "15 ns",
         "/srv/a": "15 ns",
     }
-    assert volumes["encoding"]["x"]["title"] == "Bytes moved [B]"
+    assert volumes["encoding"]["x"]["title"] == "Bytes transferred [B]"

@@ -149,7 +149,7 @@ def test_a_program_and_all_that_it_started(real: Path) -> None:
     job = find_process(real / "pacct", "bash")
     assert (job.user, job.system, job.real) == (Fraction(15, 100), Fraction(1, 100), Fraction(19, 100))
     assert job.remark
-    assert "4 process(es) of `bash`" in job.remark.text("en")
+    assert "4 processes of `bash`" in job.remark.text("en")
     assert find_process(real / "pacct", "20043").name == "gzip"
 
 
@@ -202,7 +202,7 @@ def test_comp_t() -> None:
     [
         (b"", "an empty accounting file"),
         (b"job,user,real\n1,2,3\n" * 10, "not a process accounting file"),
-        (process("a", 1, 1) + process("b", 1, 1)[:40], "40 bytes behind record 1"),
+        (process("a", 1, 1) + process("b", 1, 1)[:40], "40 bytes after record 1"),
         (process("a", 1, 1) + old_process("b", 1, 1), "record 2 has version 2 instead of 3"),
         (gzip.compress(process("a", 1, 1), mtime=0)[:30], "cannot be read"),
     ],

@@ -107,7 +107,7 @@ def test_files_that_are_gone_or_changed_are_named(maker: RecordingMaker, open_se
         part = judge_volume(session)
     assert part.verdict == "unknown"
     assert (
-        f"2 are not there, or were changed after the recording: {data / 'gone'}, {data / 'once'}"
+        f"2 files are missing or changed after the recording: {data / 'gone'}, {data / 'once'}"
         in part.text("en")
     )
 

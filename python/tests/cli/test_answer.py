@@ -80,10 +80,10 @@ def test_a_finding_says_what_where_why_and_what_to_do(session) -> None:
     by = {"process": 7, "programs": ("cp",), "share": 0.125, "share_of": "elapsed"}
     session.findings = [replace(FINDING, subject="/tmp/x", reason="Because.", advice="Do this.", **by)]
     text = "\n".join(answer_lines(session, None, "en"))
-    facts = "Process 7 (cp), takes 12.5 % of the elapsed time, certainty: high (it was seen)"
+    facts = "Process 7 (cp), takes 12.5 % of the elapsed time, high confidence (it was seen)"
     said = f"    Because.\n    {facts}\n    What to do: Do this.\n"
     assert f"  A title: /tmp/x (could save up to 1.50 s)\n{said}" in text
-    assert "Findings: 1 (could not tell: 0, fine: 0)" in text
+    assert "1 finding, 0 passed, 0 inconclusive" in text
 
 
 def test_findings_of_one_rule_stand_together(session) -> None:
@@ -110,7 +110,7 @@ def test_without_room_the_title_says_how_sure_it_is(session) -> None:
     lines = answer_lines(session_with(session, rules), None, "en")
     titles = [line for line in lines if "could save" in line]
     assert titles
-    assert all(line.endswith("(could save up to 1.50 s, certainty: high)") for line in titles)
+    assert all(line.endswith("(could save up to 1.50 s, high confidence)") for line in titles)
     narrow = answer_lines(session_with(session, rules), None, "en", 60)
     assert [line for line in narrow if line.endswith("(could save up to 1.50 s)")]
 

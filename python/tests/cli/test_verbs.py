@@ -122,7 +122,7 @@ class TestShow:
         (folder / "recording.json").write_text(json.dumps(manifest))
         said = cli("show", folder, "io/summary").stderr
         assert "the recording is incomplete (ended by: interrupted)" in said
-        assert "2 lines of the input were not understood" in said
+        assert "2 lines of the input could not be parsed" in said
         assert "4 events of the table `calls` were lost" in said
 
     def test_what_a_table_lost_that_is_used_where_there_is_one_is_said(

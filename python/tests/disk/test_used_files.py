@@ -16,6 +16,7 @@ from sysdock.cli import sysdock
 from sysdock.errors import UserError
 from sysdock.library import Library
 from sysdock.recording import Recording
+from sysdock.text import counted
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "native"))
@@ -118,7 +119,7 @@ def test_the_rule_finds_files_that_were_read(root: Path, tmp_path: Path, library
             rows = session.run("disk/hot_files").rows()
             [finding] = [each for each in session.diagnose() if each.rule == "disk/fragmented_hot_files"]
         assert len(rows) == files
-        assert (finding.status, f"{files} used file(s)" in finding.reason) == ("ok", True)
+        assert (finding.status, counted(files, "used file") in finding.reason) == ("ok", True)
     scan(root, "-o", tmp_path / "without", "--no-measure")
     with Session(Recording.open(tmp_path / "without"), library) as session:
         [finding] = [each for each in session.diagnose() if each.rule == "disk/fragmented_hot_files"]

@@ -50,7 +50,7 @@ def test_small_requests_of_unnamed_files_cannot_be_judged(judge) -> None:
     unnamed = [{**call, "path": None} for call in transfers("/x", [40] * 200)]
     finding = one(judge("io/small_requests", transfers("/out", [40] * 3, "write") + unnamed))
     assert finding.status == "unknown"
-    assert "200 small reads and writes" in finding.reason
+    assert "200 small requests are to files" in finding.reason
     few = one(judge("io/small_requests", transfers("/out", [40] * 3, "write") + unnamed[:50]))
     assert few.status == "ok"
 
@@ -86,14 +86,14 @@ def test_a_file_opened_for_every_record_is_found(judge) -> None:
     assert (finding.status, finding.subject, finding.value) == ("finding", "/etc/app.conf", 100)
     # One call less than all: the longest may be a singular point.
     assert (finding.cost_ns, finding.gain_ns) == (200_000, 199_000 * 99 // 100)
-    assert finding.reason == "Opened 100 times by 1 process(es)."
+    assert finding.reason == "Opened 100 times by 1 process."
 
 
 def test_a_process_per_record_is_one_finding(judge) -> None:
     calls = opens("/lib/libc.so", 120, 120, dur_ns=3000) + opens("/etc/ld.so.cache", 120, 120)
     finding = one(judge("io/repeated_open", calls))
     assert (finding.status, finding.subject) == ("finding", "/lib/libc.so")
-    assert "120 processes, and 1 other file(s) likewise" in finding.reason
+    assert "120 processes, and 1 other file likewise" in finding.reason
 
 
 def test_failed_opens_do_not_count_as_opens(judge) -> None:
@@ -110,7 +110,7 @@ def test_calls_that_always_fail_are_found(judge) -> None:
     assert (finding.status, finding.subject, finding.value) == ("finding", "lgetxattr ENODATA", 100)
     assert finding.cost_ns == finding.gain_ns == 150_000
     assert "150 of 150 calls" in finding.reason
-    assert "150 path(s)" in finding.reason
+    assert "150 paths" in finding.reason
     assert finding.evidence == "io/errors --call lgetxattr"
 
 

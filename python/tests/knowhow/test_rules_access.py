@@ -20,7 +20,10 @@ class TestRereads:
         assert (finding.status, finding.subject, finding.value) == ("finding", "/t", 25)
         # 24 of 25 passes bring nothing new.
         assert (finding.cost_ns, finding.gain_ns, finding.certainty) == (50_000, 48_000, "high")
-        assert "146.5 KiB were read of 5.86 KiB: each byte 25 times on average, in 50 reads" in finding.reason
+        assert (
+            "146.5 KiB were read from 5.86 KiB of data: each byte 25 times on average, in 50 reads"
+            in finding.reason
+        )
         assert finding.explained_by == ()
 
     def test_bytes_that_reads_have_in_common_count_once(self, judge) -> None:
@@ -52,7 +55,7 @@ class TestRereads:
         calls = [call for pid in range(1, 61) for call in at("/t", [(0, 4096)], pid=pid, tid=pid)]
         finding = one(judge("io/rereads", calls))
         assert (finding.value, finding.certainty) == (60, "medium")
-        assert finding.reason.startswith("60 processes read the same 4.00 KiB, 240.0 KiB in all")
+        assert finding.reason.startswith("60 processes read the same 4.00 KiB, 240.0 KiB in total")
         assert finding.explained_by == ("processes/process_creation",)
 
     def test_without_durations_there_is_no_price(self, judge) -> None:
@@ -124,7 +127,7 @@ class TestFailedSearches:
         finding = one(judge("io/failed_lookups", calls))
         assert (finding.status, finding.subject, finding.value) == ("finding", "/a", 500)
         assert (finding.cost_ns, finding.gain_ns, finding.certainty) == (500_000, 500_000, "high")
-        assert finding.reason.startswith("500 look-ups of 300 name(s) in 2 directories found nothing, 300 of")
+        assert finding.reason.startswith("500 lookups of 300 names in 2 directories failed, 300 of")
         assert finding.reason.endswith("300 of the names were found elsewhere.")
         assert finding.evidence == "io/errors --file '/a/*'"
         assert finding.explained_by == ("processes/process_creation",)
@@ -174,7 +177,7 @@ class TestMetadataCost:
         # One file may need twenty of these calls.
         assert (finding.cost_ns, finding.gain_ns) == (700 * 8000, round(700 * 8000 * (1 - 20 / 2100)))
         assert finding.certainty == "medium"
-        text = "2,100 metadata calls on 1 files and directories took 5.60 ms, most of it in "
+        text = "2,100 metadata calls on 1 file or directory took 5.60 ms, most of it in "
         assert finding.reason.startswith(text)
 
     def test_files_that_have_few_calls_each_are_a_note(self, judge) -> None:
@@ -228,19 +231,21 @@ class TestDirectoryStat:
         finding = one(judge("io/directory_stat", listing() + asked(500) * 2))
         assert (finding.status, finding.subject, finding.value) == ("finding", "/d", 500)
         assert (finding.cost_ns, finding.gain_ns, finding.certainty) == (MS, MS, "medium")
-        assert finding.reason.startswith("1,000 calls asked about 500 entries of 1 listed director")
+        assert finding.reason.startswith(
+            "1,000 calls requested the attributes of 500 entries in 1 listed directory"
+        )
 
     def test_folders_are_summed_under_the_fullest(self, judge) -> None:
         other = [{**call, "path": call["path"].replace("/d", "/e")} for call in listing() + asked(100)]
         finding = one(judge("io/directory_stat", other + listing() + asked(400)))
         assert (finding.subject, finding.value, finding.cost_ns) == ("/d", 500, 500_000)
-        assert "500 entries of 2 listed" in finding.reason
+        assert "500 entries in 2 listed" in finding.reason
 
     def test_questions_of_other_processes_do_not_count(self, judge) -> None:
         calls = listing() + asked(500) + asked(500, pid=7, tid=7) + asked(500, pid=8, tid=8)
         finding = one(judge("io/directory_stat", calls))
         assert (finding.value, finding.cost_ns) == (500, 500_000)
-        assert finding.reason.startswith("500 calls asked about 500 entries")
+        assert finding.reason.startswith("500 calls requested the attributes of 500 entries")
 
     def test_fewer_than_five_hundred_are_fine(self, judge) -> None:
         assert one(judge("io/directory_stat", listing() + asked(499))).status == "ok"
@@ -280,7 +285,7 @@ class TestSingularPoints:
         assert finding.value == round(13_936 * MS / 30_000)
         assert (finding.cost_ns, finding.gain_ns) == (13_936 * MS, 13_936 * MS - 30_000)
         assert (finding.from_s, finding.until_s, finding.certainty) == (2.5, 16.436, "medium")
-        assert "the other 246 of its kind (30.00 µs); 0 other slow" in finding.reason
+        assert "the mean of 246 other calls of the same kind (30.00 µs); 0 other slow" in finding.reason
         assert finding.explained_by == ()
 
     @pytest.mark.parametrize(
@@ -320,7 +325,7 @@ class TestSingularPoints:
         calls += transfers("/u", [9], "write", t=0.5, dur_ns=400 * MS, pid=2, tid=2)
         calls += transfers("/u", [9], "write", t=1.2, dur_ns=9 * MS, pid=3, tid=3)
         calls += many(1, "poll", "wait", t=1.2, dur_ns=200 * MS, pid=3, tid=3)
-        assert "1 other slow call(s) at the same time" in one(judge("io/outliers", calls)).reason
+        assert "1 other slow call at the same time" in one(judge("io/outliers", calls)).reason
 
     def test_waiting_for_another_program_is_no_singular_point(self, judge) -> None:
         pipe = {"path": "pipe:[1]", "kind": "pipe"}
@@ -355,9 +360,11 @@ class TestFlushOnClose:
         # 6 ms of closing and 2 of writing; 80 KiB in 8 ms.
         assert (finding.status, finding.subject, finding.value) == ("finding", "/b", 75)
         assert (finding.cost_ns, finding.gain_ns, finding.certainty) == (6 * MS, 6 * MS, "low")
-        text = "Closing 2 written file(s) took 6.00 ms (longest 4.00 ms), 75 % of writing and closing"
+        text = (
+            "Closing 2 written files took 6.00 ms (longest 4.00 ms), 75 % of the time of writing and closing"
+        )
         assert finding.reason.startswith(text)
-        assert "80.00 KiB went out at 9.77 MiB/s" in finding.reason
+        assert "80.00 KiB were written at 9.77 MiB/s" in finding.reason
 
     def test_quick_closes_beside_a_slow_one_are_left_out(self, judge) -> None:
         quick = [call for n in range(50) for call in written(f"/q{n}", 5000)]
@@ -400,7 +407,7 @@ class TestSyncPerWrite:
         assert (finding.status, finding.subject, finding.value) == ("finding", "/j", 1)
         # One of 60 waits has to stay.
         assert (finding.cost_ns, finding.gain_ns, finding.certainty) == (120 * MS, 118 * MS, "high")
-        assert finding.reason == "60 syncs for 60 writes of 40 B on average: 2.00 ms each."
+        assert finding.reason == "60 syncs for 60 writes of 40 B on average, 2.00 ms each."
 
     @pytest.mark.parametrize(
         ("waits", "writes", "status"), [(30, 150, "finding"), (30, 151, "ok"), (29, 29, "ok"), (1, 900, "ok")]
@@ -430,13 +437,13 @@ class TestSyncPerWrite:
     def test_syncs_without_writes_are_said_so(self, judge) -> None:
         finding = one(judge("io/sync_per_write", syncs(40, call="fdatasync")))
         assert (finding.status, finding.value, finding.cost_ns) == ("finding", None, 80 * MS)
-        assert finding.reason == "40 syncs, 2.00 ms each; what was written in between is not in the log."
+        assert finding.reason == "40 syncs, 2.00 ms each; what was written between them is not in the log."
 
     def test_without_durations_there_is_no_price(self, judge) -> None:
         calls = untimed(transfers("/j", [40] * 30, "write") + syncs(30))
         finding = one(judge("io/sync_per_write", calls))
         assert (finding.status, finding.cost_ns, finding.certainty) == ("finding", None, "low")
-        assert finding.reason == "30 syncs for 30 writes; how long they took is not in the log."
+        assert finding.reason == "30 syncs for 30 writes; the log does not show how long they took."
 
     def test_syncs_of_files_without_a_name_cannot_be_judged(self, judge) -> None:
         assert one(judge("io/sync_per_write", syncs(30, None))).status == "unknown"

@@ -21,7 +21,7 @@ def test_a_rate_of_memory_is_found_and_nothing_is_to_win(judge) -> None:
     finding = one(judge("io/cache_rate", transfers("/in", [MIB] * 40, dur_ns=250_000)))
     assert (finding.status, finding.is_note, finding.gain_ns) == ("finding", True, 0)
     assert finding.value == round(40 * MIB / 0.01)
-    assert "40.00 MiB of 1 file(s) were read at 3.91 GiB/s" in finding.reason
+    assert "40.00 MiB of 1 file were read at 3.91 GiB/s" in finding.reason
 
 
 def test_the_time_of_the_close_belongs_to_writing_and_a_sync_is_the_device(judge) -> None:
@@ -105,7 +105,7 @@ def test_two_writers_at_a_time_are_found(judge) -> None:
     finding = one(judge("io/shared_file", users(60)))
     assert (finding.subject, finding.value, finding.certainty) == ("/log", 2, "medium")
     assert (finding.cost_ns, finding.gain_ns) == (120 * 50_000, 120 * 50_000 // 2)
-    assert "2 of them write, without locks: 120 reads and writes" in finding.reason
+    assert "2 of them writing, without locks: 120 reads and writes" in finding.reason
 
 
 def test_one_after_the_other_few_writes_and_readers_alone_are_fine(judge) -> None:
@@ -133,7 +133,7 @@ def test_what_is_missing_is_said_and_is_no_cost(judge) -> None:
     found = judge("io/log_incomplete", calls, import_issues=[issue], **manifest)
     assert {finding.subject for finding in found} == {"lines", "events", "the end"}
     assert all(finding.is_note for finding in found)
-    assert "1 of 12 lines were not understood, the first is line 7." in {finding.reason for finding in found}
+    assert "1 of 12 lines could not be parsed; the first is line 7." in {finding.reason for finding in found}
 
 
 def test_io_without_calls_is_named(judge) -> None:

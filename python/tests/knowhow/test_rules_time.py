@@ -86,7 +86,7 @@ class TestSerial:
         assert (found.status, found.value, found.cost_ns, found.process) == ("finding", 80, 800 * MS, 100)
         # Nobody knows whether the work of this thread can be divided.
         assert found.gain_ns is None
-        assert "in merge. 2 other worker(s) wait" in found.reason
+        assert "in merge. 2 other workers wait" in found.reason
 
     def test_threads_that_take_turns_are_found(self, judge) -> None:
         crew = [life(tid, 1000) for tid in (100, 101, 102)]
@@ -100,7 +100,7 @@ class TestSerial:
         assert (found.status, found.value, found.cost_ns) == ("finding", 100, 1000 * MS)
         # Three workers that work side by side do it in a third of the time.
         assert found.gain_ns == pytest.approx(1000 * MS * 2 / 3, abs=1)
-        assert "each in turn" in found.reason
+        assert "at a time, in turns" in found.reason
 
     def test_a_thread_that_waits_for_a_cpu_works(self, judge) -> None:
         crew = [life(100, 1000), life(101, 1000)]
@@ -190,7 +190,7 @@ class TestPolling:
     def test_sleeps_between_which_nothing_is_asked_are_a_note(self, judge) -> None:
         found = self.sleeping(judge, 50, 10, 2, looks_at_it=False)
         assert (found.status, found.cost_ns, found.gain_ns) == ("finding", 500 * MS, 0)
-        assert "Nothing is asked between them" in found.reason
+        assert "There are no checks in between" in found.reason
 
     def test_timeouts_that_run_out_are_found(self, judge) -> None:
         found = self.sleeping(judge, 50, 10, 2, "epoll_wait")
@@ -220,14 +220,14 @@ class TestPolling:
 
     def test_long_sleeps_may_be_meant_and_promise_nothing(self, judge) -> None:
         finding = self.sleeping(judge, 12, 251, 1)
-        assert (finding.status, finding.gain_ns, "waited 12 time(s)" in finding.reason) == (
+        assert (finding.status, finding.gain_ns, "waited 12 times" in finding.reason) == (
             "finding",
             None,
             True,
         )
 
     def test_what_is_asked_between_sleeps_is_named(self, judge) -> None:
-        assert "Looks between them: stat /d/ready." in self.sleeping(judge, 50, 10, 2).reason
+        assert "Checks in between: stat /d/ready." in self.sleeping(judge, 50, 10, 2).reason
 
     def test_sleeps_after_which_something_is_written_keep_a_pace(self, judge) -> None:
         step, path, calls = 12, [], []
@@ -245,7 +245,7 @@ class TestPolling:
             path += [part(at * step, 10, "waiting", cause="timer", waker="interrupt", **sleep)]
             path += [part(at * step + 10, 2)]
         found = one(judge("time/polling", calls, critical_path=path, stacks=STACKS))
-        assert (found.status, found.gain_ns, "works at a pace" in found.reason) == ("finding", None, True)
+        assert (found.status, found.gain_ns, "keeps a fixed pace" in found.reason) == ("finding", None, True)
 
     def test_processes_of_one_program_count_together(self, judge) -> None:
         poll = {"call": "poll", "class": "wait"}
@@ -343,15 +343,15 @@ class TestPeer:
             400 * MS,
             "medium",
         )
-        assert "200 round trips one after the other, 2.00 ms each, on socket:[7]" in found.reason
+        assert "200 round trips one after another, 2.00 ms each, on socket:[7]" in found.reason
 
     def test_few_long_answers_are_found(self, judge) -> None:
         found = self.waiting(judge, 3, 200)
         assert (found.status, found.certainty) == ("finding", "low")
-        assert "3 answers took 200.0 ms each" in found.reason
+        assert "3 replies took 200.0 ms each" in found.reason
 
     def test_who_only_receives_makes_no_round_trips(self, judge) -> None:
-        assert "until postgres sends or takes data" in self.waiting(judge, 200, 2, sends=False).reason
+        assert "until postgres sends or receives data" in self.waiting(judge, 200, 2, sends=False).reason
 
     @pytest.mark.parametrize("waker", ["interrupt", "ksoftirqd/1"])
     def test_the_kernel_speaks_for_the_network(self, judge, waker: str) -> None:

@@ -68,7 +68,7 @@ def test_a_class_of_ones_own(data: Path) -> None:
     assert "Next: sysdock diagnose" in done.stdout
     assert left(data) == []
     report = (data.parent / "rec" / "report.html").read_text("utf-8")
-    assert "Rate over the length of requests: Writes" in report
+    assert "Throughput by request length: Writes" in report
     with Session(Recording.open(data.parent / "rec")) as session:
         settings = session.fetch("SELECT processes, length_bytes FROM load_results WHERE operation = 'write'")
     assert settings == [(1, 65_536), (1, 1 << 20), (2, 65_536), (2, 1 << 20)]

@@ -374,7 +374,7 @@ def test_show_has_a_graph_a_table_and_what_stands_out(library: Library, tmp_path
     assert sum(line.startswith("log append") for line in text.splitlines()) == 2
     [change] = [line for line in text.splitlines() if "% sure" in line]
     assert "log append: -" in change
-    assert "Singular points (ten times as long as usual): 1" in text
+    assert "Outliers (ten times as long as usual): 1" in text
     assert "変化点" in call("show", series, "--lang", "ja").stdout
     call("show", series, "-o", tmp_path / "graph.svg")
     assert "<svg" in (tmp_path / "graph.svg").read_text()

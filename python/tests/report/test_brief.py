@@ -54,7 +54,7 @@ def test_a_machine_gets_everything(session: Session) -> None:
 
 def test_without_findings_it_says_so(library: Library, maker: RecordingMaker) -> None:
     with Session(Recording.open(maker.make([])), library) as session:
-        assert "No rule found anything. Not everything could be judged." in as_text(session, "md")
+        assert "No findings. Some rules were inconclusive." in as_text(session, "md")
         assert {f["status"] for f in json.loads(as_text(session, "json"))["findings"]} == {"unknown"}
 
 

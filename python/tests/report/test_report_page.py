@@ -66,7 +66,7 @@ def test_it_says_what_was_recorded_and_how_completely(page_file: Path) -> None:
         assert words in text
     assert "100 % of 561 lines" in text
     assert "exit status 0" in text
-    assert "includes the cost of being traced" in text
+    assert "include the overhead of tracing" in text
 
 
 def test_an_incomplete_recording_says_so(library: Library, maker: RecordingMaker, tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_an_incomplete_recording_says_so(library: Library, maker: RecordingMaker
     text = (tmp_path / "out.html").read_text()
     assert "The recording is incomplete: interrupted." in text
     assert "12 events were lost" in text
-    assert "there are no times" in text
+    assert "times are not available" in text
     assert "the log has no clock" in text
     assert "time axes show the order" in text
 
@@ -92,10 +92,10 @@ def test_unknown_is_a_state_of_its_own(library: Library, maker: RecordingMaker, 
     with Session(Recording.open(maker.make([])), library) as session:
         write_report(session, tmp_path / "out.html")
     text = (tmp_path / "out.html").read_text()
-    assert "not judged" in text
+    assert "inconclusive" in text
     assert 'class="card rule unknown"' in text
     assert 'class="card rule finding"' not in text
-    assert "not everything could be judged" in text
+    assert "some rules were inconclusive" in text
 
 
 def test_a_recording_with_tables_missing_still_has_a_report(
