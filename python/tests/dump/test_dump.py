@@ -461,9 +461,16 @@ def test_several_threads_read_what_one_reads(
             sessions.append(Session(Recording.open(folder)))
         one, several = sessions
         for table in TABLES:
-            assert one.fetch(f"FROM {table}") == several.fetch(f"FROM {table}"), table
+            # Equal files have equal rows, and need not be read.
+            if files_of(one, table) != files_of(several, table):
+                assert one.fetch(f"FROM {table}") == several.fetch(f"FROM {table}"), table
         sql = "SELECT count(*), count(stack_id) FROM dump_tasks WHERE comm = 'sleeper' AND status = 'ok'"
         assert several.fetch(sql) == [(5000, 5000)]
+
+
+def files_of(session: Session, table: str) -> list[bytes]:
+    """The contents of the files of a table."""
+    return [part.read_bytes() for part in session.recording.parts(table)]
 
 
 class TestInterrupts:
