@@ -29,7 +29,7 @@ use crate::{
     node::{Mounts, Node},
     otlp::Done,
     rows::Origin,
-    sampling::{Moment, Sampled, State},
+    sampling::{ReadingContext, Sampled, State},
     sending::{self, Outcome, Progress, Target, Way},
     settings::Settings,
     spool::{Kept, Spool},
@@ -242,7 +242,13 @@ impl Agent {
         }
     }
 
-    fn moment<'a>(&'a self, origin: &'a Origin, mounts: &'a Mounts, over: &'a BTreeSet<String>, left_out: u64) -> Moment<'a> {
+    fn moment<'a>(
+        &'a self,
+        origin: &'a Origin,
+        mounts: &'a Mounts,
+        over: &'a BTreeSet<String>,
+        left_out: u64,
+    ) -> ReadingContext<'a> {
         let (now_ns, since_boot) = now();
         let last_ns = self.kept.state.as_ref().map(|state| state.last_ns);
         // Where this process has not read before, only the clock on the wall tells how long it is.
@@ -251,7 +257,7 @@ impl Agent {
             None => last_ns.map_or(0, |last| (now_ns - last).max(0)),
         };
         let booted_ns = now_ns - since_boot.as_nanos() as i64;
-        Moment { now_ns, booted_ns, interval_ns, origin, mounts, settings: &self.settings, left_out, over }
+        ReadingContext { now_ns, booted_ns, interval_ns, origin, mounts, settings: &self.settings, left_out, over }
     }
 
     /// Read, compare, keep.
@@ -369,7 +375,7 @@ impl Agent {
         }
     }
 
-    fn about_itself(&self, moment: &Moment<'_>, jobs: i64) -> Result<AgentBatches<'static>, AgentError> {
+    fn about_itself(&self, moment: &ReadingContext<'_>, jobs: i64) -> Result<AgentBatches<'static>, AgentError> {
         let origin = moment.origin;
         Ok(AgentBatches {
             ts_ns: moment.now_ns,

@@ -68,7 +68,7 @@ pub(crate) struct Sampled {
 }
 
 /// When a reading was, and what is known beside it.
-pub(crate) struct Moment<'a> {
+pub(crate) struct ReadingContext<'a> {
     pub(crate) now_ns: i64,
     /// Unix time when the machine was started [ns].
     pub(crate) booted_ns: i64,
@@ -84,7 +84,7 @@ pub(crate) struct Moment<'a> {
 
 impl State {
     /// Take a first reading: what was used before it is nobody's.
-    pub(crate) fn begin(generation: &str, reading: &Reading, jobs: &BTreeMap<u32, Job>, moment: &Moment<'_>) -> State {
+    pub(crate) fn begin(generation: &str, reading: &Reading, jobs: &BTreeMap<u32, Job>, moment: &ReadingContext<'_>) -> State {
         let mut state = State { generation: generation.into(), last_ns: moment.now_ns, ..State::default() };
         for (id, job) in jobs {
             let used = reading.uses.get(id).copied().unwrap_or_default();
@@ -96,7 +96,7 @@ impl State {
         state
     }
 
-    fn life(&mut self, reading: &Reading, id: u32, job: &Job, moment: &Moment<'_>) -> &mut Life {
+    fn life(&mut self, reading: &Reading, id: u32, job: &Job, moment: &ReadingContext<'_>) -> &mut Life {
         let account = reading.accounts.get(&id);
         self.jobs.entry(job.id.clone()).or_insert_with(|| Life {
             job: job.clone(),
@@ -117,7 +117,7 @@ impl State {
         reading: &Reading,
         files: &[JobFile],
         jobs: &BTreeMap<u32, Job>,
-        moment: &Moment<'_>,
+        moment: &ReadingContext<'_>,
     ) -> Sampled {
         let mut done = Done::default();
         // What is missing was dropped, as asked.
@@ -141,7 +141,7 @@ impl State {
         sampled
     }
 
-    fn add_account(&mut self, reading: &Reading, id: u32, job: &Job, moment: &Moment<'_>, done: &mut Done) {
+    fn add_account(&mut self, reading: &Reading, id: u32, job: &Job, moment: &ReadingContext<'_>, done: &mut Done) {
         let used = reading.uses.get(&id).copied().unwrap_or_default();
         let before = self.accounts.remove(&id);
         if before.is_none() {
@@ -181,7 +181,7 @@ impl State {
     }
 
     /// Jobs without a process for long enough, and those of which somebody said that they are over.
-    fn end_jobs(&mut self, done: &Done, moment: &Moment<'_>, sampled: &mut Sampled) {
+    fn end_jobs(&mut self, done: &Done, moment: &ReadingContext<'_>, sampled: &mut Sampled) {
         let linger_ns = moment.settings.linger.as_nanos() as i64;
         for (job, used) in &done.uses {
             if let Some(life) = self.jobs.get_mut(&job.id) {
@@ -200,7 +200,7 @@ impl State {
     }
 
     /// What a job that has not ended has used so far.
-    pub(crate) fn so_far(&self, id: &str, moment: &Moment<'_>) -> Sampled {
+    pub(crate) fn so_far(&self, id: &str, moment: &ReadingContext<'_>) -> Sampled {
         let mut sampled = Sampled::default();
         if let Some(life) = self.jobs.get(id) {
             life.clone().end(moment, &mut sampled);
@@ -209,7 +209,7 @@ impl State {
     }
 
     /// Jobs of programs that are not loaded any more: they ended while nobody was there.
-    pub(crate) fn end_all(&mut self, moment: &Moment<'_>) -> Sampled {
+    pub(crate) fn end_all(&mut self, moment: &ReadingContext<'_>) -> Sampled {
         let mut sampled = Sampled::default();
         for (id, mut life) in std::mem::take(&mut self.jobs) {
             if id != NO_JOB {
@@ -222,8 +222,8 @@ impl State {
 }
 
 impl Life {
-    fn end(self, moment: &Moment<'_>, sampled: &mut Sampled) {
-        let Moment { origin, settings, mounts, left_out, .. } = moment;
+    fn end(self, moment: &ReadingContext<'_>, sampled: &mut Sampled) {
+        let ReadingContext { origin, settings, mounts, left_out, .. } = moment;
         let mut total = total_of(origin, &self.job, &self.calls, &self.used);
         (total.begun_ns, total.ended_ns) = (self.begun_ns, self.alive_ns);
         total.is_whole = self.is_whole;
@@ -277,7 +277,7 @@ impl Done {
         add_use(self.uses.entry(job.clone()).or_default(), change);
     }
 
-    fn samples(&self, moment: &Moment<'_>) -> Vec<JobSamples<'static>> {
+    fn samples(&self, moment: &ReadingContext<'_>) -> Vec<JobSamples<'static>> {
         let mut samples = Vec::new();
         for ((job, mount), calls) in &self.calls {
             let mut sample = empty_sample(moment.origin, moment.now_ns, moment.interval_ns, "files");

@@ -22,13 +22,13 @@ const RELOCATIONS: usize = 9;
 const FUNCTION: usize = 2;
 
 /// A function: its section, and where it begins there [B].
-type Place = (usize, usize);
+type SymbolAt = (usize, usize);
 
 #[derive(Debug, Default)]
 struct Function {
     name: String,
     stack: usize,
-    calls: Vec<Place>,
+    calls: Vec<SymbolAt>,
 }
 
 #[derive(Debug, Default)]
@@ -66,7 +66,7 @@ fn sections(object: &[u8]) -> Vec<Section> {
 }
 
 /// Of each symbol: its kind, where it stands, its bytes, and its name.
-fn symbols(object: &[u8], sections: &[Section]) -> Vec<(usize, Place, usize, String)> {
+fn symbols(object: &[u8], sections: &[Section]) -> Vec<(usize, SymbolAt, usize, String)> {
     let table = sections.iter().find(|section| section.kind == SYMBOLS).expect("it has symbols");
     let names = sections[table.link].offset;
     let symbol = |at: usize| {
@@ -78,10 +78,10 @@ fn symbols(object: &[u8], sections: &[Section]) -> Vec<(usize, Place, usize, Str
     (table.offset..table.offset + table.bytes).step_by(24).map(symbol).collect()
 }
 
-fn functions(object: &[u8]) -> BTreeMap<Place, Function> {
+fn functions(object: &[u8]) -> BTreeMap<SymbolAt, Function> {
     let sections = sections(object);
     let symbols = symbols(object, &sections);
-    let mut named: BTreeMap<Place, usize> = BTreeMap::new();
+    let mut named: BTreeMap<SymbolAt, usize> = BTreeMap::new();
     for table in sections.iter().filter(|section| section.kind == RELOCATIONS) {
         for at in (table.offset..table.offset + table.bytes).step_by(16) {
             named.insert((table.info, number(object, at, 8)), number(object, at + 12, 4));
@@ -106,7 +106,7 @@ fn functions(object: &[u8]) -> BTreeMap<Place, Function> {
 
 impl Function {
     /// One instruction, and the place in code that a relocation adds to it.
-    fn read(&mut self, instruction: &[u8], here: Place, named: Option<Place>) {
+    fn read(&mut self, instruction: &[u8], here: SymbolAt, named: Option<SymbolAt>) {
         let (operation, to, from) = (instruction[0], instruction[1] & 15, instruction[1] >> 4);
         let offset = i16::from_le_bytes([instruction[2], instruction[3]]);
         let immediate = signed(instruction, 4);
@@ -129,7 +129,7 @@ impl Function {
 }
 
 /// The deepest chain of calls from a function on: its bytes, and its names.
-fn deepest(functions: &BTreeMap<Place, Function>, from: Place) -> (usize, String) {
+fn deepest(functions: &BTreeMap<SymbolAt, Function>, from: SymbolAt) -> (usize, String) {
     let function = &functions[&from];
     let below = function.calls.iter().map(|place| deepest(functions, *place)).max().unwrap_or_default();
     (function.stack.max(1).next_multiple_of(32) + below.0, format!("{}({}) {}", function.name, function.stack, below.1))

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 use sysdock_table::{
-    Beside, BlockEncoder, EncodedGroup, GroupEncoder, NULL, ROWS_PER_BLOCK, ROWS_PER_GROUP, Recording, TableError,
+    BlockEncoder, EncodedGroup, EncoderThread, GroupEncoder, NULL, ROWS_PER_BLOCK, ROWS_PER_GROUP, Recording, TableError,
     rows::{CallsColumns, CallsRow, CallsWords, ObjectUseWords},
 };
 
@@ -179,7 +179,7 @@ impl CallRows {
         /// Blocks that may wait for the encoder.
         const WAITING: usize = 16;
         let encoder = match beside {
-            true => Encoder::Beside(Beside::new(WAITING, CallEncoder::default)),
+            true => Encoder::EncoderThread(EncoderThread::new(WAITING, CallEncoder::default)),
             false => Encoder::Here(Box::default()),
         };
         let block = Vec::with_capacity(ROWS_PER_BLOCK);
@@ -247,12 +247,12 @@ impl CallRows {
 /// Where blocks become row groups.
 enum Encoder {
     Here(Box<CallEncoder>),
-    Beside(Beside<CallEncoder>),
+    EncoderThread(EncoderThread<CallEncoder>),
 }
 
 impl std::fmt::Debug for Encoder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(if matches!(self, Encoder::Here(_)) { "Here" } else { "Beside" })
+        f.write_str(if matches!(self, Encoder::Here(_)) { "Here" } else { "EncoderThread" })
     }
 }
 
@@ -264,7 +264,7 @@ impl Encoder {
                 encoder.block(block);
                 block.clear();
             }
-            Encoder::Beside(encoder) => encoder.block(std::mem::replace(block, Vec::with_capacity(ROWS_PER_BLOCK))),
+            Encoder::EncoderThread(encoder) => encoder.block(std::mem::replace(block, Vec::with_capacity(ROWS_PER_BLOCK))),
         }
     }
 
@@ -272,7 +272,7 @@ impl Encoder {
     fn finish(&mut self, end: End, recording: &mut Recording) -> Result<(), TableError> {
         match self {
             Encoder::Here(encoder) => encoder.finish(end).append_to(recording),
-            Encoder::Beside(encoder) => {
+            Encoder::EncoderThread(encoder) => {
                 encoder.finish(end);
                 std::iter::from_fn(|| encoder.done()).try_for_each(|groups| groups.append_to(recording))
             }
@@ -283,7 +283,7 @@ impl Encoder {
     fn wait(&mut self, recording: &mut Recording) -> Result<(), TableError> {
         match self {
             Encoder::Here(_) => Ok(()),
-            Encoder::Beside(encoder) => encoder.rest().try_for_each(|groups| groups.append_to(recording)),
+            Encoder::EncoderThread(encoder) => encoder.rest().try_for_each(|groups| groups.append_to(recording)),
         }
     }
 }

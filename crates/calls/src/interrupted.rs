@@ -10,7 +10,7 @@ use crate::CallRow;
 /// Interrupted calls that a thread may have at a time: handlers within handlers.
 const DEEPEST: usize = 16;
 
-/// The interrupted calls of a thread, the innermost last: a handler's own call may be interrupted too. Beside its row each keeps what its
+/// The interrupted calls of a thread, the innermost last: a handler's own call may be interrupted too. EncoderThread its row each keeps what its
 /// recorder knows the next part by.
 #[derive(Debug)]
 pub struct Interrupted<T>(Vec<(CallRow, T)>);

@@ -189,7 +189,7 @@ impl Shape {
 }
 
 /// Class and shape of one call.
-pub type Meaning = (Class, Shape);
+pub type ClassAndShape = (Class, Shape);
 
 use Asked::{Argument, Vector};
 use At::{Argument as AtArgument, ArgumentOrPosition, Nowhere, Position};
@@ -199,7 +199,7 @@ use Class::{
 use Shape::{Between, Directory, Fd, NewFd, NewPair, Path, PathAt, Plain, Transfer};
 
 #[rustfmt::skip]
-const GROUPS: &[(&str, Meaning)] = &[
+const GROUPS: &[(&str, ClassAndShape)] = &[
     ("open open64", (Open, Shape::Open(None, 0, 1))),
     ("openat openat2 openat64", (Open, Shape::Open(Some(0), 1, 2))),
     ("creat creat64", (Open, Shape::Create)),
@@ -475,7 +475,7 @@ pub struct Calls {
     others: FxHashMap<Box<[u8]>, u16>,
     unlisted: u64,
     names: Vec<String>,
-    meanings: Vec<&'static Meaning>,
+    meanings: Vec<&'static ClassAndShape>,
 }
 
 impl Calls {
@@ -495,7 +495,7 @@ impl Calls {
 
     /// Number and meaning of a call, from what [`number`] found for its name. The number is stable within a recording.
     #[inline]
-    pub fn look_up(&mut self, listed: u16, name: &[u8]) -> (u16, &'static Meaning) {
+    pub fn look_up(&mut self, listed: u16, name: &[u8]) -> (u16, &'static ClassAndShape) {
         let number = if listed == UNLISTED { self.other(name) } else { listed };
         (number, self.meanings[usize::from(number)])
     }

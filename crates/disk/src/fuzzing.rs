@@ -13,7 +13,7 @@ use crate::{
     fs::METHODS,
     ioctl::answers,
     method::{Unable, Work},
-    target::Place,
+    target::TargetKind,
 };
 
 /// A folder that is scanned as if a file system were mounted there, with a kernel that gives any answers.
@@ -49,7 +49,7 @@ impl Mounted {
     fn scan_as(&self, fs_type: &str, recording: &mut Recording) {
         let mut mount = self.0.clone();
         mount.fs_type = fs_type.into();
-        let target = Target { path: mount.point.clone(), place: Place::FileSystem(mount) };
+        let target = Target { path: mount.point.clone(), place: TargetKind::FileSystem(mount) };
         let (cancel, settings) = (Cancel::default(), Settings { threads: 1, without_names: false });
         let work = &mut Work { recording, settings, cancel: &cancel, report: &mut |_| {}, why_not: String::new() };
         let method = METHODS.iter().find(|method| method.takes(&target)).expect("a method takes it");

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// What the kernel told of it.
-pub(crate) struct Told<'a> {
+pub(crate) struct MountedScan<'a> {
     pub(crate) mount: &'a Mount,
     /// A folder or file that was asked about.
     pub(crate) path: &'a Path,
@@ -44,10 +44,10 @@ pub(crate) enum Devices {
     All(Vec<DeviceRow>),
 }
 
-impl Told<'_> {
+impl MountedScan<'_> {
     /// Write the rows of `file_systems` and `devices` and the issues, and say what the scan came to.
     pub(crate) fn outcome(self, work: &mut Work<'_>) -> Result<Outcome, DiskError> {
-        let Told { mount, space, method, reason, files, unread, mut issues, .. } = self;
+        let MountedScan { mount, space, method, reason, files, unread, mut issues, .. } = self;
         let row = FileSystemRow {
             fs_type: mount.fs_type.clone(),
             source: mount.source.to_string_lossy().into_owned(),

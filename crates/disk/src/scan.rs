@@ -8,7 +8,7 @@ use crate::{
     DiskError, Outcome, Settings, Target,
     fs::METHODS,
     method::{Method, Unable, Work},
-    target::Place,
+    target::TargetKind,
 };
 
 impl Target {
@@ -42,7 +42,7 @@ pub fn scan(
 
 /// By the first of these methods that is able to.
 pub(crate) fn scan_by(methods: &[&dyn Method], target: &Target, mut work: Work<'_>) -> Result<Outcome, DiskError> {
-    if matches!(target.place, Place::Within(_)) {
+    if matches!(target.place, TargetKind::Within(_)) {
         refuse_unmounted(methods, target)?;
     }
     for method in methods.iter().filter(|method| method.takes(target)) {
@@ -62,9 +62,9 @@ pub(crate) fn scan_by(methods: &[&dyn Method], target: &Target, mut work: Work<'
 /// An image of xfs is not meant as one file of the file system it lies in.
 fn refuse_unmounted(methods: &[&dyn Method], target: &Target) -> Result<(), DiskError> {
     let may_be_image = match &target.place {
-        Place::FileSystem(_) | Place::Image(Some(_)) => false,
-        Place::Image(None) => true,
-        Place::Within(_) => target.path.is_file(),
+        TargetKind::FileSystem(_) | TargetKind::Image(Some(_)) => false,
+        TargetKind::Image(None) => true,
+        TargetKind::Within(_) => target.path.is_file(),
     };
     let Some(image) = may_be_image.then(|| File::open(&target.path).ok()).flatten() else { return Ok(()) };
     match methods.iter().find_map(|method| method.mounted_only(&image)) {

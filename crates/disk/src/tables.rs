@@ -3,8 +3,8 @@
 use std::marker::PhantomData;
 
 use sysdock_table::{
-    Batch as RowBatch, Beside, BlockEncoder, EncodedGroup, GroupEncoder, LateColumn, ROWS_PER_BLOCK, ROWS_PER_GROUP, Recording,
-    TableError, readable,
+    Batch as RowBatch, BlockEncoder, EncodedGroup, EncoderThread, GroupEncoder, LateColumn, ROWS_PER_BLOCK, ROWS_PER_GROUP,
+    Recording, TableError, readable,
     rows::{
         self, BlockColumns, BlockWords, ColumnNumber, ExtentsColumns, ExtentsRow, ExtentsWords, FreeExtentsColumns,
         FreeExtentsRow, InodesColumns, InodesRow, InodesWords, LayoutColumns, LayoutRow, LayoutWords, PathsColumns,
@@ -85,7 +85,7 @@ impl<C: TableOf<T>, T: Send + 'static> BlockEncoder for Encoder<C, T> {
 
 /// Rows of a table on their way through an encoder, which works beside.
 struct Rows<C: TableOf<T>, T: Send + 'static> {
-    encoder: Beside<Encoder<C, T>>,
+    encoder: EncoderThread<Encoder<C, T>>,
     rows: Vec<T>,
     /// With the encoder, of the group.
     sent: usize,
@@ -106,7 +106,7 @@ impl<C: TableOf<T>, T: Send + 'static> Rows<C, T> {
         };
         let late = late.map(|column| (column, Vec::new()));
         let rows = Vec::with_capacity(ROWS_PER_BLOCK);
-        Rows { encoder: Beside::new(WAITING, make), rows, sent: 0, words: Words(words), late }
+        Rows { encoder: EncoderThread::new(WAITING, make), rows, sent: 0, words: Words(words), late }
     }
 
     fn add(&mut self, row: T, recording: &mut Recording) -> Result<(), TableError> {

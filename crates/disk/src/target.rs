@@ -15,12 +15,12 @@ use crate::DiskError;
 #[derive(Clone, Debug)]
 pub struct Target {
     pub(crate) path: PathBuf,
-    pub(crate) place: Place,
+    pub(crate) place: TargetKind,
 }
 
 /// Where it is.
 #[derive(Clone, Debug)]
-pub(crate) enum Place {
+pub(crate) enum TargetKind {
     /// A mounted file system, as a whole.
     FileSystem(Mount),
     /// A folder or file of one.
@@ -37,13 +37,17 @@ impl Target {
         let status = metadata(&path).map_err(failed)?;
         let kind = status.file_type();
         let place = if kind.is_block_device() {
-            Place::Image(mounts::of_device(status.rdev()).map_err(failed)?)
+            TargetKind::Image(mounts::of_device(status.rdev()).map_err(failed)?)
         } else if kind.is_file() && File::open(&path).is_ok_and(|file| begins_in(&file)) {
-            Place::Image(None)
+            TargetKind::Image(None)
         } else if kind.is_dir() || kind.is_file() {
             let none = || failed(io::Error::other("no mount holds it"));
             let mount = mounts::of(&path).map_err(failed)?.ok_or_else(none)?;
-            if mount.point == path && mount.root == Path::new("/") { Place::FileSystem(mount) } else { Place::Within(mount) }
+            if mount.point == path && mount.root == Path::new("/") {
+                TargetKind::FileSystem(mount)
+            } else {
+                TargetKind::Within(mount)
+            }
         } else {
             return Err(failed(io::Error::other("neither a folder, a file nor a block device")));
         };
@@ -53,22 +57,22 @@ impl Target {
     /// The mount that it is, or lies in.
     pub(crate) fn mount(&self) -> Option<&Mount> {
         match &self.place {
-            Place::FileSystem(mount) | Place::Within(mount) => Some(mount),
-            Place::Image(mount) => mount.as_ref(),
+            TargetKind::FileSystem(mount) | TargetKind::Within(mount) => Some(mount),
+            TargetKind::Image(mount) => mount.as_ref(),
         }
     }
 
     /// The mount of a whole file system.
     pub(crate) fn mounted_as_a_whole(&self) -> Option<&Mount> {
-        self.mount().filter(|_| !matches!(self.place, Place::Within(_)))
+        self.mount().filter(|_| !matches!(self.place, TargetKind::Within(_)))
     }
 
     /// The device it lies on, as the kernel or the user names it; of an image file the file itself.
     #[must_use]
     pub fn device(&self) -> &Path {
         match &self.place {
-            Place::FileSystem(mount) | Place::Within(mount) => &mount.source,
-            Place::Image(_) => &self.path,
+            TargetKind::FileSystem(mount) | TargetKind::Within(mount) => &mount.source,
+            TargetKind::Image(_) => &self.path,
         }
     }
 
@@ -78,9 +82,9 @@ impl Target {
     /// [`DiskError::Refused`]: it is not mounted.
     pub fn root(&self) -> Result<PathBuf, DiskError> {
         match &self.place {
-            Place::FileSystem(mount) | Place::Image(Some(mount)) => Ok(mount.point.clone()),
-            Place::Within(_) => Ok(self.path.clone()),
-            Place::Image(None) => {
+            TargetKind::FileSystem(mount) | TargetKind::Image(Some(mount)) => Ok(mount.point.clone()),
+            TargetKind::Within(_) => Ok(self.path.clone()),
+            TargetKind::Image(None) => {
                 let why = "it is not mounted, so that no path of a recording leads to its files";
                 Err(DiskError::Refused(self.path.clone(), why.into(), "mount it, and scan the mount point"))
             }
@@ -90,6 +94,6 @@ impl Target {
     /// Whether it is a device, or a file with a file system in it.
     #[must_use]
     pub fn is_image(&self) -> bool {
-        matches!(self.place, Place::Image(_))
+        matches!(self.place, TargetKind::Image(_))
     }
 }

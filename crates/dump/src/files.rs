@@ -7,7 +7,7 @@ use crate::{
     error::Fault,
     format::u64_at,
     kernel::Kernel,
-    paths::{Paths, Place},
+    paths::{MountedEntry, Paths},
     tasks::Task,
 };
 
@@ -138,7 +138,7 @@ impl Kernel {
         };
         let read = (|| {
             open.position = Some(self.number(file, layout.position)?);
-            let place = Place { mount: self.number(file, layout.mount)?, entry: self.number(file, layout.entry)? };
+            let place = MountedEntry { mount: self.number(file, layout.mount)?, entry: self.number(file, layout.entry)? };
             let inode = self.number(file, layout.inode)?;
             open.mode = Some(self.number(inode, layout.mode)?);
             open.inode = Some(self.number(inode, layout.number)?);
@@ -153,7 +153,7 @@ impl Kernel {
 }
 
 /// What is no file in a folder has a name by its kind.
-fn name_of(place: Place, magic: u64, open: &OpenFile, paths: &Paths<'_>) -> Result<String, Fault> {
+fn name_of(place: MountedEntry, magic: u64, open: &OpenFile, paths: &Paths<'_>) -> Result<String, Fault> {
     const SOCKET: u64 = 0o140_000;
     const KIND: u64 = 0o170_000;
     let number = open.inode.unwrap_or(0);

@@ -52,7 +52,7 @@ pub use locks::{LockKind, LockWait};
 pub use log::{Log, LogRecord};
 pub use maps::BpfArray;
 pub use mounts::{Module, Mount};
-pub use panic::{Cause, Moment, Panic, SavedRegisters, cause};
+pub use panic::{Cause, Panic, SavedAt, SavedRegisters, cause};
 pub use processors::Processor;
 pub use questions::Question;
 pub use requests::{Request, RequestState, Requests};

@@ -51,7 +51,7 @@ type Values = Vec<(&'static str, u64)>;
 
 /// A moment at which registers were saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moment {
+pub enum SavedAt {
     /// When the dump was written.
     Dump,
     /// When the exception was taken that stopped the kernel.
@@ -60,14 +60,14 @@ pub enum Moment {
     User,
 }
 
-impl Moment {
+impl SavedAt {
     /// The word of `dump_registers.origin`.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
-            Moment::Dump => "dump",
-            Moment::Exception => "exception",
-            Moment::User => "user",
+            SavedAt::Dump => "dump",
+            SavedAt::Exception => "exception",
+            SavedAt::User => "user",
         }
     }
 }
@@ -80,7 +80,7 @@ pub struct SavedRegisters {
     /// The task that ran on it.
     pub pid: Option<u32>,
     /// When.
-    pub moment: Moment,
+    pub moment: SavedAt,
     /// Names and what they held.
     pub values: Values,
 }
@@ -134,7 +134,7 @@ impl Kernel {
             let by_exception = log.and_then(cause).is_some_and(|(cause, _)| cause.is_exception());
             let (cpu, pid) = (found.cpu, found.pid);
             let moments = self.registers_of_task(address, cpu, by_exception).unwrap_or_default();
-            let exception = moments.iter().find(|(moment, _)| *moment == Moment::Exception);
+            let exception = moments.iter().find(|(moment, _)| *moment == SavedAt::Exception);
             found.address = exception.and_then(|(_, values)| values.get(IP)).map(|(_, ip)| *ip);
             found.registers.extend(moments.into_iter().map(|(moment, values)| SavedRegisters { cpu, pid, moment, values }));
         }
@@ -178,7 +178,7 @@ impl Kernel {
             SavedRegisters {
                 cpu: cpu.map(|cpu| cpu as u32),
                 pid: task.and_then(|task| self.number(task, pid).ok()).map(|pid| pid as u32),
-                moment: Moment::Dump,
+                moment: SavedAt::Dump,
                 values: NAMES.into_iter().zip(registers.all).collect(),
             }
         };
@@ -186,7 +186,7 @@ impl Kernel {
     }
 
     /// Those that lie on the stack of the task that stopped the kernel: of the exception, and of where it entered the kernel.
-    fn registers_of_task(&self, address: u64, cpu: Option<u32>, by_exception: bool) -> Result<Vec<(Moment, Values)>, Fault> {
+    fn registers_of_task(&self, address: u64, cpu: Option<u32>, by_exception: bool) -> Result<Vec<(SavedAt, Values)>, Fault> {
         const OF_USER: u64 = 3;
         let stack = self.member(address, "task_struct", "stack")?;
         let bytes = self.types.size_of("pt_regs").ok_or(Fault::NoType)?;
@@ -199,12 +199,12 @@ impl Kernel {
             let task = Task { address, stack, cpu, ..Task::default() };
             // The innermost is that of the exception: what the kernel does until it stops takes none.
             for place in self.exceptions(&task)?.into_iter().take(1) {
-                found.push((Moment::Exception, saved(place)?));
+                found.push((SavedAt::Exception, saved(place)?));
             }
         }
         let of_user = saved(stack.wrapping_add(STACK_BYTES).wrapping_sub(bytes))?;
         if of_user[CS].1 & OF_USER == OF_USER {
-            found.push((Moment::User, of_user));
+            found.push((SavedAt::User, of_user));
         }
         Ok(found)
     }

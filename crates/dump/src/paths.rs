@@ -28,7 +28,7 @@ pub(crate) struct Paths<'k> {
 
 /// An entry of a folder in a mount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Place {
+pub(crate) struct MountedEntry {
     /// The part of the mount that files refer to (`vfsmount`).
     pub(crate) mount: u64,
     pub(crate) entry: u64,
@@ -51,8 +51,8 @@ impl<'k> Paths<'k> {
     }
 
     /// The root of a mount.
-    pub(crate) fn root_of(&self, mount: u64) -> Result<Place, Fault> {
-        Ok(Place { mount, entry: self.kernel.number(mount, self.root)? })
+    pub(crate) fn root_of(&self, mount: u64) -> Result<MountedEntry, Fault> {
+        Ok(MountedEntry { mount, entry: self.kernel.number(mount, self.root)? })
     }
 
     /// The last part of a path.
@@ -66,7 +66,7 @@ impl<'k> Paths<'k> {
     }
 
     /// The path, with what the kernel adds where the file has been removed.
-    pub(crate) fn path(&self, place: Place) -> Result<String, Fault> {
+    pub(crate) fn path(&self, place: MountedEntry) -> Result<String, Fault> {
         let mut path = self.folder(place)?;
         let is_root = self.kernel.number(place.entry, self.parent)? == place.entry;
         if let Some(hashed) = self.hashed
@@ -78,10 +78,10 @@ impl<'k> Paths<'k> {
         Ok(path)
     }
 
-    fn folder(&self, place: Place) -> Result<String, Fault> {
+    fn folder(&self, place: MountedEntry) -> Result<String, Fault> {
         let mut names: Vec<String> = Vec::new();
         // Places on the way, with how many names were below each.
-        let mut passed: Vec<(Place, usize)> = Vec::new();
+        let mut passed: Vec<(MountedEntry, usize)> = Vec::new();
         let mut at = place;
         let mut path = loop {
             if passed.len() > MOST_STEPS {
@@ -112,7 +112,7 @@ impl<'k> Paths<'k> {
     }
 
     /// Where a place is reached from, and by which name; no name: a mount lies over it. `None`: it is a root.
-    fn above(&self, place: Place) -> Result<Option<(Place, Option<String>)>, Fault> {
+    fn above(&self, place: MountedEntry) -> Result<Option<(MountedEntry, Option<String>)>, Fault> {
         if place.entry == self.kernel.number(place.mount, self.root)? {
             let mount = place.mount.wrapping_sub(self.in_mount);
             let above = self.kernel.number(mount, self.mount_parent)?;
@@ -120,12 +120,12 @@ impl<'k> Paths<'k> {
                 return Ok(None);
             }
             let entry = self.kernel.number(mount, self.mount_point)?;
-            return Ok(Some((Place { mount: above.wrapping_add(self.in_mount), entry }, None)));
+            return Ok(Some((MountedEntry { mount: above.wrapping_add(self.in_mount), entry }, None)));
         }
         let parent = self.kernel.number(place.entry, self.parent)?;
         if parent == place.entry {
             return Ok(None);
         }
-        Ok(Some((Place { entry: parent, ..place }, Some(self.name(place.entry)?))))
+        Ok(Some((MountedEntry { entry: parent, ..place }, Some(self.name(place.entry)?))))
     }
 }

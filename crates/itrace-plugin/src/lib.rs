@@ -140,16 +140,16 @@ struct Recorder {
 }
 
 /// The one recorder. Only the thread of the guest's one processor uses it once that runs; before and after, qemu's main thread does.
-struct Place(UnsafeCell<Option<Recorder>>);
+struct RecorderCell(UnsafeCell<Option<Recorder>>);
 
-unsafe impl Sync for Place {}
+unsafe impl Sync for RecorderCell {}
 
-static PLACE: Place = Place(UnsafeCell::new(None));
+static RECORDER: RecorderCell = RecorderCell(UnsafeCell::new(None));
 
 #[inline(always)]
 fn recorder() -> Option<&'static mut Recorder> {
-    // Safe: see `Place`. No caller keeps it while another one runs.
-    unsafe { (*PLACE.0.get()).as_mut() }
+    // Safe: see `RecorderCell`. No caller keeps it while another one runs.
+    unsafe { (*RECORDER.0.get()).as_mut() }
 }
 
 /// Runs what may panic.
@@ -186,7 +186,7 @@ pub unsafe extern "C" fn qemu_plugin_install(id: Id, info: *const Info, argc: c_
         let functions = Functions::find().ok_or("this qemu lacks functions that are needed")?;
         let recorder = Recorder::new(id, options, functions)?;
         let is_user = recorder.user.is_some();
-        unsafe { *PLACE.0.get() = Some(recorder) };
+        unsafe { *RECORDER.0.get() = Some(recorder) };
         if is_user {
             unsafe { libc::pthread_atfork(None, None, Some(user::in_child)) };
         }

@@ -84,7 +84,7 @@ pub(crate) struct Path {
 
 /// What a block is in an address space.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct BlockRole {
     function: u32,
     image: u32,
     mode: Mode,
@@ -205,7 +205,7 @@ impl Transition {
 #[derive(Clone, Copy)]
 struct Current {
     block: u32,
-    place: Place,
+    place: BlockRole,
     left: Option<u32>,
     /// Accesses of its repeated string instruction.
     repeats: u32,
@@ -216,7 +216,7 @@ struct Current {
 
 impl Current {
     fn at(&self, task: u32, process: i32, step: u64) -> At {
-        let Place { function, image, mode, .. } = self.place;
+        let BlockRole { function, image, mode, .. } = self.place;
         At { task, process, mode, image, function, block: self.block, step }
     }
 }
@@ -230,7 +230,7 @@ pub(crate) struct Follower<'b> {
     by_address: FxHashMap<u64, u32>,
     task: u32,
     /// What each block is, by process; the kernel's under 0.
-    places: FxHashMap<i32, Vec<Option<Place>>>,
+    places: FxHashMap<i32, Vec<Option<BlockRole>>>,
     current: Option<Current>,
     next_call: u64,
     /// The block that a fault came after, when what comes now follows the fault.
@@ -415,7 +415,7 @@ impl<'b> Follower<'b> {
 
     /// What each block was found to be.
     pub(crate) fn found_places(&self) -> crate::Places {
-        let of_process = |places: &Vec<Option<Place>>| {
+        let of_process = |places: &Vec<Option<BlockRole>>| {
             let known = places.iter().enumerate();
             known.filter_map(|(block, place)| Some((block as u32, place.as_ref()?.function))).collect::<Vec<_>>()
         };
@@ -432,7 +432,7 @@ impl<'b> Follower<'b> {
         self.places.get(&process)?.get(block as usize)?.as_ref().map(|place| place.function)
     }
 
-    fn place(&mut self, block: u32) -> Place {
+    fn place(&mut self, block: u32) -> BlockRole {
         let code = &self.codes[block as usize];
         let tgid = if code.is_kernel() { 0 } else { self.tasks[self.task as usize].tgid };
         let places = self.places.entry(tgid).or_default();
@@ -444,7 +444,7 @@ impl<'b> Follower<'b> {
         }
         let function = self.images.function_of(block, &self.blocks[block as usize], tgid, self.events);
         let known = &self.images.functions[function as usize];
-        let place = Place {
+        let place = BlockRole {
             function,
             image: known.image,
             mode: self.images.images[known.image as usize].mode,
@@ -505,7 +505,7 @@ impl<'b> Follower<'b> {
         self.tasks[self.task as usize].frames.last().expect("a block has a frame")
     }
 
-    fn move_frames(&mut self, block: u32, place: Place, sink: &mut impl Sink) -> Option<Transition> {
+    fn move_frames(&mut self, block: u32, place: BlockRole, sink: &mut impl Sink) -> Option<Transition> {
         let address = self.codes[block as usize].address;
         let Some(last) = self.tasks[self.task as usize].last.filter(|_| !self.tasks[self.task as usize].frames.is_empty()) else {
             self.push(place, How::Window, None);
@@ -538,7 +538,7 @@ impl<'b> Follower<'b> {
     }
 
     /// Both blocks are of the kernel, or neither.
-    fn within(&mut self, exit: Exit, end: u64, address: u64, place: Place, sink: &mut impl Sink) -> Option<Transition> {
+    fn within(&mut self, exit: Exit, end: u64, address: u64, place: BlockRole, sink: &mut impl Sink) -> Option<Transition> {
         let is_thunk = matches!(place.role, Role::ReturnThunk | Role::IndirectThunk);
         match (self.top().thunk, is_thunk) {
             (Some(_), true) => return None,
@@ -585,7 +585,7 @@ impl<'b> Follower<'b> {
     }
 
     /// A return to an address.
-    fn go_back(&mut self, address: u64, place: Place, sink: &mut impl Sink) -> Transition {
+    fn go_back(&mut self, address: u64, place: BlockRole, sink: &mut impl Sink) -> Transition {
         let frames = &self.tasks[self.task as usize].frames;
         let within = frames.iter().rev().take_while(|frame| !frame.is_entry);
         let found = within.clone().position(|frame| frame.return_to == Some(address));
@@ -620,7 +620,7 @@ impl<'b> Follower<'b> {
     }
 
     /// The function that executes is that of the frame; where it is not, one was left by a jump.
-    fn settle(&mut self, place: Place, sink: &mut impl Sink) -> Option<Transition> {
+    fn settle(&mut self, place: BlockRole, sink: &mut impl Sink) -> Option<Transition> {
         if self.top().function == place.function {
             return None;
         }
@@ -632,7 +632,7 @@ impl<'b> Follower<'b> {
         Some(Transition::Jump)
     }
 
-    fn replace(&mut self, place: Place, sink: &mut impl Sink) {
+    fn replace(&mut self, place: BlockRole, sink: &mut impl Sink) {
         let (return_to, is_entry, how) = (self.top().return_to, self.top().is_entry, self.top().how);
         self.pop(sink, true);
         self.push(place, if how == How::Window { How::Window } else { How::Jump }, return_to);
@@ -657,7 +657,7 @@ impl<'b> Follower<'b> {
     }
 
     /// The kernel is left for user code.
-    fn leave(&mut self, place: Place, sink: &mut impl Sink) {
+    fn leave(&mut self, place: BlockRole, sink: &mut impl Sink) {
         let is_kernel = |follower: &Self, frame: &Frame| {
             let image = follower.images.functions[frame.function as usize].image;
             follower.images.images[image as usize].mode == Mode::Kernel
@@ -675,14 +675,14 @@ impl<'b> Follower<'b> {
         }
     }
 
-    fn push_entry(&mut self, place: Place, last: Last) {
+    fn push_entry(&mut self, place: BlockRole, last: Last) {
         self.push(place, entry_of(place.role), None);
         if let Some(frame) = self.tasks[self.task as usize].frames.last_mut() {
             frame.interrupted = Some(last.block).filter(|_| last.whole);
         }
     }
 
-    fn push(&mut self, place: Place, how: How, return_to: Option<u64>) {
+    fn push(&mut self, place: BlockRole, how: How, return_to: Option<u64>) {
         let frames = &mut self.tasks[self.task as usize].frames;
         let path = Path { parent: frames.last().map(|frame| frame.path), task: self.task, function: place.function };
         let path = *self.known_paths.entry(path).or_insert_with(|| {

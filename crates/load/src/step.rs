@@ -144,7 +144,7 @@ impl Step {
         (share / self.length_bytes).max(1) * self.length_bytes
     }
 
-    /// How writes of an operation reach the device. Beside a log, those of a mix do when the kernel likes; those of a mapping are made to last
+    /// How writes of an operation reach the device. EncoderThread a log, those of a mix do when the kernel likes; those of a mapping are made to last
     /// together, at the end.
     #[must_use]
     pub fn sync_of(&self, operation: Operation) -> Sync {

@@ -20,7 +20,7 @@ use crate::{
     device::{self, Counters, FileSystem},
     guarded::guarded,
     histogram::CLASSES,
-    items::{self, Phase, Place},
+    items::{self, Phase, WorkerContext},
     meter::{INTERVAL_NS, Meter},
 };
 
@@ -181,7 +181,7 @@ fn start_worker(
             libc::_exit(1);
         }
     }
-    let place = Place {
+    let place = WorkerContext {
         worker,
         folder: around.folder.to_path_buf(),
         step,
@@ -197,7 +197,7 @@ fn start_worker(
 }
 
 /// The life of a worker.
-fn work(place: Place<'_>, phases: &[Phase], board: &Board) {
+fn work(place: WorkerContext<'_>, phases: &[Phase], board: &Board) {
     let (worker, step, header) = (place.worker as usize, place.step, board.header());
     let slot = &board.slots()[worker];
     let mut work = items::work(place);

@@ -3,7 +3,7 @@
 //! Chunks are parsed in any order and by any thread; [`crate::merge`] hands their lines out in the order of the log.
 
 use crate::{
-    fields::{self, NotACall, Places},
+    fields::{self, NotACall, TextRanges},
     format::Format,
     line::{self, Kind, Prefix},
     output, search,
@@ -36,7 +36,7 @@ pub(crate) struct Line {
     pub(crate) parsed: Parsed,
     pub(crate) prefix: Prefix,
     /// What there is of a call, by `parsed`.
-    pub(crate) places: Places,
+    pub(crate) places: TextRanges,
 }
 
 /// What became of the text of a call.
@@ -139,7 +139,7 @@ fn remove_colours(text: &mut Vec<u8>) {
 }
 
 /// Whether a listed name and a parenthesis stand first; `places` is started with what may be a name.
-fn starts_listed(event: &[u8], places: &mut Places) -> bool {
+fn starts_listed(event: &[u8], places: &mut TextRanges) -> bool {
     if !matches!(event.first(), Some(b'a'..=b'z' | b'_')) {
         // No listed name, but one all the same.
         if let Some(name) = line::numbered_call(event) {
@@ -152,7 +152,7 @@ fn starts_listed(event: &[u8], places: &mut Places) -> bool {
 }
 
 /// Parse the call whose name `places` was started with.
-fn parse_call(event: &[u8], places: &mut Places) -> Parsed {
+fn parse_call(event: &[u8], places: &mut TextRanges) -> Parsed {
     if fields::plain(event, places) {
         return Parsed::Whole;
     }
@@ -167,7 +167,7 @@ fn parse_call(event: &[u8], places: &mut Places) -> Parsed {
     }
 }
 
-fn parse_end(event: &[u8], places: &mut Places) -> Parsed {
+fn parse_end(event: &[u8], places: &mut TextRanges) -> Parsed {
     let Some((_, tail)) = fields::resumed(event) else { return Parsed::Nothing };
     let from = event.len() - tail.len();
     let ended = tail.starts_with(b")")

@@ -362,7 +362,7 @@ impl System {
             }
         } else if let Some(child) = child {
             let flags = context.call.arguments.iter().find(|a| contains(a, b"CLONE_")).unwrap_or_default();
-            self.born(context.thread, child, Birth::of(flags), context.started_ns);
+            self.forked(context.thread, child, Birth::of(flags), context.started_ns);
         }
     }
 

@@ -9,7 +9,7 @@ use sysdock_table::{TableError, rows};
 use crate::{
     bounds,
     chunk::{Line, Parsed},
-    fields::{self, Places},
+    fields::{self, TextRanges},
     files::Held,
     import::Import,
     line::{self, Kind},
@@ -113,7 +113,7 @@ impl Import<'_> {
     }
 
     /// A call whose end comes later.
-    pub(crate) fn begin(&mut self, item: &Item<'_>, thread: usize, places: &Places) -> Result<(), TableError> {
+    pub(crate) fn begin(&mut self, item: &Item<'_>, thread: usize, places: &TextRanges) -> Result<(), TableError> {
         self.event(item.time_ns);
         self.drop_half(item, thread)?;
         let text = fields::unfinished(item.event).unwrap_or(item.event);
@@ -178,7 +178,7 @@ impl Import<'_> {
     /// Finish the call whose whole text is in `joined`.
     fn finish_joined(&mut self, item: &Item<'_>, thread: usize, started_ns: i64, held: Option<&Held>) -> Result<(), TableError> {
         let joined = std::mem::take(&mut self.joined);
-        let mut places = Places::default();
+        let mut places = TextRanges::default();
         let done = match fields::parse(&joined, &mut places) {
             Ok(()) => self.finish_call(thread, places.number, &places.call(&joined), started_ns, held),
             Err(_) if !item.ended() => self.issue(Issue::CutLine, item, None),
@@ -195,7 +195,7 @@ impl Import<'_> {
         self.joined.push(b'(');
         self.joined.extend_from_slice(tail);
         let joined = std::mem::take(&mut self.joined);
-        let mut places = Places::default();
+        let mut places = TextRanges::default();
         let done = match fields::parse(&joined, &mut places) {
             Ok(()) => {
                 let detail = format!("{}: its arguments are missing", String::from_utf8_lossy(name));

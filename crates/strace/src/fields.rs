@@ -19,7 +19,7 @@ pub(crate) const UNFINISHED: &[u8] = b"<unfinished ...>";
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arguments<'a> {
     pub(crate) text: &'a [u8],
-    places: &'a [Place],
+    places: &'a [TextRange],
     /// Printed by truss.
     pub(crate) truss: bool,
 }
@@ -43,17 +43,17 @@ impl<'a> Arguments<'a> {
 
 /// Start and length of a part of a text.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Place {
+pub(crate) struct TextRange {
     start: u32,
     len: u32,
 }
 
-impl Place {
+impl TextRange {
     /// The length of what is absent.
-    pub(crate) const ABSENT: Place = Place { start: 0, len: u32::MAX };
+    pub(crate) const ABSENT: TextRange = TextRange { start: 0, len: u32::MAX };
 
     pub(crate) fn new(start: usize, end: usize) -> Self {
-        Place { start: start as u32, len: (end - start) as u32 }
+        TextRange { start: start as u32, len: (end - start) as u32 }
     }
 
     /// An argument: without blanks at both ends, and without the name that `-N` prints before it (`fd=3`).
@@ -67,7 +67,7 @@ impl Place {
         if start < end && text[start].is_ascii_lowercase() {
             start += named(&text[start..end]);
         }
-        Place::new(start, end)
+        TextRange::new(start, end)
     }
 
     fn text(self, whole: &[u8]) -> &[u8] {
@@ -85,14 +85,14 @@ impl Place {
 
 /// A call as places in its text, so that it can be kept beside the text. Texts are shorter than 2^32 bytes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Places {
+pub(crate) struct TextRanges {
     /// Number in the list of known calls, or [`syscalls::UNLISTED`].
     pub(crate) number: u16,
     count: u8,
     /// Printed by truss.
     pub(crate) truss: bool,
     name: u32,
-    items: [Place; MAX_ARGUMENTS],
+    items: [TextRange; MAX_ARGUMENTS],
     pub(crate) end: End,
 }
 
@@ -102,14 +102,14 @@ pub(crate) struct End {
     /// What was returned; nothing for `?` and for errors.
     pub(crate) has_value: bool,
     pub(crate) value: i64,
-    pub(crate) errno: Place,
-    tag: Place,
+    pub(crate) errno: TextRange,
+    tag: TextRange,
     /// Negative: not printed.
     pub(crate) dur_ns: i64,
 }
 
 impl End {
-    pub(crate) const NONE: End = End { has_value: false, value: 0, errno: Place::ABSENT, tag: Place::ABSENT, dur_ns: -1 };
+    pub(crate) const NONE: End = End { has_value: false, value: 0, errno: TextRange::ABSENT, tag: TextRange::ABSENT, dur_ns: -1 };
 
     /// Time in the call.
     pub(crate) fn dur_ns(&self) -> Option<i64> {
@@ -117,20 +117,20 @@ impl End {
     }
 }
 
-impl Default for Places {
+impl Default for TextRanges {
     fn default() -> Self {
-        Places {
+        TextRanges {
             number: syscalls::UNLISTED,
             count: 0,
             truss: false,
             name: 0,
-            items: [Place::default(); MAX_ARGUMENTS],
+            items: [TextRange::default(); MAX_ARGUMENTS],
             end: End::NONE,
         }
     }
 }
 
-impl Places {
+impl TextRanges {
     /// A call of this name; tells whether it is a listed one.
     #[inline]
     pub(crate) fn start(&mut self, name: &[u8]) -> bool {
@@ -151,7 +151,7 @@ impl Places {
         &text[..self.name as usize]
     }
 
-    pub(crate) fn push(&mut self, item: Place) {
+    pub(crate) fn push(&mut self, item: TextRange) {
         if let Some(place) = self.items.get_mut(usize::from(self.count)) {
             *place = item;
             self.count += 1;
@@ -202,7 +202,7 @@ pub(crate) struct Call<'a> {
 impl Call<'_> {
     /// Every argument, also those that its shape does not need.
     pub(crate) fn all_arguments(&self) -> Vec<Box<[u8]>> {
-        let mut places = Places::default();
+        let mut places = TextRanges::default();
         let mut arguments = self.arguments;
         if !arguments.truss {
             scan(arguments.text, self.name.len() + 1, usize::MAX, &mut places);
@@ -276,14 +276,14 @@ impl NotACall {
 }
 
 /// Parse `name(arguments) = returned <duration>`.
-pub(crate) fn parse(event: &[u8], places: &mut Places) -> Result<(), NotACall> {
+pub(crate) fn parse(event: &[u8], places: &mut TextRanges) -> Result<(), NotACall> {
     places.start(name(event));
     if plain(event, places) { Ok(()) } else { rest(event, places) }
 }
 
 /// Parse what follows the name that `places` was started with, if the end is a plain one.
 #[inline]
-pub(crate) fn plain(event: &[u8], places: &mut Places) -> bool {
+pub(crate) fn plain(event: &[u8], places: &mut TextRanges) -> bool {
     let from = places.arguments_at();
     let Some(close) = plain_end(event, from, &mut places.end) else { return false };
     // Another parenthesis may not end the arguments before: that line holds more than a call.
@@ -292,21 +292,21 @@ pub(crate) fn plain(event: &[u8], places: &mut Places) -> bool {
 }
 
 /// Parse what follows the name that `places` was started with.
-pub(crate) fn rest(event: &[u8], places: &mut Places) -> Result<(), NotACall> {
+pub(crate) fn rest(event: &[u8], places: &mut TextRanges) -> Result<(), NotACall> {
     places.count = 0;
     let close = scan(event, places.arguments_at(), usize::MAX, places).ok_or(NotACall::NoEnd)?;
     end(event, close + 1, &mut places.end)
 }
 
 /// First half of a call whose name `places` was started with: the arguments as far as they are printed.
-pub(crate) fn begun(half: &[u8], places: &mut Places) {
+pub(crate) fn begun(half: &[u8], places: &mut TextRanges) {
     places.count = 0;
     places.end = End::NONE;
     scan(half, places.arguments_at(), syscalls::needed(places.number), places);
 }
 
 /// Collect the first arguments of a call whose name `places` was started with. Returns where the next one begins.
-pub(crate) fn first_arguments(event: &[u8], count: usize, places: &mut Places) -> Option<usize> {
+pub(crate) fn first_arguments(event: &[u8], count: usize, places: &mut TextRanges) -> Option<usize> {
     places.count = 0;
     let comma = scan(event, places.arguments_at(), count, places).filter(|at| event[*at] == b',')?;
     (usize::from(places.count) == count).then(|| behind_blanks(event, comma + 1))
@@ -314,14 +314,14 @@ pub(crate) fn first_arguments(event: &[u8], count: usize, places: &mut Places) -
 
 /// Collect arguments from `from` on until there are as many as `needed`, or all. Returns the place behind the last one: of a comma, or of the
 /// closing parenthesis. `None` where the text ends before.
-fn scan(text: &[u8], from: usize, needed: usize, places: &mut Places) -> Option<usize> {
+fn scan(text: &[u8], from: usize, needed: usize, places: &mut TextRanges) -> Option<usize> {
     if needed == 0 {
         return Some(from);
     }
     let mut start = from;
     // Most arguments are short, or strings.
     while let Some((first, end)) = simple_argument(text, start) {
-        places.push(Place::new(first, end));
+        places.push(TextRange::new(first, end));
         if text[end] == b')' || usize::from(places.count) == needed {
             return Some(end);
         }
@@ -335,12 +335,12 @@ fn scan(text: &[u8], from: usize, needed: usize, places: &mut Places) -> Option<
             b'(' | b'[' | b'{' => depth += 1,
             b')' if depth == 0 => {
                 if stop > from {
-                    places.push(Place::trimmed(text, start, stop));
+                    places.push(TextRange::trimmed(text, start, stop));
                 }
                 return Some(stop);
             }
             b',' if depth == 0 => {
-                places.push(Place::trimmed(text, start, stop));
+                places.push(TextRange::trimmed(text, start, stop));
                 if usize::from(places.count) == needed {
                     return Some(stop);
                 }
@@ -352,7 +352,7 @@ fn scan(text: &[u8], from: usize, needed: usize, places: &mut Places) -> Option<
         }
     }
     if start < text.len() {
-        places.push(Place::trimmed(text, start, text.len()));
+        places.push(TextRange::trimmed(text, start, text.len()));
     }
     None
 }
@@ -411,10 +411,10 @@ pub(crate) fn end(text: &[u8], from: usize, end: &mut End) -> Result<(), NotACal
     let tail = text.get(at..).and_then(|tail| tail.strip_prefix(b"= ")).ok_or(NotACall::NoReturn)?.trim_ascii_end();
     let place = |part: &[u8]| {
         let start = part.as_ptr() as usize - text.as_ptr() as usize;
-        Place::new(start, start + part.len())
+        TextRange::new(start, start + part.len())
     };
     if let Some(rest) = tail.strip_prefix(b"?") {
-        end.errno = errno(rest).map_or(Place::ABSENT, place);
+        end.errno = errno(rest).map_or(TextRange::ABSENT, place);
         return Ok(());
     }
     let (value, mut rest) = text::number(tail).ok_or(NotACall::NoReturn)?;
@@ -425,7 +425,7 @@ pub(crate) fn end(text: &[u8], from: usize, end: &mut End) -> Result<(), NotACal
     }
     // Old strace prints the kernel's own `-2` in front of an error's name.
     if value < 0 {
-        end.errno = errno(rest).map_or(Place::ABSENT, place);
+        end.errno = errno(rest).map_or(TextRange::ABSENT, place);
     }
     if end.errno.is_absent() && !is_note(rest) {
         return Err(NotACall::Trailing);
@@ -533,9 +533,9 @@ mod tests {
         // Two lines in one: the first result counts.
         assert_eq!(call("getpid() = 5 <0.000010>close(3) = 0 <0.000010>").1.value, Some(5));
         // Cut within the string: what looks like the end is none.
-        assert!(parse(br#"write(1, "x) = 3 <0.000001>"#, &mut Places::default()).is_err());
+        assert!(parse(br#"write(1, "x) = 3 <0.000001>"#, &mut TextRanges::default()).is_err());
         let event = b"futex(0x1, FUTEX_WAIT, 2, NULL) = 0 <0.000010>";
-        let mut places = Places::default();
+        let mut places = TextRanges::default();
         parse(event, &mut places).unwrap();
         assert_eq!(places.call(event).all_arguments().len(), 4);
     }
@@ -586,7 +586,7 @@ mod tests {
             assert_eq!((returned.value, returned.errno), (None, Some(errno.as_bytes())), "{text}");
         }
         for text in ["close(3) = 0 and more", "close(3) = 0 E", "close(3) = 5garbage", "close(3) = -1 errno", "close(3) = 12 0"] {
-            assert!(parse(text.as_bytes(), &mut Places::default()).is_err(), "{text}");
+            assert!(parse(text.as_bytes(), &mut TextRanges::default()).is_err(), "{text}");
         }
         assert_eq!(call("time(NULL) = 17 /* 1970 */").1.value, Some(17));
     }
@@ -604,8 +604,8 @@ mod tests {
     #[test]
     fn cut_lines_are_refused() {
         for text in ["read(3, \"abc", "read(3, \"abc\", 10", "read(3</tmp/x", "read(3, \"abc\", 10)", "read(3) = ", "read"] {
-            assert!(parse(text.as_bytes(), &mut Places::default()).is_err(), "{text}");
+            assert!(parse(text.as_bytes(), &mut TextRanges::default()).is_err(), "{text}");
         }
-        assert!(parse(b"read(3) = 5garbage", &mut Places::default()).is_err());
+        assert!(parse(b"read(3) = 5garbage", &mut TextRanges::default()).is_err());
     }
 }

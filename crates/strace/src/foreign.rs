@@ -10,7 +10,7 @@ use memchr::{memchr, memmem, memrchr};
 use sysdock_calls::syscalls::{self, UNLISTED};
 
 use crate::{
-    fields::{self, Places},
+    fields::{self, TextRanges},
     line::{self, Kind, Prefix},
     text,
 };
@@ -207,7 +207,7 @@ fn is_of_strace_only(event: &[u8]) -> bool {
 
 /// Whether the arguments end, and a number stands behind them.
 fn has_result(event: &[u8]) -> bool {
-    let mut places = Places::default();
+    let mut places = TextRanges::default();
     places.start(fields::name(event));
     fields::rest(event, &mut places).is_ok()
 }

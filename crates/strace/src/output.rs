@@ -19,7 +19,7 @@ use sysdock_table::TableError;
 
 use crate::{
     chunk::{Chunk, Parsed},
-    fields::{self, Call, End, NotACall, Places},
+    fields::{self, Call, End, NotACall, TextRanges},
     import::Import,
     merge::Item,
     text,
@@ -204,7 +204,7 @@ impl Mixed {
         let mut whole = first.text[..self.start].to_vec();
         let echo = [&first.text[self.start..], b"\n"].concat();
         whole.extend_from_slice(text);
-        let mut places = Places::default();
+        let mut places = TextRanges::default();
         let event = memchr::memmem::rfind(&whole[..self.start], b"read(").map_or(&whole[..], |at| &whole[at..]);
         let fits = fields::parse(event, &mut places).is_ok() && {
             let call = places.call(event);
@@ -225,7 +225,7 @@ fn part(segment: &[u8], first: bool, len: usize, digits: usize) -> (usize, &[u8]
 fn expected(event: &[u8]) -> Option<(usize, Expected)> {
     let name = fields::name(event);
     let behind = |count| {
-        let mut places = Places::default();
+        let mut places = TextRanges::default();
         places.start(name);
         let at = fields::first_arguments(event, count, &mut places)?;
         Some((at, places))

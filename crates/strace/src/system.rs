@@ -63,7 +63,7 @@ impl System {
     }
 
     /// `parent` returned from fork with this child, whose own lines may have come before.
-    pub(crate) fn born(&mut self, parent: usize, child: i32, birth: Birth, started_ns: i64) {
+    pub(crate) fn forked(&mut self, parent: usize, child: i32, birth: Birth, started_ns: i64) {
         let parent_row = self.threads.parent_of(self.threads.get(parent).life, birth);
         let session = self.threads.get(parent).session;
         let awaited = self.threads.take_awaited(session, child);

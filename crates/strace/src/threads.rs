@@ -9,7 +9,7 @@ use std::{cell::RefCell, collections::BTreeSet, rc::Rc};
 use rustc_hash::FxHashMap;
 
 use crate::{
-    fields::Places,
+    fields::TextRanges,
     files::{FdTable, Held, SharedFds},
 };
 use sysdock_calls::{Interrupted, Life, Program};
@@ -20,7 +20,7 @@ pub(crate) struct Half {
     /// The text before `<unfinished ...>`.
     pub(crate) text: Vec<u8>,
     /// Its name and arguments, as places in `text`.
-    pub(crate) places: Places,
+    pub(crate) places: TextRanges,
     pub(crate) started_ns: i64,
     /// Source and line, for messages.
     pub(crate) place: (usize, u64),

@@ -23,16 +23,16 @@ const SLACK_NS: i64 = 100_000;
 
 /// Where a transfer began, as far as it is known.
 #[derive(Clone, Copy, Debug, Default)]
-struct Place {
+struct TransferStart {
     offset: Option<i64>,
     uncertain: bool,
     overlapped: Option<u64>,
 }
 
-impl Place {
+impl TransferStart {
     /// A place that the call names.
     fn of(offset: Option<i64>) -> Self {
-        Place { offset: offset.filter(|offset| *offset >= 0), ..Place::default() }
+        TransferStart { offset: offset.filter(|offset| *offset >= 0), ..TransferStart::default() }
     }
 }
 
@@ -65,8 +65,8 @@ impl System {
             }
         };
         let place = match (file, elsewhere) {
-            (None, _) => Place::default(),
-            (Some(_), Some(offset)) => Place::of(offset),
+            (None, _) => TransferStart::default(),
+            (Some(_), Some(offset)) => TransferStart::of(offset),
             (Some(file), None) => self.move_on(context, &file, class, moved),
         };
         if let (Class::Write, Some(object), Some(offset), Some(moved)) = (class, object, place.offset, moved) {
@@ -80,15 +80,15 @@ impl System {
 
     /// Position at which a transfer began; afterwards the file stands behind it.
     #[inline]
-    fn move_on(&mut self, context: &Context<'_>, file: &OpenFile, class: Class, moved: Option<i64>) -> Place {
-        let Some(object) = file.object.get().filter(|object| self.has_position(*object)) else { return Place::default() };
+    fn move_on(&mut self, context: &Context<'_>, file: &OpenFile, class: Class, moved: Option<i64>) -> TransferStart {
+        let Some(object) = file.object.get().filter(|object| self.has_position(*object)) else { return TransferStart::default() };
         let start = if class == Class::Write && file.append.get() { self.objects.size(object) } else { file.position.get() };
         let (uncertain, overlapped) = self.overlap(context, file);
         if let Some(moved) = moved {
             file.position.set(start.map(|start| start.saturating_add(moved)));
             file.moves.set(file.moves.get().wrapping_add(u32::from(moved > 0)));
         }
-        Place { offset: start, uncertain: uncertain && start.is_some(), overlapped }
+        TransferStart { offset: start, uncertain: uncertain && start.is_some(), overlapped }
     }
 
     /// Whether another call moved the position of the same open file at the same time.
@@ -159,8 +159,8 @@ impl System {
         let object = file.as_ref().and_then(|file| file.object.get());
         let pointer = |index: usize| Some(arguments.get(index)).filter(|pointer| pointer.first() == Some(&b'['));
         let from_place = match (file, from.1.and_then(pointer)) {
-            (None, _) => Place::default(),
-            (Some(_), Some(pointer)) => Place::of(text::leading_number(&pointer[1..])),
+            (None, _) => TransferStart::default(),
+            (Some(_), Some(pointer)) => TransferStart::of(text::leading_number(&pointer[1..])),
             (Some(file), None) => self.move_on(context, &file, Class::Read, moved),
         };
         set_file(row, shown(source.0), object);
@@ -172,7 +172,7 @@ impl System {
         {
             let to_object = file.object.get();
             let place = match to.1.and_then(pointer) {
-                Some(pointer) => Place::of(text::leading_number(&pointer[1..])),
+                Some(pointer) => TransferStart::of(text::leading_number(&pointer[1..])),
                 None => self.move_on(context, &file, Class::Write, moved),
             };
             (row.to_object, row.to_offset) = (object_id(to_object), place.offset.unwrap_or(NONE));

@@ -4,9 +4,9 @@
 //! The format is described in `docs/reference/recording.md`.
 
 mod batch;
-mod beside;
 mod control;
 mod dictionary;
+mod encoder_thread;
 mod error;
 mod folder;
 mod group;
@@ -19,8 +19,8 @@ mod schema;
 mod text;
 
 pub use batch::Batch;
-pub use beside::{Beside, BlockEncoder};
 pub use control::{Cancel, Progress};
+pub use encoder_thread::{BlockEncoder, EncoderThread};
 pub use error::TableError;
 pub use folder::{Access, Folder};
 pub use group::{EncodedGroup, GroupEncoder, LateColumn, ROWS_PER_BLOCK};

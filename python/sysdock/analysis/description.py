@@ -7,7 +7,7 @@ import datetime
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from sysdock.analysis.moments import moments_of
+from sysdock.analysis.marks import marks_of
 from sysdock.errors import NotComputed
 from sysdock.sections import Statement, contents, section_of
 from sysdock.sections.scan import file_systems
@@ -130,7 +130,7 @@ def issues(session: Session) -> list[dict[str, Any]]:
 # What `describe` reads from tables.
 def marks(session: Session) -> list[dict[str, Any]]:
     """What made a flight recorder write the recording, by time."""
-    return [dataclasses.asdict(one) for one in moments_of(session)]
+    return [dataclasses.asdict(one) for one in marks_of(session)]
 
 
 _READERS: dict[str, Callable[[Session], Any]] = {

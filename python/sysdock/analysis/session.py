@@ -232,10 +232,10 @@ class Session:
             self._diagnosis = diagnose(self)
         return [finding.in_language(lang) for finding in self._diagnosis]
 
-    def beside(self) -> Session:
+    def for_thread(self) -> Session:
         """Another session on the same recording and engine, for a thread of its own."""
         other = copy.copy(self)
-        other.views = self.views.beside()
+        other.views = self.views.for_thread()
         return other
 
     def close(self) -> None:

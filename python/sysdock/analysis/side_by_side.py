@@ -41,7 +41,7 @@ def side_by_side(
             except BaseException as error:
                 errors.append(error)
 
-    other = session.beside()
+    other = session.for_thread()
     thread = threading.Thread(target=take_turns, args=(other,))
     thread.start()
     try:

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from sysdock.analysis import Result, Session
-from sysdock.analysis.moments import moments_of
+from sysdock.analysis.marks import marks_of
 from sysdock.chart.caption import caption_of, title_of
 from sysdock.chart.encoding import encode
 from sysdock.chart.flame import flame
 from sysdock.chart.icicle import icicle
 from sysdock.chart.latencies import latencies
 from sysdock.chart.lines import lines
-from sysdock.chart.moments import caption, with_moments
+from sysdock.chart.marks import caption, with_marks
 from sysdock.chart.ranges import ranges
 from sysdock.chart.reduce import Marks, Reducer, Wanted
 from sysdock.chart.states import states
@@ -106,8 +106,8 @@ def _draw(session: Session, reducer: Reducer, line: ChartLine, lang: str) -> Dra
     values = encode(line, wanted, columns, marks, shape, lang)
     filled = fill(spec, values, str(template.path))
     if columns[wanted.x].unit == "s" and shape in _ALONG_TIME:
-        if marks.rows and (moments := moments_of(session)):
-            filled = with_moments(filled, moments, values["x_divisor"], lang)
+        if marks.rows and (moments := marks_of(session)):
+            filled = with_marks(filled, moments, values["x_divisor"], lang)
             captions = {each: f"{captions[each]}; {caption(moments, each)}" for each in captions}
         # Pages link the charts that share a time axis, whatever the unit of each.
         filled["usermeta"] = {"seconds_per_unit": values["x_divisor"]}

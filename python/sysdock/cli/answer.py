@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from sysdock.analysis.description import statements
 from sysdock.analysis.facts import callers, certainty, certainty_word, product_advice, share
 from sysdock.analysis.finding import by_rule, main_findings, parts_of, total_gain
-from sysdock.analysis.moments import moments_of
+from sysdock.analysis.marks import marks_of
 from sysdock.library.headings import part
 from sysdock.sections import Capture, sections_of
 from sysdock.sections.coverage import unit_words
@@ -101,7 +101,7 @@ def _head(session: Session, words: dict[str, str], lang: str) -> list[str]:
     ]
     if not manifest["complete"]:
         facts.append(words["incomplete"].format(how=recording.ended_by))
-    marks = [words["mark"].format(mark=one.said(lang)) for one in moments_of(session)[:_MOST_MARKS]]
+    marks = [words["mark"].format(mark=one.sentence(lang)) for one in marks_of(session)[:_MOST_MARKS]]
     head = [session.subject[lang == "ja"], ", ".join(facts), *marks]
     return [*map(printable, head), ""]
 

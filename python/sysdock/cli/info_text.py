@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sysdock.analysis.description import start_time
-from sysdock.analysis.moments import Moment
+from sysdock.analysis.marks import Mark
 from sysdock.analysis.writing import table_lines
 from sysdock.errors import UserError
 from sysdock.library import Column
@@ -42,7 +42,7 @@ def info_lines(session: Session, described: dict[str, Any]) -> list[str]:
         _pair("from", f"{source.get('path')}  {human_bytes(source.get('bytes'))}")
         for source in recording.sources
     ]
-    lines += [_pair("mark", Moment(**one).said()) for one in described["marks"] or []]
+    lines += [_pair("mark", Mark(**one).sentence()) for one in described["marks"] or []]
     lines.append(_pair("complete", _completeness(described)))
     lines += [_pair(fact.name[0], fact.value[0]) for fact in _coverage(session)]
     lines += [_pair("DAMAGED", text) for text in described["damage"]]

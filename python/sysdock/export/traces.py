@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from sysdock.analysis import Session
-from sysdock.analysis.moments import moments_of
+from sysdock.analysis.marks import marks_of
 from sysdock.export.protobuf import Field, message
 from sysdock.export.scheduling import scheduling_packets
 from sysdock.text import harmless_json, visible
@@ -71,7 +71,7 @@ def write_chrome(session: Session, out: IO[bytes], most: int) -> Written:
         event |= {"dur": dur_ns / 1000} if dur_ns is not None else {"s": "t"}
         emit({**event, "args": {key: value for key, value in given.items() if value is not None}})
         shown += 1
-    for one in moments_of(session):
+    for one in marks_of(session):
         emit(
             {"name": one.text, "cat": "mark", "ph": "i", "s": "g", "pid": 0, "tid": 0, "ts": one.at_ns / 1000}
         )
@@ -113,7 +113,7 @@ def write_perfetto(session: Session, out: IO[bytes], most: int) -> Written:
             (_THREAD, about),
         ]
         write_packet(out, [(TRACK_DESCRIPTOR, message(track))], number)
-    if moments_of(session):
+    if marks_of(session):
         write_packet(out, [(TRACK_DESCRIPTOR, message([(UUID, _MARKS_TRACK), (NAME, "marks")]))])
     start = session.recording.manifest["started_ns"]
     # A call ends before the next of its thread begins, but not before calls of other threads do: its end is
@@ -134,7 +134,7 @@ def write_perfetto(session: Session, out: IO[bytes], most: int) -> Written:
         shown += 1
     for life, end in open_ends.items():
         _slice_end(out, life, end)
-    for one in moments_of(session):
+    for one in marks_of(session):
         instant: list[Field] = [
             (EVENT_TYPE, _INSTANT),
             (EVENT_TRACK, _MARKS_TRACK),

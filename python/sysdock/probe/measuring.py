@@ -19,7 +19,7 @@ from sysdock.errors import UserError
 from sysdock.library import Library
 from sysdock.probe.looking import NoAnswer, printed
 from sysdock.probe.series import PLAN, WHO, last_target, read_plan, target_row
-from sysdock.probe.target import Busy, Moment, Target, target_of
+from sysdock.probe.target import Busy, ClockReading, Target, target_of
 from sysdock.recording import Recording, connect
 from sysdock.recording.appending import append, locked
 from sysdock.recording.native import find_native
@@ -70,7 +70,7 @@ def once(series: Path, library: Library, limits: Limits, said: Callable[[str], N
         read_plan(series)
         probe_id = recording.manifest["captures"][0]["total"] + 1
         waited_s, busy, under_load = _wait(limits, said)
-        now = Moment.now()
+        now = ClockReading.now()
         rows: list[tuple[Any, ...]] = []
         targets: list[tuple[Any, ...]] = []
         trouble = None
@@ -104,7 +104,7 @@ def _differs(target: Target, before: dict[str, Any]) -> bool:
     return any(getattr(target, name) != before[name] for name in names)
 
 
-def _count(manifest: dict[str, Any], now: Moment) -> None:
+def _count(manifest: dict[str, Any], now: ClockReading) -> None:
     capture = manifest["captures"][0]
     capture["total"] += 1
     capture["understood"] += 1
@@ -112,7 +112,7 @@ def _count(manifest: dict[str, Any], now: Moment) -> None:
 
 
 def _result(
-    probe_id: int, now: Moment, row: Sequence[Any], shared: tuple[float, float | None, int, bool]
+    probe_id: int, now: ClockReading, row: Sequence[Any], shared: tuple[float, float | None, int, bool]
 ) -> tuple[Any, ...]:
     """A row of `probe_results`; numbers to the digits that mean something, so that a year is small."""
     step, item, operation, length, rate, p50, p99, status, note = row

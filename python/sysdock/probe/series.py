@@ -15,7 +15,7 @@ from sysdock import to_disk
 from sysdock.errors import UserError
 from sysdock.library import Library
 from sysdock.probe.looking import NoAnswer, look_at
-from sysdock.probe.target import Moment, Target, by_path, on_mount, target_of
+from sysdock.probe.target import ClockReading, Target, by_path, on_mount, target_of
 from sysdock.recording import Recording, connect
 from sysdock.recording.appending import append, locked
 from sysdock.recording.writing import empty_capture, empty_manifest, write_manifest
@@ -62,7 +62,7 @@ def begin(folder: Path, series: Path | None, every_ns: int, library: Library) ->
     try:
         plan = library.load_plan("probe").content()
         to_disk.write(place / PLAN, (json.dumps(plan, indent=1) + "\n").encode(), 0o644)
-        now = Moment.now()
+        now = ClockReading.now()
         manifest = empty_manifest({}, empty_capture(RECORDER, "probes", "probe"))
         manifest |= {"started_ns": now.time_ns, "host": os.uname().nodename}
         write_manifest(place, manifest)
@@ -87,7 +87,7 @@ def _with_tables(manifest: dict[str, Any]) -> None:
     manifest["tables"].setdefault("probe_results", {"rows": 0, "lost": 0, "parts": []})
 
 
-def target_row(target: Target, probe_id: int, now: Moment, every_ns: int) -> tuple[Any, ...]:
+def target_row(target: Target, probe_id: int, now: ClockReading, every_ns: int) -> tuple[Any, ...]:
     """A row of `probe_targets`."""
     what = (
         str(target.folder),

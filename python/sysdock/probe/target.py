@@ -84,7 +84,7 @@ def _escaped(char: str) -> str:
 
 
 @dataclass(frozen=True)
-class Moment:
+class ClockReading:
     """When it is, by the clock and since the start of the machine [ns], and by which kernel."""
 
     time_ns: int
@@ -93,7 +93,7 @@ class Moment:
     kernel: str
 
     @classmethod
-    def now(cls) -> Moment:
+    def now(cls) -> ClockReading:
         """This moment."""
         boot = "unknown"
         with suppress(OSError):

@@ -98,7 +98,7 @@ class Views:
         self.connection = duckdb.connect(config=config)
         self._applied = AppliedFilters(filters or Filters(), recording, self.connection, self._stored)
 
-    def beside(self) -> Views:
+    def for_thread(self) -> Views:
         """The same views on a connection of their own, for another thread. Summaries are counted once."""
         other = copy.copy(self)
         other.connection, other._spill, other._made = self.connection.cursor(), None, {}

@@ -9,7 +9,7 @@ from sysdock.analysis import Finding, Session
 from sysdock.analysis.description import statements
 from sysdock.analysis.facts import callers, certainty, product_advice, share
 from sysdock.analysis.finding import by_rule, main_findings, parts_of, total_gain
-from sysdock.analysis.moments import moments_of
+from sysdock.analysis.marks import marks_of
 from sysdock.analysis.tracer import tracer_cost
 from sysdock.analysis.writing import json_text
 from sysdock.errors import NotComputed
@@ -156,7 +156,7 @@ def _facts(session: Session, words: dict[str, str], lang: str) -> list[str]:
         name = words["understood"].format(unit=unit_words(capture["unit"])[unit])
         rows.append((name, f"{share} / {capture['total']:,}"))
     ended = words["yes"] if manifest["complete"] else f"{words['no']} ({recording.ended_by})"
-    rows += [(words["mark"], _plain(one.said(lang))) for one in moments_of(session)]
+    rows += [(words["mark"], _plain(one.sentence(lang))) for one in marks_of(session)]
     rows += [(words["lost"], f"{recording.lost_events:,}"), (words["complete"], ended)]
     return ["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows)]
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from sysdock.analysis import Finding, Session
 from sysdock.analysis.description import statements
 from sysdock.analysis.finding import by_rule, main_findings, total_gain
-from sysdock.analysis.moments import moments_of
+from sysdock.analysis.marks import marks_of
 from sysdock.analysis.tracer import tracer_cost
 from sysdock.errors import NotComputed
 from sysdock.page.markup import both, join, text
@@ -151,7 +151,7 @@ def _facts(session: Session) -> list[tuple[str, str]]:
 def _further_facts(session: Session) -> list[tuple[str, str]]:
     """How it was recorded, and from what: for those who doubt a number."""
     recording, manifest = session.recording, session.recording.manifest
-    marks = (both(text(one.said()), text(one.said("ja"))) for one in moments_of(session))
+    marks = (both(text(one.sentence()), text(one.sentence("ja"))) for one in marks_of(session))
     facts = [
         (both("Directory", "ディレクトリ"), text(manifest.get("directory") or "")),
         (both("Understood", "解釈できた行"), join(_coverage(capture) for capture in recording.captures)),

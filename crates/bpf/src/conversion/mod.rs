@@ -7,7 +7,7 @@
 pub(crate) mod clock;
 pub(crate) mod owners;
 pub(crate) mod places;
-mod story;
+mod spool_notes;
 mod survey;
 pub(crate) mod threads;
 pub(crate) mod waits;
@@ -30,7 +30,7 @@ use crate::{
 
 use clock::Clock;
 use places::Places;
-use story::Story;
+use spool_notes::SpoolNotes;
 use survey::Survey;
 use threads::{Thread, Threads};
 use waits::Waits;
@@ -86,7 +86,7 @@ fn convert_frames(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Ending, BpfError> {
     let survey = Survey::of(frames, spool, cancel)?;
-    let story = Story::of(&survey);
+    let story = SpoolNotes::of(&survey);
     for table in families::tables(&story.start) {
         recording.manifest.tables.entry(table.into()).or_default();
     }
@@ -307,7 +307,7 @@ impl<'a> Conversion<'a> {
     }
 
     /// Write what is left, and the manifest's part of the story.
-    fn finish(&mut self, families: &mut Families, story: &Story) -> Result<(), BpfError> {
+    fn finish(&mut self, families: &mut Families, story: &SpoolNotes) -> Result<(), BpfError> {
         self.see_what_was_watched();
         families.finish(self)?;
         story.write_marks(self.recording, &self.clock, &self.threads)?;

@@ -14,7 +14,7 @@ use crate::{
     events,
     families::Families,
     transport::{
-        frames::{Frames, Place},
+        frames::{FrameRange, Frames},
         notes::{self, Note},
         spool::FrameKind,
         streams::Stream,
@@ -106,7 +106,7 @@ struct Look {
 }
 
 impl Look {
-    fn events(&mut self, cpu: u32, place: Place, payload: &[u8]) {
+    fn events(&mut self, cpu: u32, place: FrameRange, payload: &[u8]) {
         let mut rest = payload;
         while !rest.is_empty() {
             let Some((event, behind)) = events::split(rest) else {
@@ -125,7 +125,7 @@ impl Look {
             rest = behind;
         }
         let length = place.length - u32::try_from(rest.len()).unwrap_or(0);
-        let place = Place { length, ..place };
+        let place = FrameRange { length, ..place };
         // A spool that somebody made up may name millions of CPUs.
         match self.cpus.get(&cpu) {
             Some(stream) => self.streams[*stream].add(place),

@@ -10,7 +10,7 @@ use crate::{
         CALL_NUMBER, CALL_RING, CALL_UNFINISHED, CallEvent, EVENT_CALL, EVENT_EXIT, EVENT_LOCK_WAIT, EVENT_PROBE, EVENT_SWITCH,
         EVENT_WAKE, ExitEvent, LOCK_NESTED, LockWaitEvent, ProbeEvent, Raw, SwitchEvent, WakeEvent,
     },
-    families::{Family, PROBES, calls::meanings::Meanings, locks, processes::signals, sched},
+    families::{Family, PROBES, calls::call_kinds::CallKinds, locks, processes::signals, sched},
 };
 
 /// Signals that end processes where nothing is wrong, unless they are named.
@@ -111,7 +111,7 @@ pub struct Cause {
 
 /// Looks out for triggers.
 pub(crate) struct Lookout {
-    meanings: Meanings,
+    meanings: CallKinds,
     /// Of calls about files, and of calls by name, in lower case as the kernel has them [ns].
     files_ns: u64,
     named_ns: Vec<(String, u64)>,
@@ -136,7 +136,7 @@ fn nanoseconds(time: Duration) -> u64 {
 impl Lookout {
     pub(crate) fn new(triggers: &[Trigger]) -> Lookout {
         let mut lookout = Lookout {
-            meanings: Meanings::new(),
+            meanings: CallKinds::new(),
             files_ns: NEVER,
             named_ns: Vec::new(),
             least_ns: NEVER,

@@ -98,14 +98,14 @@ fn is_this_boot(of_boot: Option<&str>) -> bool {
 }
 
 /// An address, and where its line begins.
-type Place = (u64, usize);
+type SymbolLine = (u64, usize);
 
 /// What was read, with the places of functions and variables in it, by address.
 #[derive(Debug)]
 struct Lines {
     text: String,
-    functions: Vec<Place>,
-    variables: Vec<Place>,
+    functions: Vec<SymbolLine>,
+    variables: Vec<SymbolLine>,
     code_end: Option<u64>,
 }
 
@@ -140,7 +140,7 @@ impl Lines {
     }
 
     /// The last that begins there or before.
-    fn before(&self, places: &[Place], address: u64) -> Option<Line<'_>> {
+    fn before(&self, places: &[SymbolLine], address: u64) -> Option<Line<'_>> {
         let (_, begin) = places[..places.partition_point(|(start, _)| *start <= address)].last()?;
         parsed(self.text[*begin..].lines().next()?)
     }
@@ -152,10 +152,10 @@ fn is_made(module: &str) -> bool {
 }
 
 /// Symbols of these kinds, by address.
-fn places(text: &str, kinds: &[&str]) -> Vec<Place> {
+fn places(text: &str, kinds: &[&str]) -> Vec<SymbolLine> {
     let begin = |line: &str| line.as_ptr() as usize - text.as_ptr() as usize;
     let place = |line| parsed(line).filter(|found| kinds.contains(&found.kind)).map(|found| (found.address, begin(line)));
-    let mut places: Vec<Place> = text.lines().filter_map(place).collect();
+    let mut places: Vec<SymbolLine> = text.lines().filter_map(place).collect();
     // In the order of the file, which stays among equals: of several names of one address the first.
     places.sort_by_key(|(address, _)| *address);
     places.dedup_by_key(|(address, _)| *address);

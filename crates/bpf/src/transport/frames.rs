@@ -15,7 +15,7 @@ use crate::{
 
 /// Where the payload of a frame lies.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct FrameRange {
     pub(crate) offset: u64,
     pub(crate) length: u32,
 }
@@ -93,7 +93,7 @@ impl Frames {
     }
 
     /// The next whole frame, its payload in `payload`.
-    pub(crate) fn next(&mut self, payload: &mut Vec<u8>) -> io::Result<Option<(FrameHeader, Place)>> {
+    pub(crate) fn next(&mut self, payload: &mut Vec<u8>) -> io::Result<Option<(FrameHeader, FrameRange)>> {
         while self.at < self.end {
             let from = self.at;
             let Some(header) = self.header()? else {
@@ -101,7 +101,7 @@ impl Frames {
                 continue;
             };
             payload.resize(header.length as usize, 0);
-            let place = Place { offset: from + HEADER as u64, length: header.length };
+            let place = FrameRange { offset: from + HEADER as u64, length: header.length };
             self.file.read_exact_at(payload, place.offset)?;
             let behind = place.offset + u64::from(header.length);
             // Who makes up spools (`fuzz/`) does not come past checksums.

@@ -8,7 +8,7 @@ use std::{cmp::Reverse, collections::BinaryHeap, fs::File, io, os::unix::fs::Fil
 use crate::{
     events::{self, Raw},
     families::Families,
-    transport::frames::Place,
+    transport::frames::FrameRange,
 };
 
 /// Bytes that are read of a stream at a time; more than the longest event.
@@ -20,7 +20,7 @@ const LONGEST: usize = 1 << 16;
 #[derive(Debug)]
 pub(crate) struct Stream {
     /// Frames, from the next one on with what of them is not read yet.
-    frames: Vec<Place>,
+    frames: Vec<FrameRange>,
     next_frame: usize,
     buffer: Vec<u8>,
     /// The next event in the buffer.
@@ -30,12 +30,12 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    pub(crate) fn new(first: Place) -> Self {
+    pub(crate) fn new(first: FrameRange) -> Self {
         Stream { frames: vec![first], next_frame: 0, buffer: Vec::new(), at: 0, next_ns: 0 }
     }
 
     /// A frame behind the others.
-    pub(crate) fn add(&mut self, frame: Place) {
+    pub(crate) fn add(&mut self, frame: FrameRange) {
         self.frames.push(frame);
     }
 
@@ -53,7 +53,7 @@ impl Stream {
             let take = (frame.length as usize).min(STRETCH);
             self.buffer.resize(held + take, 0);
             file.read_exact_at(&mut self.buffer[held..], frame.offset)?;
-            *frame = Place { offset: frame.offset + take as u64, length: frame.length - take as u32 };
+            *frame = FrameRange { offset: frame.offset + take as u64, length: frame.length - take as u32 };
         }
         Ok(self.at < self.buffer.len())
     }
@@ -144,7 +144,7 @@ mod tests {
                         bytes.extend(testing::call(1, now, 3, libc::SYS_getpid, 0).bytes());
                         bytes.extend(testing::path(1, &["x"]).bytes());
                     }
-                    let place = Place { offset: from as u64, length: (bytes.len() - from) as u32 };
+                    let place = FrameRange { offset: from as u64, length: (bytes.len() - from) as u32 };
                     match streams.get_mut(cpu) {
                         Some(stream) => stream.add(place),
                         None => streams.push(Stream::new(place)),

@@ -2,19 +2,19 @@
 
 use std::{hint, io};
 
-use super::{Phase, Place, Work};
+use super::{Phase, Work, WorkerContext};
 use crate::meter::{Done, Meter};
 
 /// An operation goes once over so many bytes.
 const BYTES: usize = 64 << 10;
 
 pub(crate) struct Control<'a> {
-    place: Place<'a>,
+    place: WorkerContext<'a>,
     buffer: Vec<u8>,
 }
 
 impl<'a> Control<'a> {
-    pub(crate) fn new(place: Place<'a>) -> Self {
+    pub(crate) fn new(place: WorkerContext<'a>) -> Self {
         Control { place, buffer: vec![0; BYTES] }
     }
 }

@@ -5,14 +5,14 @@ use std::{fs::File, io, os::fd::AsRawFd};
 use io_uring::{IoUring, opcode, types};
 
 use super::{
-    Phase, Place, Work,
+    Phase, Work, WorkerContext,
     files::{Buffer, whole_read},
     random::{Offsets, prepare_data},
 };
 use crate::{clock::now_ns, meter::Meter};
 
 pub(crate) struct Depth<'a> {
-    place: Place<'a>,
+    place: WorkerContext<'a>,
     opened: Option<Opened>,
 }
 
@@ -24,7 +24,7 @@ struct Opened {
 }
 
 impl<'a> Depth<'a> {
-    pub(crate) fn new(place: Place<'a>) -> Self {
+    pub(crate) fn new(place: WorkerContext<'a>) -> Self {
         Depth { place, opened: None }
     }
 }

@@ -11,7 +11,7 @@ use std::{
     ptr, slice,
 };
 
-use super::Place;
+use super::WorkerContext;
 use crate::{Layout, Sync};
 
 /// Requests by which files are made ready.
@@ -57,7 +57,7 @@ pub(crate) struct Part {
 }
 
 /// What is this worker's of the files of a transfer.
-pub(crate) fn part(place: &Place<'_>) -> Part {
+pub(crate) fn part(place: &WorkerContext<'_>) -> Part {
     let bytes = place.step.share();
     match place.step.layout {
         Layout::Own => Part { path: place.folder.join(format!("w{}", place.worker)), file: place.worker + 1, start: 0, bytes },
@@ -66,7 +66,7 @@ pub(crate) fn part(place: &Place<'_>) -> Part {
 }
 
 /// What is this worker's of the common file.
-pub(crate) fn part_of_data(place: &Place<'_>) -> Part {
+pub(crate) fn part_of_data(place: &WorkerContext<'_>) -> Part {
     let bytes = place.step.share();
     Part { path: place.folder.join(DATA), file: 0, start: u64::from(place.worker) * bytes, bytes }
 }
@@ -85,7 +85,7 @@ pub(crate) fn open(path: &Path, direct: bool, sync: Sync) -> io::Result<File> {
 }
 
 /// Write what is this worker's, and have the device take it, without measuring anything. Its slot says how far it came, in bytes.
-pub(crate) fn make_ready(place: &Place<'_>, part: &Part, until_ns: u64) -> io::Result<()> {
+pub(crate) fn make_ready(place: &WorkerContext<'_>, part: &Part, until_ns: u64) -> io::Result<()> {
     use std::sync::atomic::Ordering::Relaxed;
     let prepared = &place.slot().prepared;
     let file = open(&part.path, false, Sync::None)?;

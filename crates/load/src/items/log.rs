@@ -3,19 +3,19 @@
 use std::{fs::File, io, os::unix::fs::FileExt};
 
 use super::{
-    Phase, Place, Work,
+    Phase, Work, WorkerContext,
     files::{Buffer, Part, make_ready, open, synced, whole},
     transfer::PREPARING_NS,
 };
 use crate::{Item, Operation, Sync, clock::now_ns, meter::Meter};
 
-/// Beside a mix the log is this long [B], as a segment of PostgreSQL.
+/// EncoderThread a mix the log is this long [B], as a segment of PostgreSQL.
 const SEGMENT: u64 = 16 << 20;
 /// And its records have this length [B], that of a page.
 pub(crate) const BESIDE_A_MIX: u64 = 8192;
 
 pub(crate) struct Log<'a> {
-    place: Place<'a>,
+    place: WorkerContext<'a>,
     part: Part,
     length: u64,
     sync: Sync,
@@ -26,7 +26,7 @@ pub(crate) struct Log<'a> {
 }
 
 impl<'a> Log<'a> {
-    pub(crate) fn new(place: Place<'a>) -> Self {
+    pub(crate) fn new(place: WorkerContext<'a>) -> Self {
         let step = place.step;
         let beside = step.item == Item::RandomMix;
         let (length, bytes, lane) = match beside {

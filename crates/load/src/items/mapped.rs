@@ -3,7 +3,7 @@
 use std::{fs::File, io, os::fd::AsRawFd, ptr, slice, sync::atomic::Ordering::Relaxed};
 
 use super::{
-    Phase, Place, Work,
+    Phase, Work, WorkerContext,
     files::{Buffer, Part, forget, make_ready, open, part},
     transfer::PREPARING_NS,
 };
@@ -14,7 +14,7 @@ use crate::{
 };
 
 pub(crate) struct Mapped<'a> {
-    place: Place<'a>,
+    place: WorkerContext<'a>,
     part: Part,
     mapping: Option<Mapping>,
     buffer: Option<Buffer>,
@@ -64,7 +64,7 @@ impl Drop for Mapping {
 }
 
 impl<'a> Mapped<'a> {
-    pub(crate) fn new(place: Place<'a>) -> Self {
+    pub(crate) fn new(place: WorkerContext<'a>) -> Self {
         let part = part(&place);
         Mapped { place, part, mapping: None, buffer: None }
     }

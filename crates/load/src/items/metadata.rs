@@ -11,7 +11,7 @@ use std::{
     path::PathBuf,
 };
 
-use super::{Phase, Place, Work};
+use super::{Phase, Work, WorkerContext};
 use crate::{
     Layout, Operation,
     meter::{Done, Meter},
@@ -21,7 +21,7 @@ use crate::{
 const LISTING: usize = 32 << 10;
 
 pub(crate) struct Metadata<'a> {
-    place: Place<'a>,
+    place: WorkerContext<'a>,
     directory: PathBuf,
     opened: Option<OwnedFd>,
     /// Files of this worker that are there, and directories: those with smaller numbers.
@@ -68,7 +68,7 @@ fn checked(result: libc::c_int) -> io::Result<Done> {
 }
 
 impl<'a> Metadata<'a> {
-    pub(crate) fn new(place: Place<'a>) -> Self {
+    pub(crate) fn new(place: WorkerContext<'a>) -> Self {
         let name = match place.step.layout {
             Layout::Own => format!("d{}", place.worker),
             Layout::Shared => "dshared".into(),

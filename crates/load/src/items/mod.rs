@@ -31,7 +31,7 @@ pub(crate) struct Phase {
 }
 
 /// What a worker is given.
-pub(crate) struct Place<'a> {
+pub(crate) struct WorkerContext<'a> {
     /// Which one, from 0 on.
     pub(crate) worker: u32,
     /// The folder that the step works in.
@@ -47,7 +47,7 @@ pub(crate) struct Place<'a> {
     pub(crate) data_bytes: u64,
 }
 
-impl Place<'_> {
+impl WorkerContext<'_> {
     /// Its own part of the board.
     pub(crate) fn slot(&self) -> &Slot {
         &self.slots[self.worker as usize]
@@ -79,7 +79,7 @@ pub(crate) fn workers(step: &Step) -> u32 {
 }
 
 /// What a worker is to do.
-pub(crate) fn work<'a>(place: Place<'a>) -> Box<dyn Work + 'a> {
+pub(crate) fn work<'a>(place: WorkerContext<'a>) -> Box<dyn Work + 'a> {
     match place.step.item {
         Item::Transfer | Item::Volume => Box::new(transfer::Transfer::new(place)),
         Item::Metadata => Box::new(metadata::Metadata::new(place)),

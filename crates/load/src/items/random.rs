@@ -3,19 +3,19 @@
 use std::{fs::File, io, os::unix::fs::FileExt, sync::atomic::Ordering::Relaxed};
 
 use super::{
-    Phase, Place, Work,
+    Phase, Work, WorkerContext,
     files::{Buffer, forget, make_ready, open, part_of_data, whole, whole_read},
     transfer::PREPARING_NS,
 };
 use crate::{Item, Layout, Sync, clock::now_ns, data::Random, meter::Meter};
 
 pub(crate) struct RandomRequests<'a> {
-    place: Place<'a>,
+    place: WorkerContext<'a>,
     opened: Option<(File, Buffer)>,
 }
 
 impl<'a> RandomRequests<'a> {
-    pub(crate) fn new(place: Place<'a>) -> Self {
+    pub(crate) fn new(place: WorkerContext<'a>) -> Self {
         RandomRequests { place, opened: None }
     }
 }
@@ -30,7 +30,7 @@ pub(crate) struct Offsets {
 
 impl Offsets {
     /// Of this worker's own part, or of all. Called when all workers have prepared theirs.
-    pub(crate) fn new(place: &Place<'_>) -> io::Result<Self> {
+    pub(crate) fn new(place: &WorkerContext<'_>) -> io::Result<Self> {
         let (step, share) = (place.step, place.step.share());
         let part = |worker: u32| {
             let prepared = place.slots[worker as usize].prepared.load(Relaxed);
@@ -63,7 +63,7 @@ impl Offsets {
 }
 
 /// Make the common file ready, and have the page cache forget it.
-pub(crate) fn prepare_data(place: &Place<'_>) -> io::Result<File> {
+pub(crate) fn prepare_data(place: &WorkerContext<'_>) -> io::Result<File> {
     let part = part_of_data(place);
     make_ready(place, &part, now_ns() + PREPARING_NS)?;
     let file = open(&part.path, false, Sync::None)?;

@@ -3,7 +3,7 @@
 use std::{fs::File, io, os::unix::fs::FileExt, sync::atomic::Ordering::Relaxed};
 
 use super::{
-    Phase, Place, Work,
+    Phase, Work, WorkerContext,
     files::{Buffer, Part, forget, make_ready, open, part, synced, whole, whole_read},
 };
 use crate::{Operation, Sync, clock::now_ns, meter::Meter};
@@ -12,14 +12,14 @@ use crate::{Operation, Sync, clock::now_ns, meter::Meter};
 pub(crate) const PREPARING_NS: u64 = 60_000_000_000;
 
 pub(crate) struct Transfer<'a> {
-    place: Place<'a>,
+    place: WorkerContext<'a>,
     part: Part,
     buffer: Option<Buffer>,
     file: Option<File>,
 }
 
 impl<'a> Transfer<'a> {
-    pub(crate) fn new(place: Place<'a>) -> Self {
+    pub(crate) fn new(place: WorkerContext<'a>) -> Self {
         let part = part(&place);
         Transfer { place, part, buffer: None, file: None }
     }

@@ -6,7 +6,7 @@ use memchr::{memchr, memrchr};
 
 use super::{SLEEPING, WAITING, makes_thread, number};
 use crate::{
-    fields::{self, End, MAX_ARGUMENTS, NotACall, Place, Places},
+    fields::{self, End, MAX_ARGUMENTS, NotACall, TextRange, TextRanges},
     text,
 };
 
@@ -30,7 +30,7 @@ pub(crate) struct Rest<'a> {
 /// [`super::Kind::Exit`] or [`super::Kind::LwpExit`].
 ///
 /// File names may hold `) = 3`, but no return value holds a parenthesis: the last one on the line ends the arguments.
-pub(crate) fn parse<'a>(event: &'a [u8], places: &mut Places) -> Result<Rest<'a>, NotACall> {
+pub(crate) fn parse<'a>(event: &'a [u8], places: &mut TextRanges) -> Result<Rest<'a>, NotACall> {
     let name = fields::name(event);
     places.start(name);
     places.truss = true;
@@ -92,13 +92,13 @@ fn result<'a>(tail: &'a [u8], at: usize, end: &mut End) -> Result<Rest<'a>, NotA
     } else {
         let mut rest = tail.strip_prefix(b"Err#").ok_or(NotACall::NoReturn)?;
         found.error = Some(number(&mut rest).ok_or(NotACall::NoReturn)?);
-        end.errno = Place::new(at, at + tail.len() - rest.len());
+        end.errno = TextRange::new(at, at + tail.len() - rest.len());
         if let [b' ', name @ ..] = rest
             && name.first() == Some(&b'E')
         {
             let start = at + tail.len() - name.len();
             let len = name.iter().take_while(|b| b.is_ascii_uppercase() || b.is_ascii_digit()).count();
-            end.errno = Place::new(start, start + len);
+            end.errno = TextRange::new(start, start + len);
             rest = &name[len..];
         }
         if let Some(privilege) = rest.strip_prefix(b" [").and_then(|rest| rest.strip_suffix(b"]")) {
@@ -112,7 +112,7 @@ fn result<'a>(tail: &'a [u8], at: usize, end: &mut End) -> Result<Rest<'a>, NotA
 
 /// Split what begins at `from` at `, ` outside of strings. Nothing else nests: structures are not printed in place, and `[3,4]` of
 /// pipe has no blank.
-fn split_arguments(text: &[u8], from: usize, has_buffer: bool, places: &mut Places) {
+fn split_arguments(text: &[u8], from: usize, has_buffer: bool, places: &mut TextRanges) {
     let mut at = from;
     for index in 0..MAX_ARGUMENTS {
         let rest = text.get(at..).unwrap_or_default();
@@ -125,7 +125,7 @@ fn split_arguments(text: &[u8], from: usize, has_buffer: bool, places: &mut Plac
             _ => 0,
         };
         let end = comma(&rest[string..]).map_or(rest.len(), |comma| string + comma);
-        places.push(Place::new(at, at + end));
+        places.push(TextRange::new(at, at + end));
         at += end + 2;
     }
 }

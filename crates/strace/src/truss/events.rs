@@ -12,7 +12,7 @@ use sysdock_table::{TableError, rows};
 use super::{Kind, lines::is_siginfo, parse, signal, threads::Name};
 use crate::{
     chunk::{Line, Parsed},
-    fields::{self, Call, Places},
+    fields::{self, Call, TextRanges},
     import::Import,
     merge::Item,
     paths, text,
@@ -172,7 +172,7 @@ impl Import<'_> {
 
     /// `pipe() = 3 [4]`, of Solaris 10 and before, in the form of today.
     fn old_pipe(&mut self, item: &Item<'_>, thread: usize) -> Result<(), TableError> {
-        let mut places = Places::default();
+        let mut places = TextRanges::default();
         let second = parse(item.event, &mut places).ok().and_then(|rest| rest.second).unwrap_or(-1);
         let first = places.call(item.event).returned.value.unwrap_or(-1);
         let cpu_ns = item.line.map_or(-1, |line| line.places.end.dur_ns);

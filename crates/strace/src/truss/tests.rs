@@ -1,7 +1,7 @@
 //! Tests of the grammar, and of the sample logs.
 
 use super::*;
-use crate::fields::{NotACall, Places, Returned};
+use crate::fields::{NotACall, Returned, TextRanges};
 
 const BUFFERS: &str = include_str!("../../../../testdata/truss/buffers.aerw.truss");
 const THREADS: &str = include_str!("../../../../testdata/truss/threads.fldDE.truss");
@@ -46,7 +46,7 @@ struct Call<'a> {
 }
 
 fn read(event: &[u8]) -> Result<Call<'_>, NotACall> {
-    let mut places = Places::default();
+    let mut places = TextRanges::default();
     let call::Rest { second, error, privilege, argc } = parse(event, &mut places)?;
     let call = Box::leak(Box::new(places)).call(event);
     let arguments = call.arguments.iter().collect();

@@ -3,7 +3,7 @@
 mod aio;
 pub(crate) mod compat;
 pub(crate) mod events;
-pub(crate) mod meanings;
+pub(crate) mod call_kinds;
 pub(crate) use sysdock_calls::numbers;
 mod rows;
 #[cfg(test)]
@@ -25,14 +25,14 @@ use crate::{
 
 use aio::UnderWay;
 use events::Call;
-use meanings::Meanings;
+use call_kinds::CallKinds;
 
 /// A call that moved a position: its end, life and row, and whether that is the position of the file that a copy writes.
 type Move = (i64, u32, u64, bool);
 
 /// The rows of `calls` and `mappings`, and what is needed to make them.
 pub(crate) struct Calls {
-    meanings: Meanings,
+    meanings: CallKinds,
     rows: CallRows,
     mappings: MappingRows,
     /// Numbers of errors and open flags in the rows; -1: none yet.
@@ -55,7 +55,7 @@ impl Default for Calls {
     fn default() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Calls {
-            meanings: Meanings::new(),
+            meanings: CallKinds::new(),
             rows: CallRows::new(cores > 1),
             mappings: MappingRows::default(),
             errno_numbers: vec![-1; 4096],

@@ -14,7 +14,7 @@ use crate::{
     families::calls::{
         Calls,
         events::{Call, PathArgument},
-        meanings::Meaning,
+        call_kinds::CallKind,
         words,
     },
 };
@@ -82,7 +82,7 @@ impl Calls {
         &mut self,
         thread: usize,
         event: &Call<'_>,
-        meaning: &Meaning,
+        meaning: &CallKind,
         ts_ns: i64,
         conversion: &mut Conversion<'_>,
     ) -> CallRow {
@@ -103,7 +103,7 @@ impl Calls {
 
     /// What the call worked on, where, and how much.
     #[inline]
-    fn fill(&mut self, row: &mut CallRow, thread: usize, event: &Call<'_>, meaning: &Meaning, conversion: &mut Conversion<'_>) {
+    fn fill(&mut self, row: &mut CallRow, thread: usize, event: &Call<'_>, meaning: &CallKind, conversion: &mut Conversion<'_>) {
         let done = row.result.max(0);
         match meaning.shape {
             Shape::Plain | Shape::CloseRange | Shape::Fork | Shape::Unshare | Shape::Submit | Shape::Reap => {}
@@ -198,7 +198,7 @@ impl Calls {
     }
 
     /// Threads of a process that move the position of one descriptor at the same time: nobody can tell where each of them began.
-    fn mark_overlap(&mut self, row: &mut CallRow, event: &Call<'_>, meaning: &Meaning, conversion: &Conversion<'_>) {
+    fn mark_overlap(&mut self, row: &mut CallRow, event: &Call<'_>, meaning: &CallKind, conversion: &Conversion<'_>) {
         let moves = match meaning.shape {
             Shape::Seek | Shape::Transfer(_, At::Position) => true,
             Shape::Transfer(_, At::ArgumentOrPosition(_)) | Shape::Between { .. } => event.at_position,
@@ -315,7 +315,7 @@ impl Calls {
     fn join_interrupted(
         &mut self,
         thread: usize,
-        meaning: &Meaning,
+        meaning: &CallKind,
         row: CallRow,
         error: Option<u16>,
         conversion: &mut Conversion<'_>,

@@ -9,7 +9,7 @@ use sysdock_table::{
 use crate::{
     conversion::Conversion,
     events::{Raw, SAMPLE_CUT, SAMPLE_KERNEL, SampleEvent},
-    families::{calls::meanings::Meanings, stacks::events::Of},
+    families::{calls::call_kinds::CallKinds, stacks::events::Of},
     stacks::unwind::End,
 };
 
@@ -41,12 +41,12 @@ impl<'a> Sample<'a> {
 /// Rows not yet written.
 pub(super) struct SampleRows {
     rows: Batch<SamplesColumns>,
-    meanings: Meanings,
+    meanings: CallKinds,
 }
 
 impl Default for SampleRows {
     fn default() -> Self {
-        SampleRows { rows: Batch::default(), meanings: Meanings::new() }
+        SampleRows { rows: Batch::default(), meanings: CallKinds::new() }
     }
 }
 

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     conversion::{Conversion, waits::WaitedFor},
     events::{LOCK_GIVEN_UP, LOCK_NESTED, LockEvent, LockWaitEvent, Raw, until_nul},
-    families::calls::meanings::Meanings,
+    families::calls::call_kinds::CallKinds,
     stacks::unwind::End,
 };
 
@@ -87,14 +87,14 @@ struct Lock {
 /// Rows not yet written, and what the locks' names are found by.
 pub(super) struct LockRows {
     waits: Batch<LockWaitsColumns>,
-    meanings: Meanings,
+    meanings: CallKinds,
     locks: Vec<Lock>,
     numbers: FxHashMap<(u64, usize), i32>,
 }
 
 impl Default for LockRows {
     fn default() -> Self {
-        LockRows { waits: Batch::default(), meanings: Meanings::new(), locks: Vec::new(), numbers: FxHashMap::default() }
+        LockRows { waits: Batch::default(), meanings: CallKinds::new(), locks: Vec::new(), numbers: FxHashMap::default() }
     }
 }
 

@@ -9,18 +9,18 @@ use sysdock_table::{
 use crate::{
     conversion::Conversion,
     events::{MemoryStallEvent, STALL_COMPACTION, STALL_DIRECT, STALL_GROUP, STALL_NODE, STALL_OOM_KILL},
-    families::calls::meanings::Meanings,
+    families::calls::call_kinds::CallKinds,
 };
 
 /// Rows not yet written.
 pub(super) struct StallRows {
     batch: Batch<MemoryStallsColumns>,
-    meanings: Meanings,
+    meanings: CallKinds,
 }
 
 impl Default for StallRows {
     fn default() -> Self {
-        StallRows { batch: Batch::default(), meanings: Meanings::new() }
+        StallRows { batch: Batch::default(), meanings: CallKinds::new() }
     }
 }
 

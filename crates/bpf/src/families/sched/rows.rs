@@ -12,7 +12,7 @@ use sysdock_table::{
     rows::{RunStates, RunStatesColumns},
 };
 
-use crate::{conversion::waits::WaitedFor, families::calls::meanings::Meanings};
+use crate::{conversion::waits::WaitedFor, families::calls::call_kinds::CallKinds};
 
 use super::cause;
 
@@ -94,14 +94,14 @@ const _: () = assert!(size_of::<Absence>() == 64, "pages state it");
 
 /// Numbers to words.
 pub(super) struct Words {
-    meanings: Meanings,
+    meanings: CallKinds,
     wakers: Vec<String>,
     numbers: FxHashMap<[u8; 16], u32>,
 }
 
 impl Default for Words {
     fn default() -> Self {
-        Words { meanings: Meanings::new(), wakers: Vec::new(), numbers: FxHashMap::default() }
+        Words { meanings: CallKinds::new(), wakers: Vec::new(), numbers: FxHashMap::default() }
     }
 }
 

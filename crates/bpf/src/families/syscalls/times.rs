@@ -10,7 +10,7 @@ use sysdock_table::{
 use crate::{
     conversion::{Conversion, owners::Owners},
     events::{CallTimes, CallTimesEvent},
-    families::calls::meanings::Meanings,
+    families::calls::call_kinds::CallKinds,
 };
 
 /// As `CLASSES_OF_A_POWER` in events.h.
@@ -37,7 +37,7 @@ impl Times {
     /// Write them all: who had a number is known now.
     pub(super) fn write(self, conversion: &mut Conversion<'_>) -> Result<(), TableError> {
         let owners = Owners::of(&conversion.threads);
-        let mut meanings = Meanings::new();
+        let mut meanings = CallKinds::new();
         let mut sums: Vec<_> = self.last.iter().map(|(key, times)| (*key, added(*times, self.before.get(key)))).collect();
         sums.retain(|(_, times)| times.number > 0);
         sums.sort_unstable_by_key(|(key, _)| *key);

@@ -29,11 +29,11 @@ pub(crate) struct Subvolume {
 }
 
 /// Where a subvolume has its name: in which tree, in which folder of that, and which.
-type Place = (u64, u64, Vec<u8>);
+type RootLocation = (u64, u64, Vec<u8>);
 
 /// All subvolumes and snapshots. The path of one whose name is not found is its number.
 pub(crate) fn subvolumes(file: RawFd) -> io::Result<Vec<Subvolume>> {
-    let (mut trees, mut places) = (vec![TOP_LEVEL], FxHashMap::<u64, Place>::default());
+    let (mut trees, mut places) = (vec![TOP_LEVEL], FxHashMap::<u64, RootLocation>::default());
     items(file, ROOT_TREE, ALL, (kind::ROOT, kind::ROOT_NAME), &mut |item| {
         if item.kind == kind::ROOT && (FIRST_FREE..=LAST_FREE).contains(&item.object) && trees.last() != Some(&item.object) {
             trees.push(item.object);
@@ -52,7 +52,7 @@ pub(crate) fn subvolumes(file: RawFd) -> io::Result<Vec<Subvolume>> {
 /// Nested deeper than this, it is a loop.
 const DEEPEST: usize = 64;
 
-fn path_of_subvolume(file: RawFd, tree: u64, places: &FxHashMap<u64, Place>, depth: usize) -> io::Result<Vec<u8>> {
+fn path_of_subvolume(file: RawFd, tree: u64, places: &FxHashMap<u64, RootLocation>, depth: usize) -> io::Result<Vec<u8>> {
     let Some((parent, folder, name)) = places.get(&tree).filter(|_| depth < DEEPEST) else {
         return Ok(if tree == TOP_LEVEL { Vec::new() } else { format!("subvolume {tree}").into_bytes() });
     };

@@ -245,7 +245,7 @@ impl<'a> Map<'a> {
 }
 
 impl Map<'_> {
-    /// What is in use, with what only files refer to: extents that were made after the extent tree was read must not be free too. Beside it, which of
+    /// What is in use, with what only files refer to: extents that were made after the extent tree was read must not be free too. EncoderThread it, which of
     /// the pieces are referred to as a whole.
     fn with_later(&self) -> (Vec<Used>, Vec<bool>) {
         let (mut all, mut is_whole) = (Vec::with_capacity(self.used.len()), Vec::with_capacity(self.used.len()));

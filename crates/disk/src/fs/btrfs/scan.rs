@@ -13,7 +13,7 @@ use super::{
     devices,
     files::{self, Names, Reading, Subvolume},
     map::{self, Map},
-    moment::Moment,
+    read_state::ReadState,
     used::used,
 };
 use sysdock_mounts::Mount;
@@ -23,7 +23,7 @@ use crate::{
     batch::{Batch, Kind},
     error::Refused,
     method::{Unable, Work},
-    mounted::{Devices, Told},
+    mounted::{Devices, MountedScan},
     paths::{self, NeedsPath},
     small_tables::DeviceRow,
     statvfs::{StatVfs, statvfs},
@@ -54,8 +54,8 @@ pub(super) fn scan(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Unable
     let (threads, without_names) = (work.settings.asking_threads(), work.settings.without_names);
     let mut tables = if without_names { Tables::new(work.recording) } else { Tables::with_late_paths(work.recording) };
     for turn in 1.. {
-        let before = Moment::settled(file);
-        chunks = if turn == 1 && before == Moment::Unknown { chunks } else { chunks_of(file, mount)? };
+        let before = ReadState::settled(file);
+        chunks = if turn == 1 && before == ReadState::Unknown { chunks } else { chunks_of(file, mount)? };
         let used = used(file, &chunks, facts.node_bytes, threads).map_err(failed)?;
         let mut scan = Scan {
             mount,
@@ -68,7 +68,7 @@ pub(super) fn scan(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Unable
         let broken = scan.all(&mut tables).map_err(|refused| refused.at(&mount.point))?;
         let moment = before.after(file);
         let is_final = scan.has_begun() || broken.is_some() || work.cancel.requested() || turn == TRIES;
-        if moment == Moment::Changing && !is_final {
+        if moment == ReadState::Changing && !is_final {
             continue;
         }
         scan.write_held(&mut tables)?;
@@ -78,7 +78,7 @@ pub(super) fn scan(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Unable
         let files = tables.taken;
         tables.finish()?;
         let devices = devices::devices(file, &facts, &chunks, &free);
-        let told = Told {
+        let told = MountedScan {
             mount,
             path: &mount.point,
             uuid: Some(facts.uuid),
@@ -108,13 +108,13 @@ fn chunks_of(file: RawFd, mount: &Mount) -> Result<Chunks, Unable> {
 }
 
 /// What `reason` says of a file system that was written to meanwhile.
-fn changes(moment: Moment, turns: usize) -> String {
+fn changes(moment: ReadState, turns: usize) -> String {
     match moment {
-        Moment::Changing => format!(
+        ReadState::Changing => format!(
             "; it was written to while it was read ({turns} {}): parts are of different moments",
             if turns == 1 { "time" } else { "times" }
         ),
-        Moment::Committed(_) | Moment::Unknown => String::new(),
+        ReadState::Committed(_) | ReadState::Unknown => String::new(),
     }
 }
 

@@ -81,7 +81,7 @@ impl Spread {
 
 /// A piece of a device, and the address it begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct DeviceRange {
     pub(crate) address: u64,
     pub(crate) device: u32,
     pub(crate) physical: u64,
@@ -113,22 +113,22 @@ impl Chunk {
     }
 
     /// Where an address lies, up to the end of its stripe or to `end`.
-    fn place(&self, address: u64, end: u64, copy: u64) -> Option<Place> {
+    fn place(&self, address: u64, end: u64, copy: u64) -> Option<DeviceRange> {
         let Spread { columns, stripe, .. } = self.spread;
         let left = end.checked_sub(address).filter(|left| *left > 0)?;
         let offset = address - self.address;
         if !self.is_striped() {
             let (device, place) = self.slots[copy as usize];
-            return Some(Place { address, device, physical: place + offset, length: left });
+            return Some(DeviceRange { address, device, physical: place + offset, length: left });
         }
         let (number, within) = (offset / stripe, offset % stripe);
         let (device, place) = self.stripe(number / columns, number % columns, copy);
-        Some(Place { address, device, physical: place + within, length: left.min(stripe - within) })
+        Some(DeviceRange { address, device, physical: place + within, length: left.min(stripe - within) })
     }
 
     /// One copy of a range of addresses that begins in the chunk, in order of address. What follows one another on one device is one piece: on
     /// three devices of RAID5, the last stripe of a row and the first of the next.
-    pub(crate) fn pieces(&self, address: u64, length: u64, copy: u64) -> impl Iterator<Item = Place> {
+    pub(crate) fn pieces(&self, address: u64, length: u64, copy: u64) -> impl Iterator<Item = DeviceRange> {
         let end = address.saturating_add(length).min(self.end());
         let mut next = self.place(address, end, copy);
         iter::from_fn(move || {

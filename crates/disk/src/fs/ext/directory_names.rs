@@ -9,7 +9,7 @@ const PAGE: usize = 1 << 12;
 
 /// Where the name of an inode is found. `text` counts from 1: 0 is none.
 #[derive(Clone, Copy, Default)]
-struct Place {
+struct NameLocation {
     directory: u32,
     text: u32,
     at: u32,
@@ -17,7 +17,7 @@ struct Place {
 
 /// Names of all inodes.
 pub(super) struct AllNames {
-    pages: Vec<Option<Box<[Place]>>>,
+    pages: Vec<Option<Box<[NameLocation]>>>,
     texts: Texts,
 }
 
@@ -26,14 +26,14 @@ pub(super) struct AllNames {
 struct Texts(Vec<Vec<u8>>);
 
 impl Texts {
-    fn name_at(&self, place: Place) -> Option<&[u8]> {
+    fn name_at(&self, place: NameLocation) -> Option<&[u8]> {
         let text = self.0.get((place.text as usize).checked_sub(1)?)?.get(place.at as usize..)?;
         let (length, name) = text.split_first_chunk()?;
         name.get(..usize::from(u16::from_le_bytes(*length)))
     }
 
     /// The lowest of all names of an inode is the one that is kept.
-    fn order_of(&self, place: Place) -> (u32, Option<&[u8]>) {
+    fn order_of(&self, place: NameLocation) -> (u32, Option<&[u8]>) {
         (place.directory, self.name_at(place))
     }
 }
@@ -52,8 +52,8 @@ impl AllNames {
         let text = self.texts.0.len() as u32;
         for (inode, directory, at) in names.entries {
             let Some(page) = self.pages.get_mut(inode as usize / PAGE) else { continue };
-            let page = page.get_or_insert_with(|| vec![Place::default(); PAGE].into());
-            let (kept, new) = (&mut page[inode as usize % PAGE], Place { directory, text, at });
+            let page = page.get_or_insert_with(|| vec![NameLocation::default(); PAGE].into());
+            let (kept, new) = (&mut page[inode as usize % PAGE], NameLocation { directory, text, at });
             // Nearly all have one name only.
             if kept.text == 0 || self.texts.order_of(new) < self.texts.order_of(*kept) {
                 *kept = new;

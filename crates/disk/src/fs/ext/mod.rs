@@ -33,7 +33,7 @@ use sysdock_mounts::Mount;
 use crate::{
     DiskError, Outcome, Target,
     method::{Method, Unable, Work, cores},
-    target::Place,
+    target::TargetKind,
 };
 use block_set::BlockSet;
 use checksums::Checksums;
@@ -73,9 +73,9 @@ impl Method for Raw {
 /// The device or image of a target, and where it is mounted as a whole, if it is.
 fn place(target: &Target) -> Option<(&Path, Option<&Mount>)> {
     let (path, mount) = match &target.place {
-        Place::FileSystem(mount) => (mount.source.as_path(), Some(mount)),
-        Place::Image(mount) => (target.path.as_path(), mount.as_ref()),
-        Place::Within(_) => return None,
+        TargetKind::FileSystem(mount) => (mount.source.as_path(), Some(mount)),
+        TargetKind::Image(mount) => (target.path.as_path(), mount.as_ref()),
+        TargetKind::Within(_) => return None,
     };
     let is_it = mount.is_none_or(|mount| mount.fs_type.starts_with("ext") && mount.is_of(path));
     is_it.then_some((path, mount))

@@ -17,7 +17,7 @@ use crate::{
     error::Refused,
     fsmap::{self, Owner},
     method::{Method, Unable, Work},
-    mounted::{Devices, Told},
+    mounted::{Devices, MountedScan},
     statvfs::statvfs,
     tables::Tables,
     walk::Walk,
@@ -65,7 +65,7 @@ impl FileByFile {
         }
         let files = tables.taken + walk.unread.load(Ordering::Relaxed) + walk.others.load(Ordering::Relaxed);
         tables.finish()?;
-        let told = Told {
+        let told = MountedScan {
             mount,
             path,
             uuid: None,

@@ -12,7 +12,7 @@ use crate::{
     method::{Method, Unable, Work, ending},
     small_tables::{DeviceRow, FileSystemRow},
     tables::{Free, Tables},
-    target::Place,
+    target::TargetKind,
 };
 
 const MAGIC: &[u8; 8] = b"MADEUPFS";
@@ -32,7 +32,7 @@ impl Method for MadeUp {
     }
 
     fn takes(&self, target: &Target) -> bool {
-        matches!(target.place, Place::Image(_)) && File::open(&target.path).is_ok_and(|image| self.begins_in(&image))
+        matches!(target.place, TargetKind::Image(_)) && File::open(&target.path).is_ok_and(|image| self.begins_in(&image))
     }
 
     fn scan(&self, target: &Target, work: &mut Work<'_>) -> Result<Outcome, Unable> {

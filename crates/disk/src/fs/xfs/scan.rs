@@ -25,7 +25,7 @@ use crate::{
     batch::Batch,
     fsmap,
     method::{Unable, Work},
-    mounted::{Devices, Told},
+    mounted::{Devices, MountedScan},
     paths_by_inode::{PathsByInode, SharedPaths},
     statvfs::{StatVfs, statvfs},
     tables::{Part, Tables},
@@ -81,7 +81,7 @@ pub(super) fn scan(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Unable
     let Asked { gone, untold, broken } = owners.write(threads, &mut tables, work.report)?;
     let files = tables.taken + untold;
     tables.finish()?;
-    let told = Told {
+    let told = MountedScan {
         mount,
         path: &mount.point,
         uuid: Some(facts.uuid),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sysdock.analysis.moments import Moment
+from sysdock.analysis.marks import Mark
 from sysdock.text import visible
 
 _COLOUR = "#d62728"
@@ -14,8 +14,8 @@ _OTHERS = ("x2", "y", "y2", "shape", "detail", "opacity", "order")
 _TITLES = {"en": "mark", "ja": "マーク"}
 
 
-def with_moments(
-    spec: dict[str, Any], moments: Sequence[Moment], divisor: float, lang: str
+def with_marks(
+    spec: dict[str, Any], moments: Sequence[Mark], divisor: float, lang: str
 ) -> dict[str, Any]:
     """The specification with a dashed line for each moment. `divisor`: seconds in a unit of its axis."""
     layers = spec.get("layer") or [{"mark": spec["mark"]}]
@@ -37,7 +37,7 @@ def with_moments(
     return {**{key: value for key, value in spec.items() if key != "mark"}, "layer": [*layers, line]}
 
 
-def caption(moments: Sequence[Moment], lang: str) -> str:
+def caption(moments: Sequence[Mark], lang: str) -> str:
     """What the dashed lines are."""
     said = ", ".join(dict.fromkeys(visible(one.text) for one in moments))
     return f"破線: {said}" if lang == "ja" else f"dashed line: {said}"

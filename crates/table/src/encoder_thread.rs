@@ -26,13 +26,13 @@ enum Job<E: BlockEncoder> {
 }
 
 /// An encoder in a thread, which ends with this.
-pub struct Beside<E: BlockEncoder> {
+pub struct EncoderThread<E: BlockEncoder> {
     jobs: SyncSender<Job<E>>,
     groups: Receiver<E::Done>,
     wanted: usize,
 }
 
-impl<E: BlockEncoder> Beside<E> {
+impl<E: BlockEncoder> EncoderThread<E> {
     /// `make` is called in the thread. At most `waiting` blocks wait for it: enough to even out, few enough for memory.
     pub fn new(waiting: usize, make: impl FnOnce() -> E + Send + 'static) -> Self {
         let (jobs, queue) = mpsc::sync_channel(waiting);
@@ -47,7 +47,7 @@ impl<E: BlockEncoder> Beside<E> {
                 }
             }
         });
-        Beside { jobs, groups, wanted: 0 }
+        EncoderThread { jobs, groups, wanted: 0 }
     }
 
     /// Add a block to the group.
@@ -58,7 +58,7 @@ impl<E: BlockEncoder> Beside<E> {
         self.jobs.send(Job::Block(rows)).expect("the encoder lives as long as this");
     }
 
-    /// End the group; [`Beside::done`] or [`Beside::rest`] gives it.
+    /// End the group; [`EncoderThread::done`] or [`EncoderThread::rest`] gives it.
     ///
     /// # Panics
     /// If the encoder did: an error in sysdock.

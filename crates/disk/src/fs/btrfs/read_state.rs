@@ -24,7 +24,7 @@ const BTRFS_IOC_WAIT_SYNC: libc::Ioctl = ioctl::write(0x94, 22, size_of::<Transa
 
 /// The state that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Moment {
+pub(super) enum ReadState {
     /// It is this transaction's, committed.
     Committed(u64),
     /// It changes all the time.
@@ -33,35 +33,35 @@ pub(super) enum Moment {
     Unknown,
 }
 
-impl Moment {
+impl ReadState {
     /// Have what waits written, and tell which state that is. What cannot be written is not ours to say.
-    pub(super) fn settled(file: RawFd) -> Moment {
+    pub(super) fn settled(file: RawFd) -> ReadState {
         /// Commits to wait for: whoever writes all the time begins another at once.
         const TRIES: usize = 3;
         if cfg!(feature = "fuzzing") {
             // The kernel that answers there has nothing to write, and the folder that is asked about is not its own.
-            return Moment::Unknown;
+            return ReadState::Unknown;
         }
         // SAFETY: the descriptor is open.
         unsafe { libc::syncfs(file) };
         for _ in 0..TRIES {
             let told = committed(file).and_then(|last| Ok((last, newest_transaction(file)?)));
             match told {
-                Ok((last, Some(newest))) if last == newest => return Moment::Committed(last),
+                Ok((last, Some(newest))) if last == newest => return ReadState::Committed(last),
                 Ok((_, Some(_))) => {}
-                Ok((_, None)) | Err(_) => return Moment::Unknown,
+                Ok((_, None)) | Err(_) => return ReadState::Unknown,
             }
         }
-        Moment::Changing
+        ReadState::Changing
     }
 
     /// The same after all was read: no longer committed, if anything was changed meanwhile.
-    pub(super) fn after(self, file: RawFd) -> Moment {
+    pub(super) fn after(self, file: RawFd) -> ReadState {
         match self {
-            Moment::Committed(number) => match newest_transaction(file) {
+            ReadState::Committed(number) => match newest_transaction(file) {
                 Ok(Some(newest)) if newest == number => self,
-                Ok(_) => Moment::Changing,
-                Err(_) => Moment::Unknown,
+                Ok(_) => ReadState::Changing,
+                Err(_) => ReadState::Unknown,
             },
             other => other,
         }
@@ -70,9 +70,9 @@ impl Moment {
     /// The word of `file_systems.moment`.
     pub(super) fn word(self) -> &'static str {
         match self {
-            Moment::Committed(_) => "one",
-            Moment::Changing => "many",
-            Moment::Unknown => "unknown",
+            ReadState::Committed(_) => "one",
+            ReadState::Changing => "many",
+            ReadState::Unknown => "unknown",
         }
     }
 }

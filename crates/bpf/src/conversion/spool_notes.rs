@@ -24,7 +24,7 @@ pub(crate) struct Mark {
 
 /// What the notes tell.
 #[derive(Debug, Default)]
-pub(crate) struct Story {
+pub(crate) struct SpoolNotes {
     pub(crate) start: Start,
     end: Option<End>,
     pub(crate) marks: Vec<Mark>,
@@ -38,14 +38,14 @@ pub(crate) struct Story {
     damaged: bool,
 }
 
-impl Story {
+impl SpoolNotes {
     pub(crate) fn of(survey: &Survey) -> Self {
-        let mut story = Story {
+        let mut story = SpoolNotes {
             broken: survey.broken + survey.broken_notes,
             unknown: survey.unknown,
             events: survey.events,
             damaged: survey.damages > 0,
-            ..Story::default()
+            ..SpoolNotes::default()
         };
         let mut drops: FxHashMap<(u32, u8), u64> = FxHashMap::default();
         for note in &survey.notes {
@@ -116,7 +116,7 @@ fn sum(one: u64, other: u64) -> u64 {
     one.saturating_add(other).min(i64::MAX.cast_unsigned())
 }
 
-fn describe_command(manifest: &mut Manifest, story: &Story, lives: &[Life]) {
+fn describe_command(manifest: &mut Manifest, story: &SpoolNotes, lives: &[Life]) {
     let Start { command, watched, directory, host, options, families, pid, .. } = &story.start;
     manifest.command = manifest.command.take().or_else(|| command.clone());
     manifest.watched = manifest.watched.take().or_else(|| watched.clone());

@@ -15,23 +15,23 @@ MOST = 20
 
 
 @dataclass(frozen=True)
-class Moment:
+class Mark:
     """A mark. `at_ns`: since the start of the recording."""
 
     at_ns: int
     text: str
 
-    def said(self, lang: str = "en") -> str:
+    def sentence(self, lang: str = "en") -> str:
         """Its text and when it was."""
         if lang == "ja":
             return f"{self.text} (開始から {human_ns(self.at_ns)})"
         return f"{self.text}, {human_ns(self.at_ns)} after the start"
 
 
-def moments_of(session: Session) -> list[Moment]:
+def marks_of(session: Session) -> list[Mark]:
     """The first marks in the range of time that is shown, by time; at most `MOST`."""
     if "marks" not in session.recording.tables:
         return []
     start = session.recording.manifest["started_ns"]
     rows = session.fetch(f"SELECT ts_ns, text FROM marks ORDER BY ts_ns LIMIT {MOST}")
-    return [Moment(ts_ns - start, text) for ts_ns, text in rows]
+    return [Mark(ts_ns - start, text) for ts_ns, text in rows]

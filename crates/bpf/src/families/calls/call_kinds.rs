@@ -6,7 +6,7 @@ use super::numbers;
 
 /// What a number means.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Meaning {
+pub(crate) struct CallKind {
     /// Number of the name in a recording.
     pub(crate) call: u16,
     pub(crate) class: Class,
@@ -17,21 +17,21 @@ pub(crate) struct Meaning {
     pub(crate) ends_handler: bool,
 }
 
-/// Meanings by number.
+/// CallKinds by number.
 #[derive(Debug)]
-pub(crate) struct Meanings {
-    known: Vec<Option<Meaning>>,
+pub(crate) struct CallKinds {
+    known: Vec<Option<CallKind>>,
     names: Vec<&'static str>,
     pub(crate) calls: Calls,
 }
 
-impl Meanings {
+impl CallKinds {
     pub(crate) fn new() -> Self {
-        Meanings { known: vec![None; usize::from(u16::MAX) + 1], names: numbers::names(), calls: Calls::new() }
+        CallKinds { known: vec![None; usize::from(u16::MAX) + 1], names: numbers::names(), calls: Calls::new() }
     }
 
     #[inline]
-    pub(crate) fn of(&mut self, number: u16) -> Meaning {
+    pub(crate) fn of(&mut self, number: u16) -> CallKind {
         match self.known[usize::from(number)] {
             Some(meaning) => meaning,
             None => self.look_up(number),
@@ -39,13 +39,13 @@ impl Meanings {
     }
 
     #[cold]
-    fn look_up(&mut self, number: u16) -> Meaning {
+    fn look_up(&mut self, number: u16) -> CallKind {
         let name = match self.names.get(usize::from(number)) {
             Some(name) if !name.is_empty() => (*name).into(),
             _ => format!("syscall_{number:#x}"),
         };
         let (call, &(class, shape)) = self.calls.look_up(syscalls::number(name.as_bytes()), name.as_bytes());
-        let meaning = Meaning { call, class, shape, goes_on: name == "restart_syscall", ends_handler: name == "rt_sigreturn" };
+        let meaning = CallKind { call, class, shape, goes_on: name == "restart_syscall", ends_handler: name == "rt_sigreturn" };
         self.known[usize::from(number)] = Some(meaning);
         meaning
     }
