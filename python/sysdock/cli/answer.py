@@ -30,7 +30,7 @@ _MOST_MARKS = 2
 
 WORDS = {
     "en": {
-        "understood": "{share} of {total} {unit} parsed, {lost} lost",
+        "understood": "{share} of {total} {unit} understood, {lost} lost",
         "incomplete": "INCOMPLETE ({how})",
         "findings": "{found}, {ok} passed, {unknown} inconclusive",
         "gain": "could save up to {gain}",

@@ -44,7 +44,7 @@ _WORDS = {
         "started": "started",
         "duration": "duration",
         "mark": "mark",
-        "understood": "{unit} parsed",
+        "understood": "{unit} understood",
         "lost": "events lost",
         "complete": "complete",
         "yes": "yes",

@@ -92,7 +92,7 @@ def test_findings_of_one_rule_stand_together(session) -> None:
     lines = answer_lines(session_with(session, subjects), None, "en")
     assert "  A title: 9 findings (could save up to 13.50 s)" in lines
     assert "    /tmp/0 (takes 2.0 % of the elapsed time): Because." in lines
-    assert "    Certainty: high (it was seen)" in lines
+    assert "    High confidence (it was seen)" in lines
     assert sum("What to do:" in line for line in lines) == 1
 
 
@@ -143,12 +143,12 @@ def test_a_log_without_clock_has_no_duration(maker: RecordingMaker, open_session
 
 def test_a_recording_without_calls_has_an_answer(maker: RecordingMaker, open_session) -> None:
     lines = answer_lines(open_session(maker.write({})), None, "en")
-    assert any("UNKNOWN" in line for line in lines)
+    assert any("INCONCLUSIVE" in line for line in lines)
 
 
 def test_what_could_not_be_told_is_shown(session) -> None:
     session.findings = [UNKNOWN]
-    assert "  UNKNOWN A title: No durations." in answer_lines(session, None, "en")
+    assert "  INCONCLUSIVE A title: No durations." in answer_lines(session, None, "en")
 
 
 def test_a_diagnosis_shows_the_evidence() -> None:
