@@ -213,7 +213,7 @@ def test_a_threshold_from_a_table(cli, tmp_path: Path) -> None:
     assert found["threshold"] == site["ratio"]["threshold"]
     assert sum(row["share"] for row in found["histogram"]) == pytest.approx(1)
     used = cli("checkup", "--site", "site.toml", "--user", 1, "--real", 100)
-    assert "this site's value, from 3,000 records" in used.stdout
+    assert "this site's value, from 3,000 records" in " ".join(used.stdout.split())
     next_year = cli("threshold", "jobs.csv", "-o", "next.toml", "--rates-from", "site.toml")
     assert next_year.returncode == 0
     assert tomllib.loads((tmp_path / "next.toml").read_text())["rates"] == site["rates"]

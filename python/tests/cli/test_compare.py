@@ -23,7 +23,7 @@ def pair(maker: RecordingMaker) -> tuple[Path, Path]:
 def test_for_reading(cli, pair: tuple[Path, Path]) -> None:
     text = cli("compare", *pair).stdout
     assert "times as fast" in text.splitlines()[0]
-    assert "gone    Small requests  /out" in text
+    assert "gone    Small requests     /out" in text
     assert "解消" in cli("compare", *pair, "--lang", "ja").stdout
     assert "times as slow" in cli("compare", *reversed(pair)).stdout
 
