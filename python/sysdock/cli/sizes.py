@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from sysdock.errors import UserError
 
 _MIB = 1 << 20
+# click's older versions have no type arguments when they run.
+if TYPE_CHECKING:
+    _NumberType = click.ParamType[int]
+else:
+    _NumberType = click.ParamType
 
 
-class Size(click.ParamType):
+class Size(_NumberType):
     """A size in bytes: `4096`, `4K`, `16MiB`; K, M and G are powers of 1024, kB, MB and GB of 1000."""
 
     name = "size"

@@ -80,7 +80,7 @@ class TestColour:
         text = read_all(ours)
         assert process.wait() == 0
         assert bool(COLOUR.search(text)) is coloured
-        assert "indings: " in text
+        assert "Findings: " in COLOUR.sub("", text)
 
     def test_an_error_has_its_name_in_colour(self, cli) -> None:
         done = cli("--color", "always", "diagnose", "nowhere")
@@ -169,14 +169,16 @@ def options(command: click.Command, context: click.Context) -> list[tuple[str, c
     return found
 
 
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Manual pages by the names of their files."""
+    folder = tmp_path_factory.mktemp("man")
+    subprocess.run([sys.executable, ROOT / "tools/man-pages", folder], check=True)
+    return {path.name: path.read_text("utf-8") for path in folder.iterdir()}
+
+
 class TestManualPages:
     """tools/man-pages."""
-
-    @pytest.fixture(scope="class")
-    def pages(self, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-        folder = tmp_path_factory.mktemp("man")
-        subprocess.run([sys.executable, ROOT / "tools/man-pages", folder], check=True)
-        return {path.name: path.read_text("utf-8") for path in folder.iterdir()}
 
     def test_there_is_one_for_each_verb(self, pages: dict[str, str]) -> None:
         assert set(pages) == {"sysdock.1", *(f"sysdock-{verb}.1" for verb in VERBS)}
