@@ -372,7 +372,7 @@ def test_show_has_a_graph_a_table_and_what_stands_out(library: Library, tmp_path
     series = make_series(tmp_path / "series", library, Maker(truth=truth, stalls=0.0).rows(400))
     text = call("show", series, "--lang", "en").stdout
     assert sum(line.startswith("log append") for line in text.splitlines()) == 2
-    [change] = [line for line in text.splitlines() if "% sure" in line]
+    [change] = [line for line in text.splitlines() if "% confidence" in line]
     assert "log append: -" in change
     assert "Outliers (ten times as long as usual): 1" in text
     assert "変化点" in call("show", series, "--lang", "ja").stdout
