@@ -2,7 +2,7 @@
 -- One thread works while the other workers wait, or the command uses only one thread although the machine has several CPUs.
 -- needs:  critical_path, run_states, processes, environment, samples, stack_places
 -- param:  min_share DOUBLE = 0.5          Minimum share of the time of the command in which only one thread works.
--- param:  min_time_ns BIGINT = 200000000  Minimum time in which only one works though it has others alongside it [ns].
+-- param:  min_time_ns BIGINT = 200000000  Minimum time in which only one works although there are other workers [ns].
 -- param:  min_alone_ns BIGINT = 1000000000 Minimum time of a command without such others [ns].
 -- param:  min_alone DOUBLE = 0.8          Minimum share of its time in which only one works, where it has no such others.
 -- param:  min_worker DOUBLE = 0.08        Share of the CPU time of the busiest thread from which on a thread is a worker.
