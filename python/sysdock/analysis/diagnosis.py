@@ -111,10 +111,14 @@ def judge(
 
 def lack(session: Session, rule: Analysis) -> tuple[str, str] | None:
     """Which tables of a rule the recording has not, in English and Japanese; None where it has all."""
-    names = ", ".join(session.missing(rule))
-    if not names:
+    missing = session.missing(rule)
+    if not missing:
         return None
-    return f"The recording has no table {names}.", f"この記録には表 {names} がありません。"
+    tables = "table" if len(missing) == 1 else "tables"
+    return (
+        f"The recording has no {tables} {', '.join(missing)}.",
+        f"この記録には表 {'、'.join(missing)} がありません。",
+    )
 
 
 def _cut(findings: list[Finding], most: int | None) -> list[Finding]:

@@ -14,9 +14,7 @@ _OTHERS = ("x2", "y", "y2", "shape", "detail", "opacity", "order")
 _TITLES = {"en": "mark", "ja": "マーク"}
 
 
-def with_marks(
-    spec: dict[str, Any], moments: Sequence[Mark], divisor: float, lang: str
-) -> dict[str, Any]:
+def with_marks(spec: dict[str, Any], moments: Sequence[Mark], divisor: float, lang: str) -> dict[str, Any]:
     """The specification with a dashed line for each moment. `divisor`: seconds in a unit of its axis."""
     layers = spec.get("layer") or [{"mark": spec["mark"]}]
     line = {

@@ -27,6 +27,8 @@ _NUMBER = 13
 # A rule gets its title, and at most this many lines of reasons, and of advice.
 _MOST_LINES = 3
 _MOST_MARKS = 2
+# Between facts of one line.
+_SEPARATORS = {"en": ", ", "ja": "、"}
 
 WORDS = {
     "en": {
@@ -189,7 +191,7 @@ class _Block:
                 for f in group
             ]
         facts = [callers(first), share(first), certainty(first)] if self.alone else [certainty(first)]
-        said = ", ".join(printable(fact[lang == "ja"]) for fact in facts if fact)
+        said = _SEPARATORS[lang].join(printable(fact[lang == "ja"]) for fact in facts if fact)
         self.facts = wrapped(_capital(said), columns, indent) if said else []
         self.advice = wrapped(words["do"] + printable(first.advice), columns, indent)
         more = [printable(advice[lang == "ja"]) for advice in product_advice(group)[:1]]
@@ -307,9 +309,9 @@ def _stated(finding: Finding, lang: str, room: int) -> list[str]:
     if finding.source:
         where.append(words["source"].format(source=printable(finding.source)))
     if where:
-        lines += wrapped(words["where"] + ", ".join(where), room, "  ")
+        lines += wrapped(words["where"] + _SEPARATORS[lang].join(where), room, "  ")
     facts = [printable(fact[japanese]) for fact in (share(finding), certainty(finding)) if fact]
-    return lines + (wrapped(_capital(", ".join(facts)), room, "  ") if facts else [])
+    return lines + (wrapped(_capital(_SEPARATORS[lang].join(facts)), room, "  ") if facts else [])
 
 
 def _capital(text: str) -> str:
