@@ -80,7 +80,7 @@ class TestColour:
         text = read_all(ours)
         assert process.wait() == 0
         assert bool(COLOUR.search(text)) is coloured
-        assert "Findings: " in COLOUR.sub("", text)
+        assert "0 findings, " in COLOUR.sub("", text)
 
     def test_an_error_has_its_name_in_colour(self, cli) -> None:
         done = cli("--color", "always", "diagnose", "nowhere")
