@@ -59,12 +59,16 @@ fn compile(source: &Path, object: &Path) {
     // Where libbpf-sys has put the headers of its libbpf.
     let headers = env::var("DEP_BPF_INCLUDE").expect("libbpf-sys says where its headers are");
     let clang = env::var("CLANG").unwrap_or_else(|_| "clang".into());
+    // Its line information, which the kernel's verifier prints, names files as they lie in the crate, wherever it is built.
+    let here = env::var("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR");
     run(Command::new(clang)
         .args(["-O2", "-g", "-mcpu=v3", "-target", "bpf", "-D__TARGET_ARCH_x86", "-Wall", "-Werror", "-Wno-unused-function"])
         // Debian has asm/errno.h there.
         .args([
             "-Isrc".to_string(),
             format!("-I{headers}"),
+            format!("-ffile-prefix-map={here}=."),
+            format!("-ffile-prefix-map={headers}=include"),
             "-idirafter/usr/include/x86_64-linux-gnu".to_string(),
             "-c".to_string(),
         ])
