@@ -45,7 +45,7 @@ GONE = {
     r"計算機": "マシン",
     r"空白の時間": "無活動区間",
 }
-PAGES = ("docs/howto", "docs/casebook", "docs/tutorial", "knowhow")
+PAGES = ("docs/explain", "docs/howto", "docs/casebook", "docs/tutorial", "knowhow")
 
 
 def found_in(text: str) -> list[str]:
