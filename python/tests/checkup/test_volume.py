@@ -193,5 +193,5 @@ def test_an_incomplete_recording_is_never_ok(maker: RecordingMaker, open_session
 
 def test_a_recording_without_calls_is_unknown(maker: RecordingMaker, open_session) -> None:
     with open_session(maker.write({}, "begun", about="calls")) as session:
-        assert "no table calls" in judge_volume(session).text("en")
+        assert "no tables calls, paths" in judge_volume(session).text("en")
         assert [part.verdict for part in judge_rates(session, {"/": {"read": 1.0}})] == ["unknown"]

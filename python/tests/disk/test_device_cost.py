@@ -116,5 +116,5 @@ def test_analysis_and_rule_say_where_the_cost_is_from(image: Path, scan: Callabl
             assert row["cost_ns"] == row["extra_requests"] * row["request_ns"]
             assert row["request_ns"] == params.get("request_ns", 20_000)
         [finding] = [each for each in session.diagnose() if each.rule == "disk/fragmented_files"]
-    assert "this was not measured" in finding.reason
+    assert "(not measured)" in finding.reason
     assert finding.certainty == "medium"

@@ -113,7 +113,7 @@ def test_a_storm_of_tasks_is_named(dumps: dict[str, MadeDump], read: Callable[..
     [found] = diagnose_by(session, rule, {"min_tasks": 100, "min_share": 0.3})
     # The first process has started all of them.
     assert (found.subject, found.status, found.value) == ("sleeper", "finding", 100)
-    assert "started by 1 processes" in found.reason
+    assert "started by 1 process;" in found.reason
 
 
 def test_registers_of_the_exception_are_those_that_the_kernel_printed(

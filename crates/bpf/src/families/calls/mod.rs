@@ -1,9 +1,9 @@
 //! System calls, and operations of libaio, which they begin and end. Families that have more to say of calls add to their rows.
 
 mod aio;
+pub(crate) mod call_kinds;
 pub(crate) mod compat;
 pub(crate) mod events;
-pub(crate) mod call_kinds;
 pub(crate) use sysdock_calls::numbers;
 mod rows;
 #[cfg(test)]
@@ -24,8 +24,8 @@ use crate::{
 };
 
 use aio::UnderWay;
-use events::Call;
 use call_kinds::CallKinds;
+use events::Call;
 
 /// A call that moved a position: its end, life and row, and whether that is the position of the file that a copy writes.
 type Move = (i64, u32, u64, bool);

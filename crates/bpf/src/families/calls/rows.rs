@@ -13,8 +13,8 @@ use crate::{
     conversion::Conversion,
     families::calls::{
         Calls,
-        events::{Call, PathArgument},
         call_kinds::CallKind,
+        events::{Call, PathArgument},
         words,
     },
 };
