@@ -17,8 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NotRequired, TypedDict, cast
 
 from sysdock.errors import UserError
-
-FORMAT_VERSION = 4
+from sysdock.version import FORMAT_VERSION
 
 _RECORD_HINT = "a recording is a folder that `sysdock run` or `sysdock import` made"
 DAMAGE_HINT = (

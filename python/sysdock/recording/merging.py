@@ -20,7 +20,7 @@ from sysdock import __version__, to_disk
 from sysdock.errors import UserError
 from sysdock.library import Library, Table
 from sysdock.recording.limits import limits_of, made_here, this_host
-from sysdock.recording.manifest import FORMAT_VERSION, Recording
+from sysdock.recording.manifest import Recording
 from sysdock.recording.merged_clocks import Offset, offsets_of, remarks_on
 from sysdock.recording.merged_ids import NAMED, Ids
 from sysdock.recording.merged_ranks import Member, members_of
@@ -34,6 +34,7 @@ from sysdock.recording.writing import (
     write_manifest,
     write_part,
 )
+from sysdock.version import FORMAT_VERSION
 
 # Parts of recorders hold about as many.
 _ROWS_IN_PART = 2 << 20

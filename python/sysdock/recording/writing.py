@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from sysdock import to_disk
 from sysdock.library import Library, Table
-from sysdock.recording.manifest import FORMAT_VERSION, Recording
+from sysdock.recording.manifest import Recording
 from sysdock.recording.views import SETTINGS
+from sysdock.version import FORMAT_VERSION
 
 if TYPE_CHECKING:
     import duckdb

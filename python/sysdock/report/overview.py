@@ -18,7 +18,7 @@ from sysdock.report.sources import sql_link
 from sysdock.report.time_spent import where_bar
 from sysdock.sections import Capture, Statement
 from sysdock.sections.coverage import unit_words
-from sysdock.text import percent
+from sysdock.text import agreeing, percent
 
 # How many findings a reader sees before anything else.
 _FIRST = 3
@@ -48,7 +48,7 @@ def overview_section(session: Session, findings: Sequence[Finding]) -> str:
     counts = {status: sum(f.status == status for f in findings) for status in ("unknown", "ok")}
     counts = {"finding": len(main_findings(findings)), **counts}
     labels = {
-        "finding": both("findings", "所見"),
+        "finding": both(agreeing(counts["finding"], "finding"), "所見"),
         "unknown": both("inconclusive", "判定不能"),
         "ok": both("passed", "問題なし"),
     }
@@ -89,12 +89,7 @@ def _verdict(session: Session, findings: Sequence[Finding]) -> str:
     if not found and (said := statements(session, session.recording.folder.name)):
         return join(f"{both(*map(text, statement.text))} {_commands(statement)}" for statement in said)
     if not found:
-        if any(finding.status == "unknown" for finding in findings):
-            return both(
-                "No findings, but some rules were inconclusive.",
-                "該当するものはありませんが、判定できない項目があります。",
-            )
-        return both("No bottleneck was found.", "ボトルネックは見つかりませんでした。")
+        return _nothing_large(findings)
     group = by_rule(found)[0]
     first, others = group[0], len(group) - 1
     english = f"{text(first.title)}, <code>{text(first.subject)}</code>"
@@ -105,6 +100,19 @@ def _verdict(session: Session, findings: Sequence[Finding]) -> str:
         return both(f"Look at this first: {english}", f"まず見るべきもの: {japanese}")
     gain = sql_link(session.library.rule(first.rule), duration(total_gain(group)))
     return both(f"Largest saving: up to {gain}. {english}", f"最も効果が大きいもの: 最大 {gain}。{japanese}")
+
+
+def _nothing_large(findings: Sequence[Finding]) -> str:
+    """The verdict where nothing but notes was found, if that."""
+    english, japanese = "No bottleneck was found", "ボトルネックは見つかりませんでした"
+    if main_findings(findings):
+        english, japanese = "Minor findings only", "軽微な所見のみです"
+    if any(finding.status == "unknown" for finding in findings):
+        english, japanese = (
+            f"{english}; some rules were inconclusive",
+            f"{japanese}。判定できない項目があります",
+        )
+    return both(f"{english}.", f"{japanese}。")
 
 
 def _commands(statement: Statement) -> str:

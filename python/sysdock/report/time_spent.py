@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,6 +17,7 @@ from sysdock.report.sources import sql_link
 # Parts that have a colour of their own; the others are one, in one more colour.
 _PARTS = 7
 _TIMELINE = "time/timeline"
+_UNIT = re.compile(r"\[[^\]]+\]$")
 # Height of each of its charts [px].
 _HEIGHT = 90
 # Charts of the timeline: where waits were recorded, time in calls says no more.
@@ -70,8 +72,10 @@ def timeline_section(session: Session, answers: Mapping[str, Answer], figures: F
     drawn = []
     for drawing in answer.drawings[:_CHARTS]:
         drawing.spec["height"] = _HEIGHT
-        # The title above says the same, and has room.
-        drawing.spec["encoding"]["y"]["title"] = None
+        # The title above says what it is, and has room.
+        y = drawing.spec["encoding"]["y"]
+        unit = _UNIT.search(y["title"] or "")
+        y["title"] = unit and unit[0]
         drawn.append(figures.add(answer.analysis, drawing))
     title = analysis_title(session, answer.analysis)
     return f"""<section id="timeline"><h2>{title}</h2>

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from sysdock import __version__
 from sysdock.cli import VERBS
-from sysdock.recording.manifest import FORMAT_VERSION
+from sysdock.version import FORMAT_VERSION
 
 ROOT = Path(__file__).resolve().parents[3]
 
