@@ -20,7 +20,7 @@ from sysdock.library import Analysis, Page
 from sysdock.library.rule_shape import CERTAINTIES, STATUSES
 from sysdock.recording import quote
 from sysdock.sections import section_of
-from sysdock.text import percent
+from sysdock.text import agreeing, percent
 
 if TYPE_CHECKING:
     from sysdock.analysis.session import Session
@@ -114,7 +114,7 @@ def lack(session: Session, rule: Analysis) -> tuple[str, str] | None:
     missing = session.missing(rule)
     if not missing:
         return None
-    tables = "table" if len(missing) == 1 else "tables"
+    tables = agreeing(len(missing), "table")
     return (
         f"The recording has no {tables} {', '.join(missing)}.",
         f"この記録には表 {'、'.join(missing)} がありません。",

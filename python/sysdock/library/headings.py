@@ -9,7 +9,7 @@ import tomllib
 from sysdock.library.catalog import own_root
 from sysdock.library.rule_shape import Column
 
-_FILE, _VALUES = "headings/ja.toml", "headings/values.ja.toml"
+_COLUMNS, _VALUES = "headings/ja.toml", "headings/values.ja.toml"
 # Parts of names of columns, as people write them.
 _FULL = {
     "avg": "average",
@@ -53,24 +53,18 @@ def plain(name: str) -> str:
 
 def japanese(name: str) -> str:
     """What columns of that name are called in Japanese; the name in words where that has none."""
-    return _japanese().get(name) or plain(name)
+    return _dictionary(_COLUMNS).get(name) or plain(name)
 
 
 def part(words: str, lang: str) -> str:
     """A part of a whole as an analysis names it (`waiting: disk`); as it is where there is no translation."""
     if lang != "ja":
         return words
-    known = _values()
+    known = _dictionary(_VALUES)
     return known.get(words) or ": ".join(known.get(each, each) for each in words.split(": "))
 
 
 @functools.cache
-def _values() -> dict[str, str]:
-    values: dict[str, str] = tomllib.loads((own_root() / _VALUES).read_text("utf-8"))
-    return values
-
-
-@functools.cache
-def _japanese() -> dict[str, str]:
-    headings: dict[str, str] = tomllib.loads((own_root() / _FILE).read_text("utf-8"))
-    return headings
+def _dictionary(file: str) -> dict[str, str]:
+    words: dict[str, str] = tomllib.loads((own_root() / file).read_text("utf-8"))
+    return words

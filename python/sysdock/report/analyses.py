@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from sysdock.page.document import figure
 from sysdock.page.markup import both, both_blocks, inline, join, prose, text
 from sysdock.page.tables import copy_button, search_field, table
 from sysdock.report.sources import sql_block, sql_link
+from sysdock.text import counted
 
 ROWS = 200
 # Steps of time that charts are divided into.
@@ -30,8 +31,8 @@ _FIRST = ("time/where", "time/calls", "time/states", "io/summary", "io/files", "
 class Answer:
     """An analysis with its parameters and what it found: its charts, and its table as HTML.
 
-    `rows`: how many there are, None where they could not be computed. `trouble`: why there are no charts,
-    as HTML.
+    `rows`: how many there are, None where they could not be computed. `first`: those that its table shows.
+    `trouble`: why there are no charts, as HTML.
     """
 
     analysis: Analysis
@@ -39,6 +40,7 @@ class Answer:
     drawings: list[Drawing]
     table: str
     rows: int | None
+    first: list[dict[str, Any]] = field(default_factory=list)
     trouble: str = ""
 
     @property
@@ -87,7 +89,8 @@ def _answer(session: Session, analysis: Analysis, lang: str) -> Answer:
     try:
         result = session.run(analysis, params).keep()
         rows = result.row_count()
-        shown = _result_table(result, rows)
+        first = result.rows(ROWS)
+        shown = _result_table(result, first, rows)
     except NotComputed as error:
         return Answer(analysis, params, [], not_computed(error), None)
     drawn, trouble = [], ""
@@ -96,7 +99,9 @@ def _answer(session: Session, analysis: Analysis, lang: str) -> Answer:
     except NotComputed as error:
         trouble = not_computed(error)
     result.forget()
-    return Answer(analysis, params, drawn, shown, rows, trouble)
+    names = [column.name for column in result.columns]
+    named = [dict(zip(names, row, strict=True)) for row in first]
+    return Answer(analysis, params, drawn, shown, rows, named, trouble)
 
 
 def _params(session: Session, analysis: Analysis) -> dict[str, Any]:
@@ -110,8 +115,7 @@ def _params(session: Session, analysis: Analysis) -> dict[str, Any]:
     return {"interval_s": float(f"{step:.3g}")}
 
 
-def _result_table(result: Result, total: int) -> str:
-    rows = result.rows(ROWS)
+def _result_table(result: Result, rows: list[tuple[Any, ...]], total: int) -> str:
     if not rows:
         return ""
     name = f"t-{result.analysis.id.replace('/', '-')}"
@@ -166,8 +170,7 @@ def _card(session: Session, answer: Answer, figures: Figures) -> str:
 def _count(answer: Answer) -> str:
     if answer.rows is None:
         return f'<span class="muted">{both("not computed", "計算できません")}</span>'
-    one = "row" if answer.rows == 1 else "rows"
-    return f'<span class="muted">{both(f"{answer.rows:,} {one}", f"{answer.rows:,} 行")}</span>'
+    return f'<span class="muted">{both(counted(answer.rows, "row"), f"{answer.rows:,} 行")}</span>'
 
 
 def source(session: Session, answer: Answer) -> str:
@@ -204,8 +207,8 @@ def empty_list(session: Session, answers: Sequence[Answer]) -> str:
     empty = [answer for answer in answers if answer.rows == 0]
     if not empty:
         return ""
-    one = "analysis has" if len(empty) == 1 else "analyses have"
-    words = both(f"{len(empty)} {one} no rows", f"該当する行のない分析項目: {len(empty)}")
+    without = counted(len(empty), "analysis has|analyses have")
+    words = both(f"{without} no rows", f"該当する行のない分析項目: {len(empty)}")
     items = "".join(
         f'<li id="{text(answer.place)}">{analysis_title(session, answer.analysis)} '
         f"<code>{text(answer.analysis.id)}</code>{source(session, answer)}</li>"

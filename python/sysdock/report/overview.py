@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sysdock.analysis import Finding, Session
 from sysdock.analysis.description import statements
@@ -14,6 +14,7 @@ from sysdock.analysis.tracer import tracer_cost
 from sysdock.errors import NotComputed
 from sysdock.page.markup import both, join, text
 from sysdock.page.numbers import duration, moment, size
+from sysdock.report.analyses import Answer
 from sysdock.report.sources import sql_link
 from sysdock.report.time_spent import where_bar
 from sysdock.sections import Capture, Statement
@@ -43,7 +44,7 @@ def _traced(session: Session) -> str:
     return f'<p class="note">{words}</p>'
 
 
-def overview_section(session: Session, findings: Sequence[Finding]) -> str:
+def overview_section(session: Session, findings: Sequence[Finding], answers: Mapping[str, Answer]) -> str:
     """Verdict, counts and facts."""
     counts = {status: sum(f.status == status for f in findings) for status in ("unknown", "ok")}
     counts = {"finding": len(main_findings(findings)), **counts}
@@ -63,7 +64,7 @@ def overview_section(session: Session, findings: Sequence[Finding]) -> str:
     return f"""<section class="card" id="overview"><div class="verdict">
 <div><h1>{title(session)}</h1>{says}</div>
 <div class="counts">{tiles}</div></div>
-{where_bar(session)}
+{where_bar(session, answers)}
 {_list(_facts(session))}
 <details class="more"><summary>{more}</summary>{_list(_further_facts(session))}
 <p class="muted">{_where_facts_are(session)}</p></details>

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from sysdock.analysis import Session
-from sysdock.errors import NotComputed
 from sysdock.library.headings import part
 from sysdock.page.markup import both, join, text
 from sysdock.page.numbers import duration
@@ -24,16 +23,15 @@ _HEIGHT = 90
 _CHARTS = 3
 
 
-def where_bar(session: Session) -> str:
-    """The time of the command by what it went to: `time/where`, or what stands for it in this recording."""
+def where_bar(session: Session, answers: Mapping[str, Answer]) -> str:
+    """The time of the command by what it went to: `time/where`, or what answers for it in this recording.
+
+    The rows of the command as a whole come first, so that those which its table shows are enough.
+    """
     analysis = session.answering(session.library.analysis("time/where"))
-    if analysis is None:
+    if analysis is None or analysis.id not in answers:
         return ""
-    try:
-        rows = [row for row in session.run(analysis).dicts() if row["process"] is None]
-    except NotComputed:
-        # Its own card says why.
-        return ""
+    rows = [row for row in answers[analysis.id].first if row["process"] is None]
     whole = sum(row["time_ns"] for row in rows)
     if not whole:
         return ""

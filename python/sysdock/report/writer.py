@@ -44,7 +44,7 @@ def report(session: Session, lang: str = "en") -> str:
         [
             _top(lang),
             f'<div class="frame">{_contents(session, findings, areas, bool(timeline))}<main>',
-            overview_section(session, findings),
+            overview_section(session, findings, answers),
             _no_script(),
             _range(),
             timeline,
@@ -83,7 +83,7 @@ def _contents(
         _link(f"area-{text(area.name)}", both(*map(text, area.title)), len(area.answers)) for area in areas
     )
     count = sum(len(area.answers) for area in areas)
-    links += [f"{_link('analyses', both('Analyses', '分析'), count, below)}"]
+    links += [_link("analyses", both("Analyses", "分析"), count, below)]
     links += [_link("environment", both("Environment", "環境")), _link("issues", both("Import", "取り込み"))]
     return f'<nav class="contents" aria-label="Contents"><ul>{"".join(links)}</ul></nav>'
 

@@ -6,7 +6,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import duckdb
@@ -41,6 +42,14 @@ def native() -> Path:
     """The executable under test."""
     assert NATIVE.exists(), f"{NATIVE} is missing: make setup"
     return NATIVE
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder that everybody may write, which those of pytest are not."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as made:
+        os.chmod(made, 0o777)
+        yield Path(made)
 
 
 @pytest.fixture(params=RECORDERS)

@@ -578,6 +578,14 @@ NOBODY = 65534
 RIGHTS = {"both": "+bpf,+perfmon", "bpf": "+bpf", "perfmon": "+perfmon", "none": "-all"}
 
 
+def copy_sql(folder: Path | str) -> str:
+    """SQL for the reads of `data` and the writes of `copy` in a folder: path, call, how many, bytes."""
+    return (
+        "SELECT path, call, count(*), sum(transferred_bytes) FROM calls JOIN paths USING (path_id) "
+        f"WHERE path IN ('{folder}/data', '{folder}/copy') AND transferred_bytes > 0 GROUP BY ALL ORDER BY call"
+    )
+
+
 def as_nobody(native: Path, folder: Path, rights: str, *words: Path | str) -> subprocess.CompletedProcess:
     """Record as a user without any rights but these, in a folder that everybody may write."""
     if os.getuid() != 0 or not shutil.which("setpriv"):

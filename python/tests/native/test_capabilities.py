@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from recorders import recorder_or_skip
-from scenes import CannotBeMadeError, as_nobody
+from scenes import CannotBeMadeError, as_nobody, copy_sql
 
 Query = Callable[[Path, str], list[tuple]]
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """A folder that everybody may write, which those of pytest are not."""
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as made:
-        os.chmod(made, 0o777)
-        yield Path(made)
 
 
 @pytest.fixture
@@ -50,11 +40,7 @@ def test_two_capabilities_are_enough(
     status, messages, is_recorded = said["both"]
     assert (status, is_recorded) == (0, True)
     recording, folder = scene("capabilities") / "rec", said["folder"]
-    sql = (
-        "SELECT path, call, count(*), sum(transferred_bytes) FROM calls JOIN paths USING (path_id) "
-        f"WHERE path IN ('{folder}/data', '{folder}/copy') AND transferred_bytes > 0 GROUP BY ALL ORDER BY call"
-    )
-    assert query(recording, sql) == [
+    assert query(recording, copy_sql(folder)) == [
         (f"{folder}/data", "read", 5, 5000),
         (f"{folder}/copy", "write", 5, 5000),
     ]

@@ -6,24 +6,15 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from recorders import recorder_or_skip
-from scenes import NOBODY
+from scenes import NOBODY, copy_sql
 
 ROOT = Path(__file__).resolve().parents[3]
 Query = Callable[[Path, str], list[tuple]]
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """A folder that everybody may write, which those of pytest are not."""
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as made:
-        os.chmod(made, 0o777)
-        yield Path(made)
 
 
 @pytest.fixture
@@ -54,11 +45,7 @@ def test_a_command_is_recorded(nobody: Callable, folder: Path, query: Query) -> 
     (folder / "data").write_bytes(b"x" * 5000)
     done = nobody("--", "dd", "if=data", "of=copy", "bs=1000", "status=none")
     assert done.returncode == 0, done.stderr
-    sql = (
-        "SELECT path, call, count(*), sum(transferred_bytes) FROM calls JOIN paths USING (path_id) "
-        f"WHERE path IN ('{folder}/data', '{folder}/copy') AND transferred_bytes > 0 GROUP BY ALL ORDER BY call"
-    )
-    assert query(folder / "rec", sql) == [
+    assert query(folder / "rec", copy_sql(folder)) == [
         (f"{folder}/data", "read", 5, 5000),
         (f"{folder}/copy", "write", 5, 5000),
     ]

@@ -45,8 +45,8 @@ impl ReadState {
         // SAFETY: the descriptor is open.
         unsafe { libc::syncfs(file) };
         for _ in 0..TRIES {
-            let told = committed(file).and_then(|last| Ok((last, newest_transaction(file)?)));
-            match told {
+            let reported = committed(file).and_then(|last| Ok((last, newest_transaction(file)?)));
+            match reported {
                 Ok((last, Some(newest))) if last == newest => return ReadState::Committed(last),
                 Ok((_, Some(_))) => {}
                 Ok((_, None)) | Err(_) => return ReadState::Unknown,

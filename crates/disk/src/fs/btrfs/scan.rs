@@ -78,7 +78,7 @@ pub(super) fn scan(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Unable
         let files = tables.taken;
         tables.finish()?;
         let devices = devices::devices(file, &facts, &chunks, &free);
-        let told = MountedScan {
+        let scan = MountedScan {
             mount,
             path: &mount.point,
             uuid: Some(facts.uuid),
@@ -94,7 +94,7 @@ pub(super) fn scan(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Unable
             devices: Devices::All(devices),
         };
         let facts = made(&chunks);
-        return Ok(Outcome { facts, ..told.outcome(work)? });
+        return Ok(Outcome { facts, ..scan.outcome(work)? });
     }
     unreachable!("the last turn returns")
 }

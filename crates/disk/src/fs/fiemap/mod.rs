@@ -65,7 +65,7 @@ impl FileByFile {
         }
         let files = tables.taken + walk.unread.load(Ordering::Relaxed) + walk.others.load(Ordering::Relaxed);
         tables.finish()?;
-        let told = MountedScan {
+        let scan = MountedScan {
             mount,
             path,
             uuid: None,
@@ -80,7 +80,7 @@ impl FileByFile {
             broken: None,
             devices: Devices::Unknown,
         };
-        let outcome = told.outcome(work)?;
+        let outcome = scan.outcome(work)?;
         Ok(Outcome { example: walk.reason.into_inner().unwrap_or_else(PoisonError::into_inner), ..outcome })
     }
 }

@@ -81,7 +81,7 @@ pub(super) fn scan(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Unable
     let Asked { gone, untold, broken } = owners.write(threads, &mut tables, work.report)?;
     let files = tables.taken + untold;
     tables.finish()?;
-    let told = MountedScan {
+    let scan = MountedScan {
         mount,
         path: &mount.point,
         uuid: Some(facts.uuid),
@@ -96,7 +96,7 @@ pub(super) fn scan(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Unable
         broken,
         devices: Devices::One,
     };
-    let outcome = told.outcome(work)?;
+    let outcome = scan.outcome(work)?;
     Ok(Outcome { example: unnamed.example, ..outcome })
 }
 
