@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TextIO
 
 _BOLD, _RED, _GREEN, _YELLOW, _CYAN = "1", "1;31", "32", "33", "36"
-# By what a rule says; a note is no error, and `could not tell` neither.
+# By status of a rule. Only a finding is red: a note or an inconclusive rule is not an error.
 _OF_STATUS = {"finding": _RED, "note": _YELLOW, "unknown": _CYAN, "ok": _GREEN}
 _when = "auto"
 

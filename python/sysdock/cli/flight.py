@@ -93,10 +93,13 @@ def command() -> None:
     default=64,
     show_default="64M",
     metavar="SIZE",
-    help="Memory for each CPU, all in all. A number alone is MiB.",
+    help="Total memory for each CPU. A number alone is MiB.",
 )
 @click.option(
-    "--ring", type=Mebibytes(), metavar="SIZE", help="Of it, for events that were not read yet: 8M."
+    "--ring",
+    type=Mebibytes(),
+    metavar="SIZE",
+    help="The part of it for events that were not read yet. Default: 8M.",
 )
 @click.option("--on", "on", multiple=True, metavar="TRIGGER", help="What makes it write a recording.")
 @click.option(
