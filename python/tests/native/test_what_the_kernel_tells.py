@@ -397,7 +397,7 @@ def test_whose_processes_they_are(kernel: Recorder, tmp_path: Path, query: Query
     assert users == [(0, 1), (1234, 1), (1235, 1)]
     with Session(Recording.open(tmp_path / "rec"), library) as session:
         assert [row["user_id"] for row in session.run("processes/users").dicts()].count(None) == 0
-        head = overview_section(session, [])
+        head = overview_section(session, [], {})
     assert "processes of 3 users: 0 (1), 1234 (1), 1235 (1). Arguments of their programs" in head
     with subprocess.Popen(["sleep", "60"], user=1236) as sleeper:
         record_running(kernel, tmp_path / "running", "-p", str(sleeper.pid))
