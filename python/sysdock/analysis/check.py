@@ -272,7 +272,7 @@ def _otherwise_problems(library: Library, analysis: Analysis) -> list[str]:
 
 def _header_problems(library: Library, analysis: Analysis) -> list[str]:
     """Runs the SQL on a recording with empty tables and compares it with its header."""
-    import duckdb
+    from sysdock.engine import duckdb
 
     problems = [
         f"there is no chart `{line.template}`"

@@ -29,7 +29,7 @@ def engine_errors(place: str | None = None) -> Iterator[None]:
     A mistake in the statement is a plain UserError. What only shows with the rows of one recording is
     NotComputed.
     """
-    import duckdb
+    from sysdock.engine import duckdb
 
     try:
         with interruptions():

@@ -15,8 +15,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+# All that is imported later elsewhere: in the sandbox, no file of Python's can be opened.
 import duckdb
 
+import sysdock.engine  # noqa: F401
 from sysdock.analysis import sandbox
 from sysdock.analysis.errors import engine_errors
 from sysdock.analysis.query import BASE_MEMORY_MB, Task

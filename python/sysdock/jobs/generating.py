@@ -105,7 +105,7 @@ COUNTERS = 22
 
 def generate(lake: Path, *, nodes: int, jobs: int, hours: int, date: str, seed: int) -> int:
     """Writes a part for each hour into a lake that is new or has no such day; returns the number of rows."""
-    import duckdb
+    from sysdock.engine import duckdb
 
     try:
         day = datetime.date.fromisoformat(date)

@@ -25,6 +25,8 @@ MOST_EXAMPLES = 100
 _SURE = re.compile(r"-\s+((?:high|medium|low)(?:\.[a-z_0-9]+)?):\s+(\S.*)$")
 _FENCE = re.compile(r"(`{3,}|~{3,})\s*([^`]*)$")
 _RULE_LINE = re.compile(r"\|?(\s*:?-+:?\s*\|)*\s*:?-+:?\s*\|?$")
+# What a fence, a heading or a table begins with.
+_MARKS = {"`", "~", "#", "|"}
 _ESCAPES = {"\\": "\\", "|": "|", "n": "\n", "r": "\r", "t": "\t"}
 
 
@@ -129,7 +131,10 @@ class _Reader:
         while self.at < len(self.lines):
             line = self.lines[self.at]
             start = self.at
-            if fence := _FENCE.match(line):
+            if line[:1] not in _MARKS:
+                # Prose, most of a page.
+                self.at += 1
+            elif fence := _FENCE.match(line):
                 self.block(fence)
             elif line.startswith("# "):
                 self.titles.append(line[2:].strip())
@@ -215,8 +220,9 @@ class _Reader:
         return rows
 
     def is_table(self) -> bool:
-        following = self.lines[self.at + 1] if self.at + 1 < len(self.lines) else ""
-        return self.lines[self.at].startswith("|") and bool(_RULE_LINE.match(following.strip()))
+        if not self.lines[self.at].startswith("|") or self.at + 1 == len(self.lines):
+            return False
+        return bool(_RULE_LINE.match(self.lines[self.at + 1].strip()))
 
     def table(self) -> None:
         """Reads a table; it belongs to the last example if that has none yet."""
@@ -242,7 +248,11 @@ def cells(line: str) -> list[str | None]:
 
     `\|`, `\n`, `\r`, `\t` and `\\` are undone.
     """
-    parts, word, chars = [], "", iter(line.strip().removeprefix("|"))
+    line = line.strip().removeprefix("|")
+    if "\\" not in line:
+        parts = line.split("|")
+        return [part.strip(" ") or None for part in (parts if parts[-1].strip() else parts[:-1])]
+    parts, word, chars = [], "", iter(line)
     for char in chars:
         if char == "\\":
             following = next(chars, "")

@@ -1,8 +1,31 @@
-"""Opens recordings, checks them, and gives their tables as filtered views."""
+"""Opens recordings, checks them, and gives their tables as filtered views.
 
-from sysdock.recording.filters import Filters, quote
-from sysdock.recording.manifest import Recording
-from sysdock.recording.views import Views, connect
-from sysdock.version import FORMAT_VERSION
+Verbs that only start the native program import modules from here too: what reads recordings is imported when
+it is named.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sysdock.recording.filters import Filters, quote
+    from sysdock.recording.manifest import Recording
+    from sysdock.recording.views import Views, connect
+    from sysdock.version import FORMAT_VERSION
 
 __all__ = ["FORMAT_VERSION", "Filters", "Recording", "Views", "connect", "quote"]
+
+_MODULES = {
+    "FORMAT_VERSION": "sysdock.version",
+    "Filters": "sysdock.recording.filters",
+    "Recording": "sysdock.recording.manifest",
+    "Views": "sysdock.recording.views",
+    "connect": "sysdock.recording.views",
+    "quote": "sysdock.recording.filters",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULES[name]), name)

@@ -122,7 +122,7 @@ def _next(within: Path, level: int) -> Path:
 
 def _merge(old: Sequence[Path], new: Path) -> None:
     """All rows of parts in one, in their order."""
-    import duckdb
+    from sysdock.engine import duckdb
 
     connection = duckdb.connect(config=SETTINGS)
     try:

@@ -129,7 +129,7 @@ def _compact_folder(example: LakePart, folder: Path, memory: str, done: Done) ->
 
 def _merge(table: str, folder: Path, parts: list[LakePart], memory: str) -> tuple[Path, int]:
     """Writes the new part; returns its path and how many rows were there twice."""
-    import duckdb
+    from sysdock.engine import duckdb
 
     number = time.time_ns() // 1000
     unfinished = folder / f"_merging-{number}"

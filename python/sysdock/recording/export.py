@@ -43,7 +43,7 @@ def export(
 
     raw: texts in CSV as they are, also what would steer a terminal or a spreadsheet.
     """
-    import duckdb
+    from sysdock.engine import duckdb
 
     refuse_existing(folder)
     views = Views(recording, library, filters)
@@ -68,7 +68,7 @@ def export(
 
 def _make_views(views: Views, tables: list[Table]) -> None:
     """Makes their views. Summaries are counted, and so parts of the recording are read."""
-    import duckdb
+    from sysdock.engine import duckdb
 
     try:
         views.make([table.name for table in tables])

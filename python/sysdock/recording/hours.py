@@ -55,7 +55,7 @@ def add_up(lake: Path, example: LakePart, memory: str, *, without_damaged: bool 
 
 def _write(folder: Path, samples: list[LakePart], memory: str) -> tuple[Path, int]:
     """A file with the sums, whose name no reader takes, and how many rows it has."""
-    import duckdb
+    from sysdock.engine import duckdb
 
     table = Library().table(SUMS)
     new, spill = folder / f"_merging-{os.getpid()}", folder / f"_merging-{os.getpid()}.spill"

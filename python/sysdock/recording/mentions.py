@@ -92,7 +92,7 @@ def known_mentions(sql: str) -> Mentions | None:
 
 def note_mentions(statements: Iterable[str]) -> None:
     """Notes what these statements mention, for `known_mentions`."""
-    import duckdb
+    from sysdock.engine import duckdb
 
     connection = duckdb.connect()
     facts = {}

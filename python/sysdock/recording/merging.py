@@ -290,7 +290,7 @@ def _groups(rows: dict[int, int]) -> list[list[int]]:
 @contextmanager
 def _engine_errors(folder: Path) -> Iterator[None]:
     """What the engine says of a full disk, or of values that nothing can be added to, as errors of ours."""
-    import duckdb
+    from sysdock.engine import duckdb
 
     try:
         yield

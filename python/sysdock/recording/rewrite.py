@@ -49,7 +49,7 @@ def rewrite(
     Tables that the library does not know are left out: nobody can say what is in them. So are summaries: they
     are counted anew from what is in the copy.
     """
-    import duckdb
+    from sysdock.engine import duckdb
 
     tables = [
         table
@@ -94,7 +94,7 @@ def _write(
     changes: dict[str, Change],
 ) -> None:
     """One part: its rows in their order, with the changed texts from one table per column."""
-    import duckdb
+    from sysdock.engine import duckdb
 
     read = f"read_parquet({quoted_path(source)}, file_row_number = true)"
     joins, selected = [], {column.name: f't."{column.name}"' for column in table.columns}

@@ -100,7 +100,7 @@ def add_part(
 
 def write_part(part: Path, table: Table, rows: Sequence[Sequence[Any]]) -> None:
     """Writes rows, values in the order of the columns, as a Parquet file. OSError: it cannot be written."""
-    import duckdb
+    from sysdock.engine import duckdb
 
     connection = duckdb.connect(config=SETTINGS)
     try:

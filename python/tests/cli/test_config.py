@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -56,6 +58,24 @@ def test_the_file_is_where_xdg_says(cli, folder: Path, tmp_path: Path) -> None:
         place.mkdir(parents=True, exist_ok=True)
         (place / "sysdock.toml").write_text('language = "ja"\n')
         assert "所見" in cli("diagnose", folder, env=variables).stdout
+
+
+@pytest.mark.root
+def test_under_sudo_the_file_is_read_with_the_rights_of_who_called_it(cli, folder: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can stand for sudo")
+    with tempfile.TemporaryDirectory() as place:
+        # pytest's own folders are closed to other users.
+        os.chmod(place, 0o755)
+        file = Path(place) / "sysdock.toml"
+        file.write_text('language = "ja"\n')
+        sudo = {"SYSDOCK_CONFIG": str(file), "SUDO_UID": "65534", "SUDO_GID": "65534", "SUDO_USER": "nobody"}
+        file.chmod(0o600)
+        refused = cli("diagnose", folder, env=sudo)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert f"{file}: cannot be read: Permission denied" in refused.stderr
+        file.chmod(0o644)
+        assert "所見" in cli("diagnose", folder, env=sudo).stdout
 
 
 def test_a_language_is_that_of_option_environment_file_and_locale(cli, folder: Path, tmp_path: Path) -> None:
