@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from sysdock.analysis.finding import Finding, fold, likely_gain, with_minor
@@ -34,10 +34,21 @@ LEAST_SAVING_NS = 10_000_000
 MOST_SUBJECTS = 10
 
 
-def diagnose(session: Session) -> list[Finding]:
-    """Findings of all rules, largest saving first, what another explains behind it; then unknown, then ok."""
+def diagnose(session: Session, alongside: Callable[[Session], None] | None = None) -> list[Finding]:
+    """Findings of all rules, largest saving first, what another explains after it; then unknown, then ok.
+
+    `alongside`: what else to ask, by one of the threads that run the rules.
+    """
     rules = [rule for rule in session.library.rules() if not _is_beyond(session, rule)]
-    found = [finding for findings in side_by_side(session, judge, rules) for finding in findings]
+
+    def work(mine: Session, rule: Analysis | None) -> list[Finding]:
+        if rule:
+            return judge(mine, rule)
+        if alongside:
+            alongside(mine)
+        return []
+
+    found = [finding for findings in side_by_side(session, work, [None, *rules]) for finding in findings]
     found = with_minor(untraced(session, found), _least_saving_ns(session))
     return fold(_placed(session, found))
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import dataclasses
 import itertools
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from sysdock.analysis.errors import engine_errors
@@ -13,6 +14,7 @@ from sysdock.errors import UserError, did_you_mean
 from sysdock.library import Analysis, Column, Library
 from sysdock.library.header import convert
 from sysdock.recording import Filters, Recording, Views
+from sysdock.recording.small import SmallViews, is_small
 from sysdock.recording.subject import subject
 from sysdock.sections import all_sections
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 # Functions in FROM that read nothing but their arguments.
 _FUNCTIONS = {"range", "generate_series", "unnest"}
+_PARAMETER = re.compile(r"\$([a-z_]\w*)")
 _MOST_KEPT = 2_000_000
 _KEPT_NUMBERS = itertools.count()
 
@@ -68,7 +71,8 @@ class Session:
             if engine:
                 self.views = engine.views(recording, self.library, self.filters)
             else:
-                self.views = Views(recording, self.library, self.filters, settings)
+                kind = SmallViews if is_small(recording) else Views
+                self.views = kind(recording, self.library, self.filters, settings)
         self._diagnosis: list[Finding] | None = None
 
     @property
@@ -198,13 +202,21 @@ class Session:
         with engine_errors(place):
             self.views.prepare(reads or sql)
             connection = self.views.connection
-            # Parsed once: executing the text would parse it again.
-            statements = connection.extract_statements(sql)
-            named = {name for statement in statements for name in statement.named_parameters}
-            bound = {name: value for name, value in (params or {}).items() if name in named}
-            for statement in statements:
+            for statement, names in self._statements(sql):
+                bound = {name: value for name, value in (params or {}).items() if name in names}
                 connection.execute(statement, bound or None)
             return connection
+
+    def _statements(self, sql: str) -> list[tuple[str | duckdb.Statement, set[str]]]:
+        """The statements in `sql`, with the names of their parameters.
+
+        To find them, the engine parses the text and holds the interpreter's lock meanwhile. What comes with
+        sysdock is one statement, in which a `$` with a name after it is a parameter.
+        """
+        if not self.checked:
+            return [(sql, set(_PARAMETER.findall(sql)))]
+        statements = self.views.connection.extract_statements(sql)
+        return [(statement, statement.named_parameters) for statement in statements]
 
     def fetch(
         self,
@@ -224,12 +236,17 @@ class Session:
             names = [column[0] for column in result.description or []]
             return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
-    def diagnose(self, lang: str = "en") -> list[Finding]:
-        """Runs all rules: findings first, largest saving first, then unknown, then ok."""
+    def diagnose(self, lang: str = "en", alongside: Callable[[Session], None] | None = None) -> list[Finding]:
+        """Runs all rules: findings first, largest saving first, then unknown, then ok.
+
+        `alongside`: what else to ask meanwhile, of the session that it is given.
+        """
         from sysdock.analysis.diagnosis import diagnose
 
         if self._diagnosis is None:
-            self._diagnosis = diagnose(self)
+            self._diagnosis = diagnose(self, alongside)
+        elif alongside:
+            alongside(self)
         return [finding.in_language(lang) for finding in self._diagnosis]
 
     def for_thread(self) -> Session:

@@ -86,11 +86,15 @@ def answer_lines(session: Session, report: Path | None, lang: str, columns: int 
     columns: of the terminal; at most `COLUMNS` are used.
     """
     words, room = WORDS[lang], min(columns or COLUMNS, COLUMNS)
-    said = statements(session, str(session.recording.folder))
-    lines = [*_head(session, words, lang), *_tops(session, lang, room)]
-    lines += [printable(statement.text[lang == "ja"]) for statement in said]
+    tops: list[str] = []
+    findings = session.diagnose(lang, alongside=lambda other: tops.extend(_tops(other, lang, room)))
+    lines = [*_head(session, words, lang), *tops]
+    lines += [
+        printable(statement.text[lang == "ja"])
+        for statement in statements(session, str(session.recording.folder))
+    ]
     tail = _tail(session, report, words)
-    lines += _findings(session.diagnose(lang), lang, LINES - len(lines) - len(tail), room)
+    lines += _findings(findings, lang, LINES - len(lines) - len(tail), room)
     return [shorten(line.rstrip(), room) for line in [*lines, *tail]]
 
 

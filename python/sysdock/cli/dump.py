@@ -184,7 +184,7 @@ def run(
         # What the dump is of, and why the kernel stopped, belongs to each answer.
         parts["log"] = None
     options = [f"--part={part}" for part in parts] + ["--share"] * share + debug_options(vmlinux, force)
-    load_ahead()
+    ahead = load_ahead()
     code = run_with_progress(["dump run", "-o", str(output), *options, "--", core], _FORWARD)
     if code == 0:
         for script in scripts:
@@ -192,7 +192,7 @@ def run(
                 remark(f"{script.name}: sysdock show {output} {script.shows}")
         _run_scripts(scripts, Path(core), params, output, library, user_memory=user_memory)
     if (output / "recording.json").exists():
-        answer(output, sys.stdout, lang, with_report)
+        answer(output, ahead, sys.stdout, lang, with_report)
     ctx.exit(code)
 
 

@@ -14,7 +14,9 @@ from sysdock.cli.options import lang_option, share_option
 from sysdock.errors import UserError
 
 if TYPE_CHECKING:
-    from sysdock.library import LoadPlan
+    from collections.abc import Callable
+
+    from sysdock.library import Library, LoadPlan
 
 _EPILOG = """Example:
 
@@ -127,11 +129,11 @@ def command(
     if site:
         _refuse_site(site)
     plan = load_class(class_)
-    load_ahead()
+    library = load_ahead()
     if nodes:
         code = _on_nodes(folder, directory, plan, nodes, launch, native, share)
         if (folder / "recording.json").exists():
-            _answer(folder, format_, lang, report)
+            _answer(folder, library, format_, lang, report)
         if site and code == 0:
             _note_rates(site, directory, folder)
         ctx.exit(code)
@@ -145,7 +147,7 @@ def command(
             add_by_fio(folder, directory, plan.steps)
         if scan and code == 0:
             add_scan(folder, mount_point(directory))
-        _answer(folder, format_, lang, report)
+        _answer(folder, library, format_, lang, report)
         if site and code == 0:
             _note_rates(site, directory, folder)
     ctx.exit(code)
@@ -180,14 +182,14 @@ def _note_rates(site: Path, directory: Path, folder: Path) -> None:
         remark(f"{site}: {directory.resolve()}: {said}")
 
 
-def _answer(folder: Path, format_: str, lang: str, report: bool) -> None:
+def _answer(folder: Path, library: Callable[[], Library], format_: str, lang: str, report: bool) -> None:
     from sysdock.cli.bench import show
     from sysdock.cli.recording import answer
 
     if format_ == "json":
         show(folder, format_)
     else:
-        answer(folder, sys.stdout, lang, report)
+        answer(folder, library, sys.stdout, lang, report)
 
 
 def _on_nodes(

@@ -100,11 +100,11 @@ def command(
     options += [f"--truss-columns={truss_columns}"] if truss_columns is not None else []
     options += [f"--threads={threads}"] if threads else []
     options += ["--share"] if share else []
-    load_ahead()
+    library = load_ahead()
     code = run_with_progress(["import", "-o", str(output), *options, "--", *logs], forward)
     if (output / "recording.json").exists():
         if code == 130:
             remark(f"interrupted; what was read so far is in {output}")
         else:
-            answer(output, sys.stdout, lang, with_report)
+            answer(output, library, sys.stdout, lang, with_report)
     ctx.exit(code)

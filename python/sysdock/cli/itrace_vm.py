@@ -195,10 +195,10 @@ def record_and_answer(
 
     from sysdock.cli.recording import answer, load_ahead, run_with_progress
 
-    load_ahead()
+    library = load_ahead()
     code = run_with_progress(words, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
     if (output / "recording.json").exists():
-        answer(output, sys.stdout, lang, with_report)
+        answer(output, library, sys.stdout, lang, with_report)
     if code:
         ctx.exit(code)
 

@@ -6,7 +6,7 @@ import contextlib
 import os
 import signal
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
@@ -21,6 +21,7 @@ from sysdock.recording.signals import HEARD, die_by
 
 if TYPE_CHECKING:
     from sysdock.analysis import Session
+    from sysdock.library import Library
 
 
 def run_with_progress(arguments: Sequence[str], forward: Sequence[int]) -> int:
@@ -108,25 +109,45 @@ def write_used_files(recording: Path, out: Path) -> None:
         in_process_of_caller(recording, write)
 
 
-def load_ahead() -> None:
+def load_ahead() -> Callable[[], Library]:
     """Loads what the answer needs in a thread, while the native program works; it gives way to all else.
 
-    The interpreter waits for it at its end: a thread that it ends within the engine's C++ aborts the process.
+    Returns what gives the know-how when it is needed. The interpreter waits for the thread at its end: one
+    that it ends within the engine's C++ aborts the process.
     """
+    loaded: list[Library] = []
 
     def load() -> None:
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 19)
-        import duckdb  # noqa: F401
-
         import sysdock.analysis
         import sysdock.analysis.diagnosis
         import sysdock.cli.answer  # noqa: F401
+        from sysdock.engine import duckdb
+        from sysdock.library import Library
 
-    threading.Thread(target=load).start()
+        # The first connection of a process takes twice as long as the next.
+        duckdb.connect().close()
+        library = Library()
+        # A mistake in it is reported when the know-how is used.
+        with contextlib.suppress(UserError):
+            for read in (library.tables, library.rules, library.products):
+                read()
+        loaded.append(library)
+
+    thread = threading.Thread(target=load)
+    thread.start()
+
+    def library() -> Library:
+        from sysdock.library import Library
+
+        thread.join()
+        return loaded[0] if loaded else Library()
+
+    return library
 
 
-def answer(folder: Path, out: TextIO, lang: str, with_report: bool) -> None:
+def answer(folder: Path, library: Callable[[], Library], out: TextIO, lang: str, with_report: bool) -> None:
     """Prints the one-screen answer to `out`; `with_report` writes the report into the recording first.
 
     The recording exists by now, so nothing that goes wrong here is an error of the verb: it is said, and that
@@ -136,7 +157,6 @@ def answer(folder: Path, out: TextIO, lang: str, with_report: bool) -> None:
     from sysdock.cli.answer import WORDS, answer_lines
     from sysdock.cli.color import painted
     from sysdock.config import config
-    from sysdock.library import Library
     from sysdock.recording import Recording
 
     try:
@@ -146,8 +166,7 @@ def answer(folder: Path, out: TextIO, lang: str, with_report: bool) -> None:
             # The native program ended before it wrote the first one, and has said why if it could.
             remark(f"nothing was recorded in {folder}")
             return
-        library = Library()
-        with Session(recording, library, limits=config().limits(library)) as session:
+        with Session(recording, library(), limits=config().limits(library())) as session:
             report = _report(session, folder / "report.html", lang) if with_report else None
             lines = answer_lines(session, report, lang, terminal_width(out))
             print("\n".join(painted(lines, WORDS[lang], out)), file=out, flush=True)

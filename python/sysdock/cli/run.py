@@ -70,7 +70,7 @@ def command(
     if scan:
         refuse_missing(scan)
     folder = output or Path(f"sysdock-{Path(cmd[0]).name}-{time.strftime('%Y%m%d-%H%M%S')}")
-    load_ahead()
+    library = load_ahead()
     code = run_native_recorder(folder, recorder_arguments(options), cmd)
     if not (folder / "recording.json").exists():
         # The native program has said why.
@@ -80,7 +80,7 @@ def command(
             add_scan(folder, scan)
         if output is None:
             remark(f"recorded in {folder}")
-        answer(folder, sys.stderr, lang, with_report)
+        answer(folder, library, sys.stderr, lang, with_report)
     except OSError:
         # Nobody reads what we say. The status of the command is what its caller waits for.
         pass

@@ -13,7 +13,7 @@ import threading
 import weakref
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from sysdock.errors import NotComputed, UserError
 from sysdock.library import DerivedColumn, Library, Table, undefined_table
@@ -26,6 +26,8 @@ from sysdock.recording.mentions import Mentions, known_mentions, mentions
 if TYPE_CHECKING:
     import duckdb
 
+# Joins of a view with side tables: table, its key, and the column that has it.
+Joins = frozenset[tuple[str, str, str]]
 # A summary may read a summary.
 _SUMMARIES_DEEP = 3
 # What the engine takes as its configuration.
@@ -52,6 +54,9 @@ def connect(
     settings: dict[str, str] | None = None,
 ) -> duckdb.DuckDBPyConnection:
     """A connection with complete views of `tables` (default: all the recording has)."""
+    # Its caller may ask for relations and data frames.
+    import duckdb  # noqa: F401
+
     views = Views(recording, library, filters, settings)
     views.make(tables if tables is not None else views.available)
     views.outlive()
@@ -72,11 +77,11 @@ class Views:
         filters: Filters | None = None,
         settings: dict[str, str] | None = None,
     ) -> None:
-        import duckdb
+        from sysdock.engine import duckdb
 
         self.recording = recording
         self.library = library
-        self._made: dict[str, frozenset[tuple[str, str, str]]] = {}
+        self._made: dict[str, Joins] = {}
         self._summed: set[str] = set()
         self._counted: set[str] = set()
         # Summaries of which some rows are stored, and the rest is counted.
@@ -87,8 +92,8 @@ class Views:
         self._from_parts: dict[str, str] = {}
         self._undefined: dict[str, Table] = {}
         self._available: dict[tuple[str, ...], list[str]] = {}
-        # Held while a summary is counted; another thread that needs it waits.
-        self._counting = threading.RLock()
+        # By table: held while it is made of others; another thread that needs it waits.
+        self._locks: dict[str, threading.RLock] = {}
         # DuckDB would spill into the working folder, which may be the user's project.
         self._spill = None
         config: Settings = {**engine_settings(recording), **(settings or {})}
@@ -98,7 +103,7 @@ class Views:
         self.connection = duckdb.connect(config=config)
         self._applied = AppliedFilters(filters or Filters(), recording, self.connection, self._stored)
 
-    def for_thread(self) -> Views:
+    def for_thread(self) -> Self:
         """The same views on a connection of their own, for another thread. Summaries are counted once."""
         other = copy.copy(self)
         other.connection, other._spill, other._made = self.connection.cursor(), None, {}
@@ -164,18 +169,29 @@ class Views:
             # First of all: making them changes the views that they read.
             self._sum_up(self.table(name))
         for name in tables:
-            table = self.table(name)
-            wanted = frozenset(
-                column.join for column in table.joined if named is None or named.wants(name, column.name)
-            )
-            if self._made.get(name) != wanted:
-                self._make_view(table, wanted)
-                self._made[name] = wanted
+            self._make_with(name, named)
+
+    def _make_with(self, name: str, named: Mentions | None) -> None:
+        wanted = self._joins(name, named)
+        if self._made.get(name) != wanted:
+            self._make_view(self.table(name), wanted)
+            self._made[name] = wanted
+
+    def _lock(self, name: str) -> threading.RLock:
+        """Tables are made of those that they name, never in a circle, so that nobody waits for himself."""
+        return self._locks.setdefault(name, threading.RLock())
+
+    def _joins(self, name: str, named: Mentions | None) -> Joins:
+        """The joins that a table's view has for a statement."""
+        joined = self.table(name).joined
+        return frozenset(c.join for c in joined if named is None or named.wants(name, c.name))
 
     def add_empty(self, tables: Iterable[str]) -> None:
         """Views without rows of those `tables` that the recording lacks."""
-        for name in tables:
-            if name not in self._made and name not in self.available:
+        for name in set(tables).difference(self.available):
+            with self._lock(name):
+                if name in self._made:
+                    continue
                 table = self.table(name)
                 columns = (*table.columns, *table.derived, *table.joined)
                 empty = ", ".join(f"CAST(NULL AS {c.sql_type}) AS {quoted(c.name)}" for c in columns)
@@ -186,7 +202,7 @@ class Views:
         """Counts a summary, unless that is done already, by the recorder or here."""
         if table.sql is None:
             return
-        with self._counting:
+        with self._lock(table.name):
             if failure := self._failed.get(table.name):
                 raise failure.with_traceback(None)
             if table.name in self._summed:
@@ -241,7 +257,7 @@ class Views:
 
     def _is_counted_by_recorder(self, table: Table) -> bool:
         """Whether the recording holds what the summary's SELECT gives: nothing is missing or filtered."""
-        import duckdb
+        from sysdock.engine import duckdb
 
         if not table.stored or table.name not in self.recording.tables:
             return False
@@ -295,7 +311,7 @@ class Views:
         if self._spill:
             self._spill.cleanup()
 
-    def _make_view(self, table: Table, wanted: frozenset[tuple[str, str, str]]) -> None:
+    def _make_view(self, table: Table, wanted: Joins) -> None:
         """A view of `table` with the joined columns of the joins in `wanted`."""
         if table.sql is None and not table.stored:
             self._make_manifest_view(table)
@@ -399,7 +415,7 @@ class Views:
         return columns
 
     def _columns_of(self, source: str, name: str, stated: int | None) -> list[tuple[str, str]]:
-        import duckdb
+        from sysdock.engine import duckdb
 
         try:
             # The number is in the footers, which the engine reads for the columns as well.
@@ -417,11 +433,13 @@ class Views:
         """A view of what recording.json says. Its values are variables: a view can have no parameters."""
         selects = []
         for number, row in enumerate(_ROWS_OF_MANIFEST[table.name](self.recording)):
-            items = []
-            for column in table.columns:
-                variable = f"{table.name}_{number}_{column.name}"
-                self.set_variable(variable, row.get(column.name))
-                items.append(f"CAST(getvariable('{variable}') AS {column.sql_type}) AS {quoted(column.name)}")
+            variable = f"{table.name}_{number}"
+            # One for all: each takes a statement.
+            self.set_variable(variable, {column.name: row.get(column.name) for column in table.columns})
+            items = [
+                f"CAST(getvariable('{variable}').{quoted(c.name)} AS {c.sql_type}) AS {quoted(c.name)}"
+                for c in table.columns
+            ]
             selects.append(f"SELECT {', '.join(items)}")
         self.create(table.name, " UNION ALL ".join(selects))
 

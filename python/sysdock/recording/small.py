@@ -1,0 +1,65 @@
+"""Views of a small recording: tables in memory, and plans that are not optimized.
+
+An analysis of a few thousand rows takes a millisecond to run and ten to plan: the engine opens the Parquet
+files anew for each statement, and looks for the best plan of many that would all do. All of it is read once.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+from sysdock.library import Library
+from sysdock.recording.filters import Filters
+from sysdock.recording.limits import is_trusted
+from sysdock.recording.manifest import Recording
+from sysdock.recording.mentions import Mentions
+from sysdock.recording.views import Joins, Views, quoted
+
+# Of all tables together. With more, a good plan is worth what it takes to find.
+MOST_ROWS, MOST_BYTES = 20_000, 4 << 20
+# Without these, a join is a product of two tables that is filtered afterwards.
+_KEPT_OPTIMIZERS = {"filter_pushdown", "deliminator", "unnest_rewriter"}
+
+
+def is_small(recording: Recording) -> bool:
+    """Whether reading all of it costs less than planning a few statements well.
+
+    Not one from elsewhere, of which a few bytes may hold much, and which is read no further than it must be.
+    """
+    rows = sum(map(recording.rows, recording.tables))
+    size = sum(map(recording.bytes_on_disk, recording.tables))
+    return rows <= MOST_ROWS and size <= MOST_BYTES and is_trusted(recording)
+
+
+class SmallViews(Views):
+    """The same as `Views`, shared by all threads: a table holds the rows of its view."""
+
+    def __init__(
+        self,
+        recording: Recording,
+        library: Library,
+        filters: Filters | None = None,
+        settings: dict[str, str] | None = None,
+    ) -> None:
+        super().__init__(recording, library, filters, settings)
+        found = self.connection.execute("SELECT name FROM duckdb_optimizers()").fetchall()
+        left_out = [name for (name,) in found if name not in _KEPT_OPTIMIZERS]
+        self.connection.execute(f"SET GLOBAL disabled_optimizers = '{','.join(left_out)}'")
+
+    def for_thread(self) -> Self:
+        """The same tables on a connection of its own, for another thread."""
+        other = super().for_thread()
+        other._made = self._made
+        return other
+
+    def create(self, name: str, select: str) -> None:
+        """Makes the table `name`, in the place of an earlier one."""
+        self.connection.execute(f"CREATE OR REPLACE TABLE {quoted(name)} AS {select}")
+
+    def _make_with(self, name: str, named: Mentions | None) -> None:
+        with self._lock(name):
+            super()._make_with(name, named)
+
+    def _joins(self, name: str, named: Mentions | None) -> Joins:
+        """What another statement wanted stays: its plan may not have been made yet."""
+        return super()._joins(name, named) | self._made.get(name, frozenset())

@@ -1,0 +1,86 @@
+"""Views of small recordings, against the plain ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from make_recording import RecordingMaker
+from sysdock.analysis import Session
+from sysdock.analysis import session as session_module
+from sysdock.errors import NotComputed
+from sysdock.library import Library
+from sysdock.recording import Filters, Recording, small
+from sysdock.recording.small import SmallViews, is_small
+
+KINDS = ("make", "make_scan", "make_experiment", "make_ranks", "make_jobs", "make_itrace", "make_dump")
+KINDS += ("make_load", "make_probes", "make_waits")
+
+
+def answers(folder: Path, library: Library, filters: Filters | None = None) -> dict[str, object]:
+    """The rows of all analyses, or why there are none, and what the rules find."""
+    found: dict[str, object] = {}
+    with Session(Recording.open(folder), library, filters) as session:
+        found["small"] = isinstance(session.views, SmallViews)
+        for analysis in session.answerable():
+            try:
+                found[analysis.id] = sorted(map(repr, session.run(analysis).rows()))
+            except NotComputed as error:
+                found[analysis.id] = str(error)
+        found["findings"] = session.diagnose()
+        found["notes"] = sorted(session.notes)
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_answers_are_those_of_plain_views(
+    kind: str, tmp_path: Path, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As if it had been made here.
+    monkeypatch.setenv("SYSDOCK_LIMITS", "off")
+    folder = getattr(RecordingMaker(library, tmp_path), kind)()
+    by_tables = answers(folder, library)
+    monkeypatch.setattr(session_module, "is_small", lambda _recording: False)
+    by_views = answers(folder, library)
+    assert (by_tables.pop("small"), by_views.pop("small")) == (True, False)
+    assert by_tables == by_views
+    assert len(by_views) > 5
+
+
+def test_filters_apply_to_tables_too(
+    tmp_path: Path, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SYSDOCK_LIMITS", "off")
+    folder = RecordingMaker(library, tmp_path).make()
+    filters = Filters(call="read,openat,write", from_="0.001")
+    by_tables = answers(folder, library, filters)
+    monkeypatch.setattr(session_module, "is_small", lambda _recording: False)
+    by_views = answers(folder, library, filters)
+    assert by_tables.pop("small") != by_views.pop("small")
+    assert by_tables == by_views
+
+
+def test_what_is_large_or_from_elsewhere_is_not_small(
+    tmp_path: Path, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recording = Recording.open(RecordingMaker(library, tmp_path).make())
+    assert not is_small(recording)
+    monkeypatch.setenv("SYSDOCK_LIMITS", "off")
+    assert is_small(recording)
+    monkeypatch.setattr(small, "MOST_ROWS", 3)
+    assert not is_small(recording)
+
+
+def test_another_statement_finds_the_joined_columns_of_the_first(
+    tmp_path: Path, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SYSDOCK_LIMITS", "off")
+    with Session(Recording.open(RecordingMaker(library, tmp_path).make()), library) as session:
+        other = session.for_thread()
+        assert session.fetch("SELECT count(path) > 0 FROM calls") == [(True,)]
+        assert other.fetch("SELECT count(comm) > 0 FROM calls") == [(True,)]
+        connection = session.views.connection
+        assert connection.execute("SELECT count(path) > 0 AND count(comm) > 0 FROM calls").fetchall() == [
+            (True,)
+        ]
+        other.close()
