@@ -18,8 +18,9 @@ use std::{
 #[derive(Debug)]
 pub struct Gate {
     pid: u32,
-    go: File,
-    start: thread::JoinHandle<io::Result<Child>>,
+    // Both are there until it is let go, or dropped.
+    go: Option<File>,
+    start: Option<thread::JoinHandle<io::Result<Child>>>,
 }
 
 impl Gate {
@@ -45,10 +46,11 @@ impl Gate {
                     return Err(io::Error::last_os_error());
                 }
                 let mut word = [0u8; 1];
-                match libc::read(wait_fd, word.as_mut_ptr().cast(), 1) {
-                    1 => Ok(()),
-                    _ => Err(io::Error::from_raw_os_error(libc::ECANCELED)),
+                if libc::read(wait_fd, word.as_mut_ptr().cast(), 1) == 1 {
+                    return Ok(());
                 }
+                // An error would be written to a parent that may be gone, and then the standard library aborts.
+                libc::_exit(1)
             });
         }
         // `spawn` returns when the command runs: not before it is let go.
@@ -59,7 +61,7 @@ impl Gate {
         });
         let mut pid = [0; 4];
         match told.read_exact(&mut pid) {
-            Ok(()) => Ok(Gate { pid: u32::from_ne_bytes(pid), go, start }),
+            Ok(()) => Ok(Gate { pid: u32::from_ne_bytes(pid), go: Some(go), start: Some(start) }),
             Err(error) => Err(start.join().ok().and_then(Result::err).unwrap_or(error)),
         }
     }
@@ -75,11 +77,23 @@ impl Gate {
     /// # Errors
     /// Where the command cannot be executed.
     pub fn open(mut self) -> io::Result<Child> {
-        match self.go.write_all(&[1]) {
+        let (go, start) = (self.go.take(), self.start.take());
+        let (mut go, start) = go.zip(start).expect("both are there until now");
+        match go.write_all(&[1]) {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error),
             _ => {}
         }
-        self.start.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
+        start.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
+    }
+}
+
+impl Drop for Gate {
+    /// The process that waits ends, and is reaped by a thread: a stopped one ends later.
+    fn drop(&mut self) {
+        drop(self.go.take());
+        if let Some(start) = self.start.take() {
+            thread::spawn(move || start.join().map(|started| started.map(|mut child| child.wait())));
+        }
     }
 }
 
@@ -135,9 +149,9 @@ mod tests {
     fn a_gate_that_is_never_opened_leaves_nothing() {
         let gate = Gate::close(Command::new("true"), || Ok(())).expect("a process");
         let pid = gate.pid();
-        let Gate { go, start, .. } = gate;
-        drop(go);
-        assert!(start.join().expect("the thread ends").is_err());
-        assert!(!std::path::Path::new(&format!("/proc/{pid}/exe")).exists());
+        drop(gate);
+        while std::path::Path::new(&format!("/proc/{pid}")).exists() {
+            thread::sleep(std::time::Duration::from_millis(1));
+        }
     }
 }

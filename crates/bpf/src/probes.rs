@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use libbpf_rs::{Link, MapCore, MapFlags, Object};
+use libbpf_rs::{ErrorKind, Link, MapCore, MapFlags, Object};
 use sysdock_table::FamilyState;
 
 use crate::{
@@ -64,9 +64,20 @@ pub struct ProbeError {
     pub reason: String,
 }
 
+/// Where the capabilities are there, as others are asked for by name.
+const NOT_PERMITTED: &str =
+    "the bpf system call is not permitted; the seccomp profile of a container or the kernel's lockdown may forbid it";
+
 pub(crate) fn failed(step: &'static str) -> impl FnOnce(libbpf_rs::Error) -> ProbeError {
     move |error| {
-        let reason = refusal::take().map_or_else(|| error.to_string(), |said| format!("{error}: {said}"));
+        let said = refusal::take();
+        let reason = match said {
+            Some(said) if said.contains(refusal::NONE_LOADS) && error.kind() == ErrorKind::PermissionDenied => {
+                NOT_PERMITTED.into()
+            }
+            Some(said) => format!("{error}: {said}"),
+            None => error.to_string(),
+        };
         ProbeError { step, reason }
     }
 }

@@ -8,6 +8,9 @@ use libbpf_rs::PrintLevel;
 /// A log of the verifier may have millions of lines; its reason stands at the end of the last part that libbpf passes on.
 const MOST_BYTES: usize = 1 << 25;
 
+/// What libbpf says where not even the smallest program can be loaded.
+pub(crate) const NONE_LOADS: &str = "Couldn't load trivial BPF program";
+
 thread_local! {
     /// By this thread, which loads programs beside others.
     static SAID: RefCell<String> = const { RefCell::new(String::new()) };

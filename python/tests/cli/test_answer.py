@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from make_recording import RecordingMaker
-from sysdock.analysis import Finding
+from sysdock.analysis import Finding, Session
 from sysdock.cli import answer
 from sysdock.cli.answer import answer_lines, diagnosis_lines
 from sysdock.text import width
@@ -39,9 +40,12 @@ def session(maker: RecordingMaker, open_session, monkeypatch: pytest.MonkeyPatch
     """A session with findings of the test's choice."""
     opened = open_session(maker.make(command="a\x1b[2J " + "very long " * 40))
     opened.findings = []
-    monkeypatch.setattr(
-        opened, "diagnose", lambda lang="en": [finding.in_language(lang) for finding in opened.findings]
-    )
+
+    def diagnose(lang: str, alongside: Callable[[Session], None]) -> list[Finding]:
+        alongside(opened)
+        return [finding.in_language(lang) for finding in opened.findings]
+
+    monkeypatch.setattr(opened, "diagnose", diagnose)
     return opened
 
 

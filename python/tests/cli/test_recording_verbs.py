@@ -101,7 +101,7 @@ class TestImport:
     def test_it_does_not_end_while_the_engine_is_being_loaded(self, cli, tmp_path: Path) -> None:
         # Modules in the current folder come first (-m): this engine takes its time, and cannot be cut short.
         engine = "import time\ntime.sleep(0.5)\nopen('loaded', 'w').close()\nraise ImportError\n"
-        (tmp_path / "duckdb.py").write_text(engine)
+        (tmp_path / "_duckdb.py").write_text(engine)
         assert cli("import", "nowhere.log", "-o", "rec").returncode == 2
         assert (tmp_path / "loaded").exists()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -118,3 +119,36 @@ def test_links_in_a_recording_of_somebody_else_lead_salvage_nowhere(native: Path
     os.chown(place / "rec", 0, 0)
     assert subprocess.run(salvage, capture_output=True, check=False).returncode == 0
     assert ((place / "precious").read_text(), (place / "precious").stat().st_mode & 0o777) == ("mine", 0o600)
+
+
+# Runs a command whose bpf(2) fails with EPERM, as under the seccomp profile of a container.
+WITHOUT_BPF = """
+import ctypes, os, struct, sys
+class Program(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_void_p)]
+# Load the number of the call; where it is 321, return EPERM; else allow it.
+code = [(0x20, 0, 0, 0), (0x15, 0, 1, 321), (0x06, 0, 0, 0x50001), (0x06, 0, 0, 0x7FFF0000)]
+text = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *one) for one in code))
+program = Program(len(code), ctypes.addressof(text))
+libc = ctypes.CDLL(None)
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+assert libc.prctl(22, 2, ctypes.byref(program), 0, 0) == 0
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+def test_a_container_that_forbids_bpf_is_named_as_the_reason(native: Path, place: Path) -> None:
+    recorder_or_skip(native, "kernel")
+    start = [sys.executable, "-c", WITHOUT_BPF, native, "record", "-o", place / "rec", "--", "/bin/true"]
+    done = subprocess.run(start, capture_output=True, text=True, check=False)
+    reason = "the seccomp profile of a container or the kernel's lockdown may forbid it"
+    assert reason in done.stderr
+    assert (done.returncode, (place / "rec" / "recording.json").exists()) == (0, True), "strace recorded"
+    (place / "empty").mkdir()
+    start[start.index(place / "rec")] = place / "none"
+    no_strace = os.environ | {"PATH": str(place / "empty")}
+    done = subprocess.run(start, capture_output=True, text=True, check=False, env=no_strace)
+    note, error, *hint = done.stderr.splitlines()
+    assert reason in note
+    assert (done.returncode, error) == (2, "sysdock: strace is not installed")
+    assert hint == ["", "hint: apt-get install strace (or dnf install strace)"]
