@@ -296,7 +296,7 @@ def _words(rule: Analysis, page: Page) -> _Words:
 
 
 def _evidence(rule: Analysis, row: Mapping[str, Any]) -> str | None:
-    """The analysis and filters that show the lines behind a finding, quoted for a shell.
+    """The analysis and filters that show the lines that a finding is about, quoted for a shell.
 
     `{name}` stands for a column of the rule, `{first}` for the first word of the subject.
     `{name*}` for all that lies below it. An option whose value is NULL is left out.

@@ -61,7 +61,7 @@ def certainty(finding: Finding) -> Words | None:
 
 
 def product_advice(findings: Iterable[Finding]) -> list[Words]:
-    """What helps the products that the findings are about, each once, behind its name."""
+    """What helps the products that the findings are about, each once, after its name."""
     found = {}
     for each in findings:
         if each.product and each.product_advice:

@@ -127,7 +127,7 @@ def likely_gain(finding: Finding) -> float:
 
 
 def fold(findings: list[Finding]) -> list[Finding]:
-    """Names in `part_of` the finding that explains another, and puts it behind that one.
+    """Names in `part_of` the finding that explains another, and puts it after that one.
 
     It is of a rule that the other names, about the same file (or one of them about none), and all that this
     rule found there costs at least half as much: a small matter does not explain a large one.

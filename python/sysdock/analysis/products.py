@@ -12,8 +12,8 @@ from sysdock.library import Library, Product
 def with_products(library: Library, findings: Sequence[Finding]) -> list[Finding]:
     """The findings, each with at most one product that has advice for its rule.
 
-    A program tells more than a file, which others may read as well: a copy of a database is no database. But
-    a language tells less than both: a program in Python may write a journal of SQLite.
+    A program says more than a file, which others may read as well: a copy of a database is no database. But
+    a language says less than both: a program in Python may write a journal of SQLite.
     """
     return [_with_product(library, each) if each.status == "finding" else each for each in findings]
 

@@ -19,7 +19,7 @@ from sysdock.recording.limits import Limits
 MEMORY_MB = 1024
 SECONDS = 300
 LIMIT = 10_000
-# Room for the interpreter, the engine's code and the stacks of its threads, beside twice the memory for data.
+# Room for the interpreter, the engine's code and the stacks of its threads, plus twice the memory for data.
 BASE_MEMORY_MB = 512
 
 

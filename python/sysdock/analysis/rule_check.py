@@ -1,4 +1,4 @@
-"""What `sysdock check` wants of rules beside what it wants of all know-how: sentences, headings, states."""
+"""What `sysdock check` requires of rules only, not of all know-how: sentences, headings, states."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def confine(memory_bytes: int, cpu_seconds: int, readable: Iterable[Path], writa
     """Limits this process for good; returns why Landlock is not in force, or None where it is.
 
     memory_bytes: address space; cpu_seconds: CPU time of all threads; `readable` and `writable`: the only
-    folders that can be reached from here on, beside a few facts about the machine. A limit that is already
+    folders that can be reached from here on, and a few facts about the machine. A limit that is already
     lower stays.
     """
     lower_limit(resource.RLIMIT_AS, memory_bytes)

@@ -159,7 +159,7 @@ class Session:
             )
 
     def missing(self, analysis: Analysis) -> list[str]:
-        """Tables that `analysis` needs, also behind summaries, and the recording lacks."""
+        """Tables that `analysis` needs, also through summaries, and the recording lacks."""
         held = self.views.available
         # Sums of a lake may be all that is left of its samples.
         summed = [name for name in analysis.needs if name in held and self.recording.not_summed(name) == []]

@@ -28,7 +28,7 @@ WHERE t.dur_ns > 0 AND t.via IS NULL AND list_contains($trivial, t.call)"""
 
 @dataclass(frozen=True)
 class TracerCost:
-    """What a traced call takes beside its own work (ns), and how many calls there were."""
+    """What a traced call takes in addition to its own work (ns), and how many calls there were."""
 
     each_ns: int
     calls: int

@@ -88,7 +88,7 @@ class _Tasks:
 
 
 def with_callers(session: Session, findings: Sequence[Finding]) -> list[Finding]:
-    """The findings with process, programs and share of the time, as far as the recording tells."""
+    """The findings with process, programs and share of the time, as far as the recording shows."""
     try:
         tasks = _tasks(session)
         callers = _callers(session, findings) if tasks.processes > 1 else {}

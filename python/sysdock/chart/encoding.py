@@ -1,6 +1,6 @@
 """Values for the placeholders of a chart template; the rows of the marks brought to the units of the axes.
 
-Fields have the names of the columns. Beside them a row has: `name` as recorded, `label` short enough for an
+Fields have the names of the columns. In addition, a row has: `name` as recorded, `label` short enough for an
 axis, `place` and `rank` for the order, `series`, `from` and `to` for classes of sizes, `middle` and `run` for
 lines.
 """

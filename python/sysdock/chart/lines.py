@@ -21,7 +21,7 @@ from sysdock.errors import UserError
 from sysdock.recording.filters import time_ns
 from sysdock.text import TIMES
 
-# Two pixels each. Narrower ones could not be told apart.
+# Two pixels each. Narrower ones could not be distinguished.
 _STEPS = 360
 _FILLED = ("a step without calls is 0", "呼び出しのない区間は 0")
 _NO_REST = ("the rest has no value of its own", "その他には値がない")

@@ -52,7 +52,7 @@ def write(
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Writes beside `path` and renames, so that there is never half a file of that name.
+    """Writes next to `path` and renames, so that there is never half a file of that name.
 
     A link of the user's own is followed, and what is no plain file (/dev/stdout, a pipe) is written to, never
     replaced. A file that is there keeps its mode; in a recording that is not shared, nobody else may read it.
@@ -130,7 +130,7 @@ def _rendered(found: list[dict[str, Any]], ending: str, title: str, lang: str) -
     except ValueError as error:
         # Its first line names the operation, the second one the cause; the rest are places in Vega.
         fact = f"cannot be drawn: {' '.join(str(error).splitlines()[1:2]) or error}"
-        raise UserError(fact, "look at the chart template that the analysis names", title) from None
+        raise UserError(fact, "check the chart template that the analysis names", title) from None
 
 
 def _repacked(png: bytes) -> bytes:

@@ -2,7 +2,7 @@
 
 Bars: the largest are kept, the rest is summed as one. Points: where there are too many, each step of the x
 axis keeps, for each series, the lowest and the highest, so that extremes stay. Cells: sums by step. At most
-eight series are told apart; smaller ones become `the rest`. Nothing large is fetched, and nothing recorded
+eight series are distinguished; smaller ones become `the rest`. Nothing large is fetched, and nothing recorded
 becomes SQL text. Lines, ranges and icicles have modules of their own.
 """
 
@@ -21,7 +21,7 @@ REST = "the rest"
 # Of the longest bar: shorter ones are added to the rest, and a longer rest is not drawn.
 _SHORTEST = 0.004
 _LONGEST_REST = 20
-# Of a heat map: narrower steps could not be told apart.
+# Of a heat map: narrower steps could not be distinguished.
 _STEPS = 120
 
 
@@ -47,7 +47,7 @@ class Wanted:
 class Marks:
     """What is drawn: `rows` as dicts, `shown` of `total` marks; `left_out` cannot be shown on this scale.
 
-    `summed` further bars are drawn as one, or, where that would be too long, only told: `rest_sum` then.
+    `summed` further bars are drawn as one, or, where that would be too long, only stated: `rest_sum` then.
     `series` names all series of the analysis, the largest first, so that its charts agree on colours.
     `notes` are further words for the caption, English and Japanese. `x_limits`: what the axis shows.
     """
@@ -81,7 +81,7 @@ class Reducer:
     def bars(self, wanted: Wanted, limit: int) -> Marks:
         """The `limit` largest names, one row per name and series; then the sum of the rest.
 
-        Names whose bars would hardly be seen beside the longest are part of the rest.
+        Names whose bars would hardly be seen next to the longest are part of the rest.
         """
         series = self.series(wanted)
         sql = f"""

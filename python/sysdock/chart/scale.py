@@ -1,4 +1,4 @@
-"""Units on axes, and names short enough to stand beside a bar.
+"""Units on axes, and names short enough to stand next to a bar.
 
 A linear axis shows numbers divided to a handy unit (ms, MiB), because ticks stand at round decimal numbers. A
 logarithmic axis keeps the base unit, and its labels carry the unit.
@@ -104,7 +104,7 @@ def _power_of_ten(power: int) -> str:
 
 
 def labels(names: list[str], width: int = 40) -> list[str]:
-    """Short forms of `names` for an axis, all different: the end of a path tells more than its beginning."""
+    """Short forms of `names` for an axis, all different: the end of a path says more than its beginning."""
     taken: set[str] = set()
     short = []
     for name in names:

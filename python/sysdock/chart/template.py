@@ -65,7 +65,7 @@ def fill(template: dict[str, Any], values: dict[str, Any], place: str) -> dict[s
 
 
 def _refuse_outside(template: dict[str, Any], place: str, outside: re.Pattern[str] | None) -> None:
-    """Looks at one level of nesting after the other: a stranger's template may be deeper than the stack."""
+    """Checks one level of nesting after the other: a stranger's template may be deeper than the stack."""
     level: list[tuple[str, Any]] = [(key, value) for key, value in template.items() if key != "$schema"]
     for _ in range(_MOST_DEPTH):
         for key, value in level:

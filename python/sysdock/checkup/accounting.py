@@ -51,7 +51,7 @@ class Process:
 
     @property
     def ended(self) -> float:
-        """When it ended, as exactly as the file tells."""
+        """When it ended, as exactly as the file states."""
         return self.began + self.real / TICKS_PER_S
 
 

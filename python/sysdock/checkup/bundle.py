@@ -53,7 +53,7 @@ _PATHS = {
 _SINGLE = {
     ("commands", "comm"), ("stacks", "function"), ("run_states", "waker"), ("critical_path", "waker"),
 }  # fmt: skip
-# What is in `environment` and tells nothing about user, host or site.
+# What is in `environment` and reveals nothing about user, host or site.
 _PLAIN_SECTIONS = ("kernel", "cpu", "memory", "tool", "recorder")
 _PLAIN_OF_HOST = ("operating system", "machine")
 _NAME_IN_MOUNT = re.compile(r"^(\S+) on (\S+) (\(.*\))$", re.DOTALL)
@@ -86,7 +86,7 @@ Names of files, programs and hosts: {names}.
 def write_bundle(
     path: Path, session: Session, steps: Sequence[Step], *, hashed: bool, with_commands: bool, lang: str
 ) -> None:
-    """Writes the bundle, and with `hashed` its key beside it (`.key`); neither may exist before."""
+    """Writes the bundle, and with `hashed` its key next to it (`.key`); neither may exist before."""
     key_path = Path(f"{path}.key")
     for file in (path, key_path) if hashed else (path,):
         refuse_place(file)

@@ -37,7 +37,7 @@ _MOST_DIGITS = 9
 
 @dataclass(frozen=True)
 class Job:
-    """One line of the table; times in seconds, `ended` since the epoch where the table tells."""
+    """One line of the table; times in seconds, `ended` since the epoch where the table states it."""
 
     line: int
     job: str

@@ -1,7 +1,7 @@
 """Replaces names by keyed hashes, the same name by the same hash, and translates a text back.
 
-Each component of a path is replaced by itself, so that folders can still be told apart. The hash is the first
-64 bits of HMAC-SHA256; without the key no list of likely names can be tried.
+Each component of a path is replaced by itself, so that folders can still be distinguished. The hash is the
+first 64 bits of HMAC-SHA256; without the key no list of likely names can be tried.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sysdock.errors import UserError
 _KEY_BYTES = 32
 _DIGITS = 16
 _TOKEN = re.compile(r"\bn[0-9a-f]{16}\b")
-# What the kernel calls objects without a name: it tells nothing about the user.
+# What the kernel calls objects without a name: it reveals nothing about the user.
 _NAMELESS = re.compile(r"(?:pipe|socket|anonymous|anon_inode|eventfd|eventpoll|unknown)(?::\[\d+\])?")
 LEFT_OUT = "(left out)"
 
@@ -61,7 +61,7 @@ class Hasher:
 
 
 def read_key(path: Path) -> bytes:
-    """A key that was written beside a bundle."""
+    """A key that was written next to a bundle."""
     text = read_text(path, "the key of a bundle").strip()
     if not re.fullmatch(r"[0-9a-f]{64}", text):
         raise UserError("not the key of a bundle", "it is the .key file next to the bundle", str(path))

@@ -1,4 +1,4 @@
-"""Puts what the user gave beside a recording into tables of a recording of its own, for the rules to read.
+"""Makes tables of what the user gave in addition to a recording, for the rules to read.
 
 It lies in a temporary folder. Where there is a recording of the job, rules see the tables of both together.
 """

@@ -1,7 +1,7 @@
 """Runs a command untraced and measures it, as `time` does; reads /proc/PID/io when it has ended.
 
 A process that has ended stays as a zombie until its parent asks for its status. Until then the kernel still
-tells what it and the children it waited for have read and written, so the counters are exact.
+states what it and the children it waited for have read and written, so the counters are exact.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def run_plain(command: Sequence[str]) -> PlainRun:
 def _open_counters(pid: int) -> IO[bytes] | None:
     """The counters, opened while the process lives: those of a zombie belong to root.
 
-    In an exec the kernel closes our pipe, which tells that the program has begun, a moment before it gives
+    In an exec the kernel closes our pipe, which means that the program has begun, a moment before it gives
     the counters to its user.
     """
     for _ in range(_PATIENCE):

@@ -60,7 +60,7 @@ class Part:
         return VERDICTS[self.status]
 
     def followed_by(self, remark: Part) -> Part:
-        """The same with a remark behind its sentence."""
+        """The same with a remark after its sentence."""
         said = (self.said[0] + " {remark}", self.said[1] + "{remark}")
         return replace(self, said=said, values={**self.values, "remark": remark})
 

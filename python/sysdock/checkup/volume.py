@@ -57,7 +57,7 @@ class Files:
 
 
 def files_of(session: Session, named: Sequence[Path] = ()) -> Files:
-    """Looks at the files of a recording; with `named` only at those, and what lies in those folders."""
+    """Checks the files of a recording; with `named` only those, and what lies in those folders."""
     used = session.fetch(_FILES) if "calls" in session.recording.tables else []
     wanted, missing = _wanted(named), []
     if wanted is not None:
@@ -76,7 +76,7 @@ def files_of(session: Session, named: Sequence[Path] = ()) -> Files:
 
 
 def volume_part(session: Session, files: Files) -> Part:
-    """What the rule says of the files, whose sizes `session` has beside the recording."""
+    """What the rule says of the files, whose sizes `session` has in addition to the recording."""
     limits = {"only_named": files.only_named, "here": socket.gethostname()}
     rows = answers(session, _QUESTION, limits)
     first = rows[0]

@@ -160,7 +160,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         code = _complain(str(error))
     except click.UsageError as error:
         usage = f"{error.ctx.command_path} --help" if error.ctx else "sysdock --help"
-        # click writes choices in lines of their own, behind tabs.
+        # click writes choices in lines of their own, after tabs.
         message = error.format_message().expandtabs(2).rstrip(".")
         code = _complain(f"{message[:1].lower()}{message[1:]}\n\nhint: see `{usage}`")
     except click.ClickException as error:
@@ -172,7 +172,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         _drop_output()
         code = 0
     except MemoryError:
-        code = _complain("not enough memory\n\nhint: look at less at once: --from and --to, or one --file")
+        code = _complain("not enough memory\n\nhint: ask for less at once: --from and --to, or one --file")
     except OSError as error:
         # A full disk, a folder without permission: wherever it was met, it is not a reason for a trace-back.
         code = _complain(f"{error.filename or 'the output'}: {(error.strerror or str(error)).lower()}")

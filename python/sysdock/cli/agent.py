@@ -187,7 +187,7 @@ def print_(
         _become(ctx, ["print", f"--format={format_}", *words])
     from sysdock.recording.native import become_native
 
-    code = become_native(["agent", "print", *words], beside=True)
+    code = become_native(["agent", "print", *words], as_child=True)
     if code == 0:
         _print_findings(words, lang)
     ctx.exit(code)
@@ -217,4 +217,4 @@ def _become(ctx: click.Context, words: list[str]) -> None:
     from sysdock import cli
     from sysdock.recording.native import become_native
 
-    ctx.exit(become_native(["agent", *words], beside=not cli.owns_process))
+    ctx.exit(become_native(["agent", *words], as_child=not cli.owns_process))

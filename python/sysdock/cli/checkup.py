@@ -42,7 +42,7 @@ class _WithCommand(click.Command):
             place = args.index("--")
             ctx.meta["sysdock.command"] = args[place + 1 :]
             if not args[place + 1 :]:
-                raise click.UsageError("no command behind `--`", ctx)
+                raise click.UsageError("no command after `--`", ctx)
             args = args[:place]
         return super().parse_args(ctx, args)
 

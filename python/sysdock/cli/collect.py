@@ -10,7 +10,7 @@ _EPILOG = """Example:
   sysdock collect --lake /data/lake --token-file tokens
   sysdock collect --lake /data/lake --token-file tokens --listen 0.0.0.0:8404 --plain
 
-A line of the file of tokens is a token, and behind it the cluster whose agents may use it; without, all may.
+A line of the file of tokens is a token, followed by the cluster whose agents may use it; without, all may.
 """
 
 
@@ -61,4 +61,4 @@ def command(
     words += [f"--certificate={certificate}"] if certificate else []
     words += [f"--key={key}"] if key else []
     words += ["--plain"] if plain else []
-    ctx.exit(become_native(["collect", *words], beside=not cli.owns_process))
+    ctx.exit(become_native(["collect", *words], as_child=not cli.owns_process))

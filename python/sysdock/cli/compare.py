@@ -130,7 +130,7 @@ def command(
         )
         return
     if analysis is None and pairs:
-        raise UserError("a parameter is one of an analysis", "name the analysis behind A and B", "--param")
+        raise UserError("a parameter is one of an analysis", "name the analysis after A and B", "--param")
     if analysis is not None and part != "all":
         raise UserError("an analysis has no parts", "leave out --part, or the analysis", f"--part {part}")
     if analysis is None and format_ == "csv" and part == "all":

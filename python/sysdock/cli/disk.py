@@ -338,7 +338,7 @@ def fragment(
 
     DIR is made new; comb fills its whole file system meanwhile, so give one that is for nothing else.
     The pieces that came of it are counted, as filefrag counts them. Where these are not as many as were
-    planned, as where free space lies in crumbs, both numbers are said; the exit status is 1 where they differ
+    planned, as where free space is fragmented, both numbers are said; the exit status is 1 where they differ
     by more than 1 %.
     """
     from sysdock.cli.output import remark

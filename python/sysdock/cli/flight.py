@@ -212,4 +212,4 @@ def _become(ctx: click.Context, words: list[str]) -> None:
     from sysdock import cli
     from sysdock.recording.native import become_native
 
-    ctx.exit(become_native(["flight", *words], beside=not cli.owns_process))
+    ctx.exit(become_native(["flight", *words], as_child=not cli.owns_process))

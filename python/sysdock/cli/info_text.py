@@ -81,7 +81,7 @@ def _no_start(described: dict[str, Any]) -> str:
 
 
 def _families(capture: Capture) -> list[tuple[str, str]]:
-    """What a capture recorded beside its first family, and what it did not, the first included."""
+    """What a capture recorded in addition to its first family, and what it did not, the first included."""
     families = capture.get("families") or []
     recorded = ", ".join(state["family"] for state in families[1:] if not state.get("missing"))
     missing = "; ".join(

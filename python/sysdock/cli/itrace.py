@@ -146,7 +146,7 @@ def user(
 def convert(
     ctx: click.Context, /, folder: Path, output: Path, share: bool, with_report: bool, lang: str
 ) -> None:
-    """Make a recording of an event file (trace.sdit) in FOLDER, and what its recorder wrote beside it."""
+    """Make a recording of an event file (trace.sdit) in FOLDER, and what its recorder wrote next to it."""
     from sysdock.recording.native import refuse_existing
 
     refuse_existing(output)

@@ -66,7 +66,7 @@ _text_or_json = click.option(
     "--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
 _at_option = click.option(
-    "--at", default="now", show_default=True, metavar="T", help="End of the time to look at: ISO time stamp."
+    "--at", default="now", show_default=True, metavar="T", help="End of the time to show: ISO time stamp."
 )
 
 

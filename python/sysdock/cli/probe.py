@@ -124,7 +124,7 @@ def once(
 )
 @lang_option
 def show(directory: Path | None, series: Path | None, output: Path | None, format_: str, lang: str) -> None:
-    """Show a series: a graph, change points, singular points, and what comes again each day or week."""
+    """Show a series: a graph, change points, outliers, and what comes again each day or week."""
     from sysdock.cli.output import print_result, remark
     from sysdock.probe import showing
     from sysdock.probe.series import find

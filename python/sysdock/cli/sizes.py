@@ -1,4 +1,4 @@
-"""Sizes on the command line: bytes, or with a unit behind the number, `16M`."""
+"""Sizes on the command line: bytes, or with a unit after the number, `16M`."""
 
 from __future__ import annotations
 

@@ -69,4 +69,4 @@ def command(
     words += ["--once"] if once else []
     words += [f"--format={format_}"] if format_ is not None else []
     words += [f"--limit={limit}"] if limit is not None else []
-    ctx.exit(become_native(["top", *words], beside=not cli.owns_process))
+    ctx.exit(become_native(["top", *words], as_child=not cli.owns_process))

@@ -43,7 +43,7 @@ def interleave(folder: Path, plan: Plan) -> int:
 
 
 def classic(folder: Path, plan: Plan) -> None:
-    """Many writers append by turns, as in 2005. Where space is allocated late, no number can be foretold."""
+    """Many writers append by turns, as in 2005. Where space is allocated late, no number can be predicted."""
     with opened_files(folder, plan.files) as files:
         for first in range(0, plan.files, plan.at_once):
             write_in_turns(files[first : first + plan.at_once], plan)

@@ -1,7 +1,7 @@
 """Makes files in the holes of a file system that small files fill: as an old file system breaks a new file.
 
-Which holes a file system takes is its own business. So that it can be foretold all the same, there is nothing
-but holes of one size: no two of them lie side by side, and no large area is left beside them.
+Which holes a file system takes is its own business. So that it can be predicted all the same, there are
+only holes of one size: no two of them lie side by side, and no other large area is left.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sysdock.recording.native import scan_quietly
 
 # Where the small files lie, below the folder of the files.
 TEETH = "teeth"
-# Areas left beside the holes may hold so much of the files: the number of pieces is to be right to 1 %.
+# Areas left outside the holes may hold so much of the files: the number of pieces is to be right to 1 %.
 _LEFT_OVER = 0.005
 _TURNS = 8
 
@@ -119,7 +119,7 @@ def _remove_every_other(teeth: Path, places: list[tuple[int, int]], piece: int) 
 
 
 def _take_large_areas(teeth: Path, plan: Plan) -> bool:
-    """Takes what is free beside the holes: files would go there first. Returns whether that came true.
+    """Takes what is free outside the holes: files would go there first. Returns whether that came true.
 
     xfs keeps space for its own trees in large areas, which count as free as soon as there are holes.
     """

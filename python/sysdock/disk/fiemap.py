@@ -12,7 +12,7 @@ from pathlib import Path
 from sysdock.errors import UserError
 
 _FS_IOC_FIEMAP = 0xC020660B
-# struct fiemap, and struct fiemap_extent behind it (linux/fiemap.h).
+# struct fiemap, and struct fiemap_extent after it (linux/fiemap.h).
 _HEAD, _EXTENT = struct.Struct("=QQIIII"), struct.Struct("=QQQQQIIII")
 _SYNC = 1
 _LAST = 1

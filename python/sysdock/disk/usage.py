@@ -30,7 +30,7 @@ FROM (
     WHERE via IS NOT NULL AND class IN ('read', 'write') AND kind IN ('file', 'unknown')
 ) AS operations
 GROUP BY path"""
-# The page that was touched at the least; neighbours come with it where the kernel tells.
+# The page that was touched at the least; neighbours come with it where the kernel reports it.
 _FAULTS = """SELECT path, 0 AS calls, count(*) AS faults,
     sum(CASE WHEN was_mapped THEN 0 ELSE greatest(coalesce(mapped_bytes, 4096), 4096) END) AS read_bytes,
     4096 * count(*) FILTER (WHERE shared AND access = 'write') AS written_bytes,
@@ -53,7 +53,7 @@ def write_list(recording: Path, out: IO[bytes]) -> None:
         if "calls" not in session.recording.tables:
             hint = "give a recording that `sysdock record` or `sysdock import` made"
             raise UserError("it holds no calls", hint, str(recording))
-        # A log of strace tells what is mapped, and not what is touched.
+        # A log of strace states what is mapped, not what is touched.
         uses = [_CALLS, _OPERATIONS, *([_FAULTS] if "file_faults" in session.recording.tables else [])]
         rows = session.fetch(_SQL.format(uses=" UNION ALL ".join(uses)))
     if not rows:

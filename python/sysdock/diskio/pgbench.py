@@ -1,4 +1,4 @@
-"""What pgbench printed: transactions a second of a real server, beside which a prediction can be put."""
+"""What pgbench printed: transactions a second of a real server, with which a prediction can be compared."""
 
 from __future__ import annotations
 

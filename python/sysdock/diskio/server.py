@@ -187,7 +187,7 @@ def _answer(dsn: str, query: str) -> Any:
     except subprocess.TimeoutExpired:
         raise UserError(
             f"the server did not answer within {_PATIENCE_S} s",
-            "look at it: pg_stat_activity",
+            "see pg_stat_activity",
             "--from-postgres",
         ) from None
     if done.returncode:

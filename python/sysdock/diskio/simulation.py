@@ -258,7 +258,7 @@ class _Run:
     def _begin_flush(self) -> None:
         self._flushing = True
         delay = self._settings.commit_delay_s
-        # The server counts transactions that are open, beside the one that flushes.
+        # The server counts transactions that are open, except the one that flushes.
         is_worth_it = len(self._clients) - 1 >= self._settings.commit_siblings
         self._after(_GATHER_S + (delay if delay and is_worth_it else 0.0), self._flush_all)
 

@@ -258,7 +258,7 @@ def not_predicted(times: Sequence[QueryTime], lang: str) -> str | None:
 def table(
     found: Sequence[Prediction], lang: str, real: Mapping[tuple[str, int], float] | None = None
 ) -> list[str]:
-    """A line for each prediction; with `real`, what a server did, by workload and clients, beside it."""
+    """A line for each prediction; with `real`, what a server did, by workload and clients, next to it."""
     heads = {
         "en": (
             "workload",

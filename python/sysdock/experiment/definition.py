@@ -23,7 +23,7 @@ ALWAYS = ("scratch", "python", "native", "cpus")
 
 
 def problems(library: Library, experiment: Experiment) -> list[str]:
-    """What is wrong with an experiment beside the form of its file."""
+    """What is wrong with an experiment apart from the form of its file."""
     found = [*_of_steps(experiment), *_of_placeholders(experiment), *_of_metrics(experiment)]
     found += problems_of_settings(
         {factor.setting: "" for factor in experiment.factors if factor.setting} | experiment.settings

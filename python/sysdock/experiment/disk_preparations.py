@@ -1,4 +1,4 @@
-"""Preparations about where files lie: a file system, files in pieces, defragmenting, requests foretold."""
+"""Preparations about where files lie: a file system, fragmented files, defragmenting, predicted requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file system of its own on a loop device, and what the kernel tells of such a device."""
+"""A file system of its own on a loop device, and what the kernel reports of such a device."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def mount_anew(device: Path, point: Path) -> None:
 
 
 def _until_done(*words: str | Path) -> None:
-    """Again and again, as whoever looks at new devices may hold it for a moment."""
+    """Again and again, as another program that probes new devices may hold it for a moment."""
     for left in reversed(range(_TRIES)):
         try:
             run_tool(*words)

@@ -358,7 +358,7 @@ def _step(
     *,
     is_last: bool = False,
 ) -> None:
-    """A command beside the run; Failed where it fails (`after`: a UserError, as nothing may be left)."""
+    """A command alongside the run; Failed where it fails (`after`: a UserError, as nothing may be left)."""
     command = [filled(word, names) for word in words]
     try:
         done = subprocess.run(

@@ -94,7 +94,7 @@ def content_requests(extents: Iterable[Extent], read_ahead: int, largest: int) -
     requests = 0
     for begin, end in _runs(extents):
         while begin < end:
-            # Windows of read-ahead lie one behind the other from the beginning of the file on.
+            # Windows of read-ahead follow one another from the beginning of the file on.
             window = min(end, (begin // read_ahead + 1) * read_ahead)
             requests += -(-(window - begin) // largest)
             begin = window

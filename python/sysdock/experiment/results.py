@@ -17,7 +17,7 @@ from sysdock.experiment.validity import Check, Placed, check_case
 from sysdock.experiment.verdicts import Claim, Samples, Verdict, invalidated, judge
 from sysdock.library import Case, Experiment
 
-# Which of the counters are compared beside the primary metric and those of the workload.
+# Which of the counters are compared in addition to the primary metric and those of the workload.
 _COMPARED = (
     "elapsed_s", "cpu_s", "user_s", "system_s", "undelayed_s", "block_delay_s", "major_faults",
     "device_reads", "device_read_bytes", "device_writes", "device_write_bytes", "device_flushes",
@@ -84,7 +84,7 @@ def counted(rows: Iterable[RunRow], case_id: int) -> list[RunRow]:
 
 
 def samples_of(experiment: Experiment, case: Case, rows: Sequence[RunRow]) -> list[Samples]:
-    """Each scenario against the baseline, for the primary metric and those beside it."""
+    """Each scenario against the baseline, for the primary metric and the secondary ones."""
     used = counted(rows, case.case_id)
     primary = primary_of(experiment, case)
     own = [measure.name for measure in case.workload.measures]

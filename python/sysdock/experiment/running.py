@@ -505,7 +505,7 @@ def cpu_shares(number: int) -> list[str]:
 
 
 def _beside(recording: Path) -> Path:
-    """Where servers are recorded beside a command."""
+    """Where servers are recorded alongside a command."""
     return recording.with_name(f"{recording.name}-servers")
 
 

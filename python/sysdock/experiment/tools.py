@@ -46,7 +46,7 @@ def find_tool(name: str) -> str | None:
 
 
 def _path() -> str:
-    # Last, what pip installed beside sysdock.
+    # Last, what pip installed next to sysdock.
     return f"{os.environ.get('PATH', os.defpath)}:{_SYSTEM}:{Path(sys.executable).parent}"
 
 

@@ -1,7 +1,7 @@
 """Flame graphs: of time in calls, of CPU time by samples, and of times on no CPU.
 
 Calls: program, the stack of the call where the recording has one, then call and file. CPU: program, functions
-of the program, functions of the kernel (with `_[k]` behind, as viewers know it from perf). Waits: program,
+of the program, functions of the kernel (with `_[k]` appended, as viewers know it from perf). Waits: program,
 the stack of long calls, call, what it waited for, and who ended it. Steps: task, then functions by who called
 whom, in instructions.
 

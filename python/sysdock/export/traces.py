@@ -165,7 +165,7 @@ def write_packet(out: IO[bytes], fields: Sequence[Field], number: int | None = N
 
 
 def _process_track(process: int) -> int:
-    # 0 is no uuid; processes and threads are lives, so they are told apart by parity.
+    # 0 is no uuid; processes and threads are lives: even and odd numbers.
     return 2 * process + 2
 
 

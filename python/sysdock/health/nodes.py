@@ -201,7 +201,7 @@ def divided(step: dict[str, Any], hosts: int) -> list[dict[str, Any] | None]:
 
 
 def with_one_host(steps: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """All steps; those of most processes once more on one host, which tells its limit from the server's."""
+    """All steps; those of most processes once more on one host, to separate its limit from the server's."""
     own = [
         step for step in steps if step["item"] in ("transfer", "metadata") and step.get("layout") != "shared"
     ]
@@ -335,7 +335,7 @@ def run(
 ) -> None:
     """Does all steps on these hosts, a step with the field `hosts` on the first so many of them.
 
-    begun: is given all hosts once their clocks are known; said: is told which step is next, and says whether
+    begun: is given all hosts once their clocks are known; said: is given which step is next, and says whether
     there is time for it; keep: is given the rows of each.
     UserError: a host cannot be reached, or its generator ended. Whatever ends it, all generators are ended.
     """

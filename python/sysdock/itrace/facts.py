@@ -1,4 +1,4 @@
-"""What is known of a guest beside its events: tasks, maps, where the kernel keeps what."""
+"""What is known of a guest in addition to its events: tasks, maps, where the kernel keeps what."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What traces of guests need beside the native program: the plugin of qemu, the guest's first process."""
+"""What else traces of guests need than the native program: the plugin of qemu, the guest's first process."""
 
 from __future__ import annotations
 

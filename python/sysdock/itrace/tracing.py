@@ -1,6 +1,6 @@
 """Traces one request of a guest: loads its snapshot with the plugin, and has the request made.
 
-The result is a folder: trace.sdit (events), facts.json (what is known beside them), maps/PID (of
+The result is a folder: trace.sdit (events), facts.json (what else is known), maps/PID (of
 processes that live), kallsyms, console.log.
 """
 

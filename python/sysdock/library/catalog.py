@@ -201,7 +201,7 @@ class Library:
         raise _unknown("table", name, self._table_files)
 
     def sources(self, names: Iterable[str]) -> list[str]:
-        """The tables `names`, and those behind the summaries among them; each once."""
+        """The tables `names`, and those that the summaries among them are made of; each once."""
         found: dict[str, None] = {}
         waiting = list(names)
         while waiting:
@@ -221,7 +221,7 @@ class Library:
 
     @cached_property
     def _tables_of_scripts(self) -> dict[str, Table]:
-        """The tables that scripts about dumps fill, beside those that the native half does."""
+        """The tables that scripts about dumps fill, in addition to those that the native half does."""
         tables = [script.table for script in self.dump_scripts() if script.columns]
         return {table.name: table for table in tables if table.name not in self._table_files}
 

@@ -53,7 +53,7 @@ def parse_product(path: Path) -> Product:
     programs, files = (_texts(path, key, data.get(key, [])) for key in ("programs", "files"))
     if not programs and not files:
         hint = 'write `programs = ["sqlite3"]`, or `files = ["*.sqlite"]`'
-        raise UserError("nothing tells by what it is known", hint, str(path))
+        raise UserError("it names nothing by which it is recognized", hint, str(path))
     if not isinstance(data["advice"], list) or not data["advice"]:
         raise UserError("`advice` is no list of tables", "write [[advice]]", str(path))
     if not isinstance(data.get("is_language", False), bool):

@@ -1,4 +1,4 @@
-"""What a rule returns beside what it asks: its fixed columns, and the sentences that are made of a row.
+"""The fixed columns of rules, and the sentences that are made of a row.
 
 A sentence is a header line `-- says: STATUS LANG  Text with {column} or {param}.`; `STATUS.VARIANT` is taken
 where the row's column `variant` says so. Numbers are written with the unit that the header gives the column.

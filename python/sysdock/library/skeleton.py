@@ -64,10 +64,10 @@ _RULE_SQL = """\
 -- column: cost_ns BIGINT        Time in them [ns].
 -- column: gain_ns BIGINT        What could be saved at most [ns].
 -- column: certainty VARCHAR     high, medium or low.
--- column: calls BIGINT          Calls looked at.
+-- column: calls BIGINT          Calls checked.
 -- says: finding en  {value} calls waited {cost_ns} for the disk.
 -- says: finding ja  {value} 回の呼び出しが合計 {cost_ns} ディスクを待ちました。
--- says: ok en       {calls} calls looked at: those that wait for the disk took {cost_ns}.
+-- says: ok en       Checked {calls} calls: those that wait for the disk took {cost_ns}.
 -- says: ok ja       システムコール {calls} 回を調べました。ディスク待ちは合計 {cost_ns} です。
 -- says: unknown en  The log holds no durations of calls.
 -- says: unknown ja  ログに呼び出しの所要時間がありません。

@@ -83,7 +83,7 @@ class Table:
     its column `adds_up_to` must add up to the rows of the first table in `needs`.
     `about` is the family of events that fills it, of those that the captures of a recording name; None for
     tables that captures of all families share.
-    `merged`: whether a merge of recordings takes its rows over; those of some tables mean nothing beside
+    `merged`: whether a merge of recordings takes its rows over; those of some tables mean nothing next to
     rows of another recording.
     """
 

@@ -16,7 +16,7 @@ def parse_toml(text: str) -> dict[str, Any]:
     except RecursionError:
         raise ValueError("nested too deeply") from None
     except ValueError:
-        # What Python says of it tells programmers how to switch the limit off.
+        # Python's own message is for programmers: how to switch the limit off.
         raise ValueError("a number of thousands of digits") from None
 
 

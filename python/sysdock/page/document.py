@@ -119,7 +119,7 @@ def vega_code() -> str:
 
 @cache
 def make_vega_asset() -> str:
-    """Makes the script from the converter package, and keeps it beside this module where that can be."""
+    """Makes the script from the converter package, and keeps it next to this module where that can be."""
     import vl_convert
 
     # Its stub asks for the snippet, which may be left out.

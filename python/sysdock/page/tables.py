@@ -1,4 +1,4 @@
-"""Tables as HTML: numbers with units for the eye, the exact values beside them to sort and to copy."""
+"""Tables as HTML: numbers with units for the eye, the exact values with them to sort and to copy."""
 
 from __future__ import annotations
 

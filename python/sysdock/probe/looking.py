@@ -1,4 +1,4 @@
-"""Looks at a directory whose file system may hang: for so long, and no longer."""
+"""Checks a directory whose file system may hang, with a time limit."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Look:
 
 
 def look_at(folder: Path, within_s: float, files: Sequence[str] = ()) -> Look:
-    """Looks at a directory, and whether it has these files.
+    """Checks a directory, and whether it has these files.
 
     UserError: it cannot be reached; NoAnswer: nor was it known after so many seconds that it cannot.
     """

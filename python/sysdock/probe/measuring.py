@@ -57,7 +57,7 @@ class Limits:
 
 
 def once(series: Path, library: Library, limits: Limits, said: Callable[[str], None]) -> Measured:
-    """Measures, and appends a row for each item. `said` is told what is being waited for.
+    """Measures, and appends a row for each item. `said` gets what is being waited for.
 
     UserError: somebody else measures at this moment, or the series cannot be written. Where the file system
     cannot be measured, that is a row, too, and `trouble` says why.

@@ -1,4 +1,4 @@
-"""A series of probes: a recording that grows, with the plan that is measured each time beside it."""
+"""A series of probes: a recording that grows, with the plan that is measured each time next to it."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
 """Whether the newest values of a series are lower than those before them: since when, by how much, how sure.
 
 Values are logarithms of rates, oldest first. Each becomes a score: its distance from the median of the values
-before the window that is looked at, by their spread (median absolute deviation), and at most `CLIP` either
+before the window that is tested, by their spread (median absolute deviation), and at most `CLIP` either
 way (Huber 1964), so that a single stall decides nothing. The sum of the scores in a window that ends with the
 newest value is compared with what chance gives. Neighbouring probes
 resemble each other (what slows one slows the next), so the variance of such a sum is taken from the series
 itself: from sums of as many neighbours before the window, and from the correlation of neighbours. Windows of
-many lengths are looked at, and the price of that is paid (`_independent`), as it is for several items (Holm
+many lengths are tested, and the price of that is paid (`_independent`), as it is for several items (Holm
 1979, `adjusted`).
 
 `change_points` finds the moments in a whole series at which its level changed: binary segmentation by the
@@ -165,7 +165,7 @@ def lasts(values: Sequence[float], shift: Shift) -> bool:
 
 
 def adjusted(ps: Sequence[float]) -> list[float]:
-    """What the chances are when so many were looked at (Holm 1979)."""
+    """What the chances are when so many were tested (Holm 1979)."""
     order = sorted(range(len(ps)), key=lambda at: ps[at])
     found, most = [1.0] * len(ps), 0.0
     for rank, at in enumerate(order):
@@ -188,7 +188,7 @@ def change_points(
 ) -> list[ChangePoint]:
     """Where the level of the series changed for good, oldest first."""
     places = sorted(_split(values, 0, len(values), p_most))
-    # A split that was found early may be none beside later ones: each is judged between its neighbours.
+    # A split that was found early may be none next to later ones: each is judged between its neighbours.
     while True:
         found, edges = [], [0, *(at for at, _ in places), len(values)]
         for number, (at, p) in enumerate(places):

@@ -25,7 +25,7 @@ class Filters:
     or, without a slash, also for the last component. Calls without a path are dropped. A copy call is kept by
     either of its two files.
     exclude_dir: everything below that folder (an absolute path, a name anywhere in the path, or a pattern).
-    exclude_suffix: paths that end so. Both keep calls without a path; of a copy call they look at the file
+    exclude_suffix: paths that end so. Both keep calls without a path; of a copy call they check the file
     that is read only.
     call: names or patterns of system calls. process: process ids (all lives that had them) or program names.
     from_, to: seconds since the start of the recording, or an ISO time stamp; `to` itself is outside.

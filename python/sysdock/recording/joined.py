@@ -1,4 +1,4 @@
-"""Two recordings seen as one: the tables of another beside a recording's own."""
+"""Two recordings seen as one: the tables of another in addition to a recording's own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sysdock.recording.manifest import Recording
 
 
 class JoinedRecording(Recording):
-    """`recording` with the tables and captures of `other` behind its own; nothing is copied.
+    """`recording` with the tables and captures of `other` after its own; nothing is copied.
 
     A table that both have is that of `recording`.
     """

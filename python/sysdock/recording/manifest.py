@@ -205,7 +205,7 @@ class Recording:
 
     @property
     def has_durations(self) -> bool:
-        """Whether the log tells how long calls took."""
+        """Whether the log states how long calls took."""
         return self.clock.get("has_durations") is not False
 
     def rows(self, table: str) -> int:
@@ -293,7 +293,7 @@ def _refuse_constant(name: str) -> None:
 
 
 def _check_values(manifest: Any, place: str) -> None:
-    """Refuses numbers, texts and depths that nothing behind could work with, also below unknown keys."""
+    """Refuses numbers, texts and depths that no reader could work with, also below unknown keys."""
     level: list[Any] = [manifest]
     for _ in range(_MOST_DEPTH):
         for value in level:

@@ -26,7 +26,7 @@ class Mentions:
 
     `tables` leaves out what the statement defines itself (WITH); `functions` stand in FROM as tables do.
     `columns` may be of any table, `owned` are pairs of a table and a column of it.
-    `everything`: it cannot be told which tables and columns are meant.
+    `everything`: it is not known which tables and columns are meant.
     """
 
     tables: set[str] = field(default_factory=set)
@@ -123,7 +123,7 @@ def _scoped(tree: Any) -> Iterator[tuple[dict[str, Any], dict[str, str]]]:
                 ordered = {alias: table for alias, table in inside.items() if alias not in own}
             yield item, inside
             for key, part in item.items():
-                # What WITH defines does not see the tables beside it.
+                # What WITH defines does not see its sibling tables.
                 stack.append((part, {"cte_map": scope, "modifiers": ordered}.get(key, inside)))
 
 

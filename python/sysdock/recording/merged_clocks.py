@@ -149,14 +149,14 @@ def remarks_on(members: Sequence[Member], offsets: Sequence[Offset], *, align: b
             fit = f"from {least} to {greatest} s fit {offset.files} shared files"
             said.append(f"{member.name}: {_seconds(offset.offset_ns, '')} s are added to its times ({fit})")
         elif offset.source == "unknown" and align:
-            fact = f"{member.name}: no shared file tells how its clock compares"
+            fact = f"{member.name}: no shared file shows how its clock compares"
             said.append(f"{fact}; give --offset {member.name}=SECONDS if you know")
     unknown = [
         member.name for member, offset in zip(members, offsets, strict=True) if offset.source == "unknown"
     ]
     if unknown and not align:
         more = f" and {len(unknown) - 1:,} more" if len(unknown) > 1 else ""
-        fact = f"{unknown[0]}{more}: another host, and nothing tells how its clock compares"
+        fact = f"{unknown[0]}{more}: another host, and nothing shows how its clock compares"
         said.append(f"{fact}; --align estimates it from shared files, --offset NAME=SECONDS says it")
     return said
 
@@ -183,7 +183,7 @@ def _refuse_clocks(members: Sequence[Member], by_hand: dict[int, int]) -> None:
     for place, member in enumerate(members):
         kind = member.recording.clock.get("kind")
         if kind == "order":
-            hint = "record it with time stamps (strace -ttt), or look at it by itself"
+            hint = "record it with time stamps (strace -ttt), or diagnose it by itself"
             raise UserError("its log has no clock, so it fits no other", hint, member.name)
         if kind == "relative" and place not in by_hand:
             hint = f"say when that was: --offset {member.name}=SECONDS, since the Unix epoch"

@@ -147,7 +147,7 @@ class Ids:
         )
         self._refuse_repeated(table, places)
         self._connection.execute(_RENUMBERED.format(table=table.name, rows=rows))
-        # Numbers that no row has begin behind all that have one.
+        # Numbers that no row has begin after all that have one.
         [(rows_in_all,)] = self._connection.execute(f"SELECT count(*) FROM new_{table.name}").fetchall()
         for own in self.shifts:
             own[table.name] = own.get(table.name, 0) + rows_in_all

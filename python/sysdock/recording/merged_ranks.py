@@ -22,7 +22,7 @@ from sysdock.recording.views import Views
 # As the recorder notes them (crates/native/src/environment.rs): the innermost first.
 _RANK = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "MV2_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
 _SIZE = ("OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS")
-# Families whose tables are of one recording only: what they number means nothing beside another one.
+# Families whose tables are of one recording only: what they number means nothing in another one.
 _ALONE = ("experiment", "load", "probe", "jobs", "job")
 _MOST_RANKS = 1 << 20
 _SAY_RANKS = "say which is which: --rank NAME=NUMBER for each, or --in-order for the order given"

@@ -405,7 +405,7 @@ def _left_out(members: Sequence[Member], library: Library) -> dict[str, int]:
 def _remarks(members: Sequence[Member], library: Library, left_out: dict[str, int]) -> list[str]:
     """What is not as in a recording of one rank: tables that are left out, or that only some have."""
     said = [
-        f"table `{name}` is left out ({count:,} rows): look at it in the recordings of the ranks"
+        f"table `{name}` is left out ({count:,} rows): see the recordings of the ranks"
         for name, count in left_out.items()
     ]
     for table in _taken(library, members):

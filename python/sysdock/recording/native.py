@@ -24,8 +24,8 @@ closed_streams: set[int] = set()
 
 def find_native() -> Path:
     """The native program: next to this Python, $SYSDOCK_NATIVE, on PATH, or built in the checkout."""
-    beside = Path(sys.executable).parent / NAME
-    candidates = [beside]
+    neighbor = Path(sys.executable).parent / NAME
+    candidates = [neighbor]
     if stated := os.environ.get("SYSDOCK_NATIVE"):
         candidates.append(Path(stated))
     if on_path := shutil.which(NAME):
@@ -84,13 +84,13 @@ def run_native(
     return code
 
 
-def become_native(arguments: Sequence[str], *, beside: bool) -> int:
+def become_native(arguments: Sequence[str], *, as_child: bool) -> int:
     """Goes on as the native program, which then takes no more memory than it does alone.
 
-    `beside`: this process has more to do; the program is run beside it, and its exit status is returned.
+    `as_child`: this process has more to do; the program is run as a child, and its exit status is returned.
     """
     command = [str(find_native()), *arguments]
-    if beside:
+    if as_child:
         return subprocess.run(command, check=False).returncode
     sys.stdout.flush()
     for stream in closed_streams:

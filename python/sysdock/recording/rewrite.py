@@ -24,10 +24,10 @@ _CHUNK = 100_000
 
 @dataclass(frozen=True)
 class Change:
-    """What becomes of a column of texts: a function of its value and of those of the columns `beside` it."""
+    """What becomes of a column of texts: a function of its value and of those of the columns `others`."""
 
     function: Callable[..., str | None]
-    beside: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
 
 
 # For a column: a change, or None to keep it as it is.
@@ -99,7 +99,7 @@ def _write(
     read = f"read_parquet({quoted_path(source)}, file_row_number = true)"
     joins, selected = [], {column.name: f't."{column.name}"' for column in table.columns}
     for number, (name, change) in enumerate(changes.items()):
-        keys = (name, *change.beside)
+        keys = (name, *change.others)
         _map(connection, f"map{number}", read, keys, change)
         on = " AND ".join(f't."{key}" IS NOT DISTINCT FROM m{number}."{key}"' for key in keys)
         joins.append(f"LEFT JOIN map{number} AS m{number} ON {on}")

@@ -32,7 +32,7 @@ Joins = frozenset[tuple[str, str, str]]
 _SUMMARIES_DEEP = 3
 # What the engine takes as its configuration.
 Settings = dict[str, str | bool | int | float | list[str]]
-# Nothing is fetched or loaded behind the user's back, and no Python variable is taken for a table.
+# Nothing is fetched or loaded unasked, and no Python variable is taken for a table.
 SETTINGS: Settings = {
     "autoload_known_extensions": "false",
     "autoinstall_known_extensions": "false",
@@ -178,7 +178,7 @@ class Views:
             self._made[name] = wanted
 
     def _lock(self, name: str) -> threading.RLock:
-        """Tables are made of those that they name, never in a circle, so that nobody waits for himself."""
+        """Tables are made of those that they name, never in a circle, so no thread waits for itself."""
         return self._locks.setdefault(name, threading.RLock())
 
     def _joins(self, name: str, named: Mentions | None) -> Joins:
@@ -273,11 +273,11 @@ class Views:
         return bool(calls == self.recording.rows(counted))
 
     def add_stored(self, other: Recording, suffix: str, tables: Iterable[str]) -> None:
-        """Views of the stored rows of another recording, named with a suffix behind."""
-        beside = copy.copy(self)
-        beside.recording, beside._from_parts = other, {}
+        """Views of the stored rows of another recording, named with a suffix."""
+        stored = copy.copy(self)
+        stored.recording, stored._from_parts = other, {}
         for name in tables:
-            self.create(f"{name}{suffix}", f"SELECT * FROM {beside._stored(name)}")
+            self.create(f"{name}{suffix}", f"SELECT * FROM {stored._stored(name)}")
 
     def columns_of_files(self, patterns: Iterable[str]) -> list[tuple[str, str]]:
         """Names and SQL types of the columns of Parquet files, which are named as in the FROM of a view."""

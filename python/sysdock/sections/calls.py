@@ -79,7 +79,7 @@ def _screen(session: Session) -> Sequence[ScreenTable]:
 
 
 def _statement(session: Session, folder: str) -> Statement | None:
-    """That it is empty, in words: rules can only say of each thing that it could not be told."""
+    """That it is empty, in words: rules can only say of each thing that it is inconclusive."""
     recording = session.recording
     families = {
         state["family"]: state.get("missing")

@@ -126,7 +126,11 @@ def problems(folder: Path) -> str:
         ('ja = "`buffer` を\\n増やします。"', "", "advice 1 lacks the key `ja`"),
         ('ja = "`buffer` を\\n増やします。"', 'ja = " "', "`ja` is no text"),
         ("files =", "file =", "the product has the unknown key `file`"),
-        ('programs = ["logd", "log-*"]\nfiles = ["*.events"]', "", "nothing tells by what it is known"),
+        (
+            'programs = ["logd", "log-*"]\nfiles = ["*.events"]',
+            "",
+            "it names nothing by which it is recognized",
+        ),
         ("[[advice]]", "[advice]", "`advice` is no list of tables"),
         ('name = "Logger"', "name = 5", "`name` is no text"),
     ],

@@ -153,7 +153,7 @@ def wait_for_child(pid: int) -> None:
     ("arguments", "words"),
     [
         (["--", "/nonexistent/program"], "/nonexistent/program: cannot be started: no such file"),
-        (["--"], "no command behind `--`"),
+        (["--"], "no command after `--`"),
         (["--time", "a", "--acct", "b"], "given twice"),
         (["--user", "1"], "needs both times"),
         (["--user", "x", "--real", "1"], "--user: `x` is no time"),

@@ -1,4 +1,4 @@
-"""A map as one page: it draws the cells, zooms to single blocks, tells whose a cell is, and finds files.
+"""A map as one page: it draws the cells, zooms to single blocks, shows whose a cell is, and finds files.
 
 The pieces are carried packed (see crates/disk/src/map/packed.rs), the files as JSON, both as base64 of
 deflate.

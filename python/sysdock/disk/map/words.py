@@ -74,7 +74,7 @@ def remarks(shown: dict[str, Any], lang: str) -> list[str]:
     japanese = lang == "ja"
     said = []
     if len(shown["devices"]) > 1:
-        said += ["デバイスを順に並べています:" if japanese else "devices behind one another:"]
+        said += ["デバイスを順に並べています:" if japanese else "devices in order:"]
         for device in shown["devices"]:
             name, place = device_name(device), human_bytes(device["from"])
             said.append(f"デバイス {name}: {place} から" if japanese else f"device {name} from {place} on")

@@ -34,7 +34,7 @@ PANELS = (
     Panel(
         ("layout_score",),
         ("Layout score", "配置スコア"),
-        ("1: every block lies right behind the one before it", "1 ならすべてのブロックが一続きです"),
+        ("1: every block directly follows the one before it", "1 ならすべてのブロックが一続きです"),
     ),
     Panel(
         ("per_file",),

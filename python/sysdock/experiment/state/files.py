@@ -101,7 +101,7 @@ def _replace(path: Path, saved: Path, new: Path, content: bytes) -> None:
 def undo(journal: Journal, entry: Entry) -> list[Difference]:
     """Gives the file that was set aside its name again.
 
-    What somebody wrote there after a restart stays, beside what was set aside, and is named.
+    What somebody wrote there after a restart stays, next to what was set aside, and is named.
     """
     path, saved, new = (Path(entry[key]) for key in ("target", "saved", "new"))
     new.unlink(missing_ok=True)
@@ -127,7 +127,7 @@ def _left(path: Path, entry: Entry) -> list[Difference]:
 
 
 def _of_file(path: Path) -> str:
-    """What tells that it is the same file, unchanged."""
+    """What shows that it is the same file, unchanged."""
     try:
         now = path.stat()
     except FileNotFoundError:

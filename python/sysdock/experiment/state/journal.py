@@ -230,7 +230,7 @@ def _check_owner(place: Path) -> None:
     if found.st_uid != os.geteuid() or found.st_mode & 0o022:
         fact = "others may write to the folder of journals, which say what is to be undone"
         raise UserError(
-            fact, f"look at it, then: chown {os.geteuid()} {place}; chmod 700 {place}", str(place)
+            fact, f"inspect it, then: chown {os.geteuid()} {place}; chmod 700 {place}", str(place)
         )
 
 
@@ -246,11 +246,11 @@ def read(path: Path) -> Written | None:
         ) from None
     head = _parsed(lines[0])
     if head is None or head.get("journal") != _VERSION:
-        raise UserError("this is no journal of an experiment, or of another version", "look at it", str(path))
+        raise UserError("this is no journal of an experiment, or of another version", "inspect it", str(path))
     writer = Process(int(head["pid"]), int(head["start"]))
     found = Written(path, str(head["what"]), writer, str(head["boot"]), {}, 0)
     for number, line in enumerate(lines[1:], 2):
-        # What stands behind the last line end was not on disk, so what it announces was not done.
+        # What follows the last line end was not on disk, so what it announces was not done.
         if not line or number == len(lines):
             continue
         _take(found, number, _parsed(line))

@@ -147,7 +147,7 @@ def _of_form(value: str) -> None:
 
 
 def shown(mount: Mount) -> set[str]:
-    """Options in force. ext4 tells all of them, /proc/mounts only those that differ from what it was made
+    """Options in force. ext4 states all of them, /proc/mounts only those that differ from what it was made
     with.
     """
     words = set(mount.options.split(","))
@@ -172,7 +172,7 @@ def _holds(word: str, now: set[str]) -> bool:
 
 def remount(journal: Journal, now: Mount, options: str, before: str) -> None:
     """Changes options of a mount that stays. Without the device, mount(8) would add what fstab says."""
-    # An option stays in force until it is told otherwise.
+    # An option stays in force until it is changed.
     given = set(options.split(","))
     opposite = [_opposite(word) for word in before.split(",") if word not in given]
     extra = [word for word in opposite if word and not any(_contradict(word, other) for other in given)]
@@ -194,7 +194,7 @@ def mount_anew(journal: Journal, device: str, point: Path, options: str) -> None
 
 
 def unmount(journal: Journal, point: Path) -> None:
-    """Waits a while, as whoever looks at mounts may hold one for a moment; the error names who uses it."""
+    """Waits a while, as another program may hold one for a moment; the error names who uses it."""
     for left in reversed(range(_TRIES)):
         try:
             run_tool("umount", point, pass_fds=(journal.handle,))

@@ -136,7 +136,7 @@ class Postgres:
         try:
             return self.run("psql", *self.address(), *words, database).rstrip("\n")
         except UserError as error:
-            raise UserError(error.fact, "look at the SQL", self.name) from None
+            raise UserError(error.fact, "check the SQL", self.name) from None
 
     def address(self) -> tuple[str, ...]:
         """Options of psql, pgbench and others, to reach it."""

@@ -133,7 +133,7 @@ def _read_link(path: Path) -> str:
 
 
 def _environment(of: Process) -> list[bytes]:
-    """Its variables; as those of a process that we may not look at, one that says nothing."""
+    """Its variables; as those of a process that we may not read, one that says nothing."""
     try:
         return Path(f"/proc/{of.pid}/environ").read_bytes().split(b"\0")
     except OSError:

@@ -79,7 +79,7 @@ def _one(written: Written) -> Repaired | None:
         for line in journal.written.bad:
             place = f"{written.path}:{line}"
             done.left.append(
-                Difference("journal", place, "a readable line", "it is damaged; look at it and remove it")
+                Difference("journal", place, "a readable line", "it is damaged; inspect and remove it")
             )
     finally:
         journal.close()

@@ -132,7 +132,7 @@ def _behind_gate(journal: Journal, program: Program) -> Server:
             )
         process = processes.process(child.pid)
         if process is None:
-            raise UserError("it could not be started", "look at its log", str(program.log))
+            raise UserError("it could not be started", "see its log", str(program.log))
         undo = {"kind": "server", "target": name, "pid": str(process.pid), "start": str(process.start)}
         number = journal.note({**undo, "mark": mark, "stop": program.stop_signal})
         for group in program.groups:
@@ -197,7 +197,7 @@ def free_port() -> int:
 
 
 def port_user(host: str, port: int) -> str | None:
-    """Who listens on a port of this machine, as far as /proc tells; None where it is free."""
+    """Who listens on a port of this machine, as far as /proc states; None where it is free."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as trial:
         trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
