@@ -286,7 +286,8 @@
   function failed(place, error) {
     const note = document.createElement("p");
     note.className = "empty";
-    note.textContent = `This chart could not be drawn: ${error.message}`;
+    const words = { en: "This chart could not be drawn", ja: "このグラフは描画できませんでした" };
+    note.textContent = `${words[root.lang] ?? words.en}: ${error.message}`;
     place.replaceChildren(note);
     console.error(error);
   }
@@ -338,10 +339,22 @@
     }, true);
   }
 
+  // An attribute has one value; that of the other language is kept next to it (see `attribute` in markup.py).
+  function exchangeAttributes() {
+    for (const element of document.querySelectorAll("[data-other]")) {
+      const name = ["title", "aria-label", "alt"].find((each) => element.hasAttribute(each));
+      const shown = element.getAttribute(name);
+      element.setAttribute(name, element.dataset.other);
+      element.dataset.other = shown;
+    }
+  }
+
   function startLanguages() {
     const inputs = document.querySelectorAll("input[name=lang]");
     const set = () => {
-      root.lang = document.querySelector("input[name=lang]:checked")?.value ?? root.lang;
+      const chosen = document.querySelector("input[name=lang]:checked")?.value ?? root.lang;
+      if (chosen !== root.lang) exchangeAttributes();
+      root.lang = chosen;
     };
     inputs.forEach((input) => input.addEventListener("change", set));
     // A browser keeps the state of the switch over a reload.

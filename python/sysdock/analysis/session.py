@@ -76,8 +76,8 @@ class Session:
         self._diagnosis: list[Finding] | None = None
 
     @property
-    def notes(self) -> list[str]:
-        """What the user should know about the filters."""
+    def notes(self) -> list[tuple[str, str]]:
+        """What the user should know about the filters, in English and in Japanese."""
         return self.views.notes
 
     @property

@@ -47,7 +47,8 @@ def with_source_lines(session: Session, findings: Sequence[Finding]) -> list[Fin
             for each in findings
         ]
     except NotComputed as error:
-        session.notes.append(f"source lines of findings {error.words[0]}")
+        english, japanese = error.words
+        session.notes.append((f"source lines of findings {english}", f"所見のソース行は{japanese}"))
         return list(findings)
 
 

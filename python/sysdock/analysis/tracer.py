@@ -53,7 +53,8 @@ def tracer_cost(session: Session) -> TracerCost | None:
     try:
         [(each_ns, calls)] = session.fetch(_SQL, {"trivial": _TRIVIAL})
     except NotComputed as error:
-        session.notes.append(f"the tracing overhead {error.words[0]}")
+        english, japanese = error.words
+        session.notes.append((f"the tracing overhead {english}", f"トレースの負荷は{japanese}"))
         return None
     return TracerCost(each_ns, calls) if each_ns else None
 

@@ -93,7 +93,8 @@ def with_callers(session: Session, findings: Sequence[Finding]) -> list[Finding]
         tasks = _tasks(session)
         callers = _callers(session, findings) if tasks.processes > 1 else {}
     except NotComputed as error:
-        session.notes.append(f"processes of findings {error.words[0]}")
+        english, japanese = error.words
+        session.notes.append((f"processes of findings {english}", f"所見のプロセスは{japanese}"))
         return list(findings)
     completed = []
     for number, finding in enumerate(findings):

@@ -82,7 +82,7 @@ def _run(task: Task) -> dict[str, Any]:
     except UserError as error:
         raise _explained(error, views) from None
     more = _write(task, views.connection)
-    return {"more": more, "notes": views.notes, "lacking": lacking}
+    return {"more": more, "notes": [note for note, _ in views.notes], "lacking": lacking}
 
 
 def _locked(task: Task, recording: Recording, library: Library, folder: Path) -> Views:

@@ -36,7 +36,7 @@ def remark(text: str) -> None:
 def remark_on(session: Session, needs: Iterable[str] = ()) -> None:
     """Says on standard error what limits the answer: filters that do not apply, and what is missing."""
     recording = session.recording
-    for note in session.notes:
+    for note, _ in session.notes:
         remark(note)
     if not recording.has_clock:
         remark("the log has no timestamps: times since the start only count lines (1 ns is one line)")

@@ -24,6 +24,7 @@ KEYS = (
     "param",
     "column",
     "heads",
+    "texts",
     "sums",
     "match",
     "chart",
@@ -273,7 +274,7 @@ class Header:
         return tuple(word for word in found if word)
 
     def headed(self, columns: tuple[Column, ...]) -> tuple[Column, ...]:
-        """The columns with the Japanese headings that `heads:` states."""
+        """The columns with the Japanese headings that `heads:` states, and descriptions of `texts:`."""
         heads: dict[str, str] = {}
         names = {column.name for column in columns}
         for line, value in self.lines["heads"]:
@@ -286,7 +287,22 @@ class Header:
                 if name not in names:
                     raise self.error(line, f"`{name}` is no column", "name columns as `column:` does")
                 heads[name] = head
-        return tuple(replace(column, ja=heads.get(column.name)) for column in columns)
+        texts = self.texts(names)
+        return tuple(
+            replace(column, ja=heads.get(column.name), text_ja=texts.get(column.name)) for column in columns
+        )
+
+    def texts(self, names: set[str]) -> dict[str, str]:
+        """The Japanese descriptions of columns, a line each: they may hold commas."""
+        texts: dict[str, str] = {}
+        for line, value in self.lines["texts"]:
+            name, equals, text = (part.strip() for part in value.partition("="))
+            if not equals or not text:
+                raise self.error(line, f"`{value}` is not name=text", "write `texts: calls=呼び出し回数`")
+            if name not in names:
+                raise self.error(line, f"`{name}` is no column", "name columns as `column:` does")
+            texts[name] = text
+        return texts
 
     def sums(self, columns: tuple[Column, ...]) -> tuple[str, ...]:
         """Columns that add up over rows and time: of these there is so much for a unit of work."""

@@ -1,4 +1,7 @@
-"""What columns are called where people read them, in both languages: headings, titles of axes, legends."""
+"""What columns are called where people read them, in both languages: headings, titles of axes, legends.
+
+And what they mean: the descriptions that a report shows over a heading.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from sysdock.library.catalog import own_root
 from sysdock.library.rule_shape import Column
 
 _COLUMNS, _VALUES = "headings/ja.toml", "headings/values.ja.toml"
+_DESCRIPTIONS = "headings/descriptions.ja.toml"
 # Parts of names of columns, as people write them.
 _FULL = {
     "avg": "average",
@@ -44,6 +48,13 @@ def table_heading(column: Column, lang: str) -> str:
         return heading(column, lang)
     words = " ".join(_FULL.get(word, word) for word in plain(column.name).split())
     return words if _PERCENTILE.match(words) else words[:1].upper() + words[1:]
+
+
+def description(column: Column, lang: str) -> str:
+    """What a column means; in Japanese as its header says or the common text, else at least its heading."""
+    if lang != "ja":
+        return column.text
+    return column.text_ja or _dictionary(_DESCRIPTIONS).get(column.text) or heading(column, lang)
 
 
 def plain(name: str) -> str:

@@ -27,7 +27,7 @@ PLACE = re.compile(r"\{([a-z0-9_]+)(?:([:?])([^{}]+))?\}")
 class Column:
     """A column of a result; `unit` is None for names and counts.
 
-    `ja`: its Japanese heading, where that is not the one in `knowhow/headings`.
+    `ja`, `text_ja`: its Japanese heading and description, where those are not the ones in `knowhow/headings`.
     """
 
     name: str
@@ -35,6 +35,7 @@ class Column:
     unit: str | None
     text: str
     ja: str | None = None
+    text_ja: str | None = None
 
 
 RULE_COLUMNS = (

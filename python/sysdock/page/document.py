@@ -20,7 +20,7 @@ from typing import Any, cast
 
 import sysdock
 from sysdock import to_disk
-from sysdock.page.markup import text
+from sysdock.page.markup import attribute, opened_in, text
 from sysdock.page.theme import config
 from sysdock.text import harmless_json
 
@@ -72,7 +72,7 @@ def document(
 <style>{styles}</style>
 </head>
 <body>
-{body}
+{opened_in(lang, body)}
 {"".join(f"{block}{chr(10)}" for block in blocks)}<script>{code}</script>
 </body>
 </html>
@@ -86,7 +86,8 @@ def page_head(lang: str) -> str:
         f'<label for="lang-{value}">{words}</label>'
         for value, words in (("en", "English"), ("ja", "日本語"))
     )
-    switch = f'<div class="switch" role="radiogroup" aria-label="Language">{radios}</div>'
+    label = attribute("aria-label", "Language", "言語")
+    switch = f'<div class="switch" role="radiogroup"{label}>{radios}</div>'
     return f'<header class="top"><span class="mark">sysdock</span>{switch}</header>'
 
 
@@ -95,17 +96,21 @@ def chart_page(specs: list[dict[str, Any]], title: str, lang: str) -> str:
     figures = []
     for number, spec in enumerate(specs):
         head, caption = spec["title"]["text"], spec["title"]["subtitle"]
-        figures.append(figure(number, text(head), text(caption), f"{head}, {caption}"))
+        label = f"{head}, {caption}"
+        figures.append(figure(number, text(head), text(caption), (label, label)))
     body = f'<main class="plain"><h1>{text(title)}</h1>{"".join(figures)}</main>'
     return document(title, lang, body, specs)
 
 
-def figure(number: int, title: str, caption: str, label: str) -> str:
-    """The place of chart `number`: title and caption are HTML, `label` is plain text for screen readers."""
+def figure(number: int, title: str, caption: str, label: tuple[str, str]) -> str:
+    """The place of chart `number`: title and caption are HTML, `label` is plain text for screen readers.
+
+    `label`: English and Japanese.
+    """
     return (
         f'<figure class="chart"><figcaption><strong>{title}</strong> '
         f'<span class="muted">{caption}</span></figcaption>'
-        f'<div class="plot" data-chart="{number}" role="img" aria-label="{text(label)}"></div></figure>'
+        f'<div class="plot" data-chart="{number}" role="img"{attribute("aria-label", *label)}></div></figure>'
     )
 
 

@@ -12,6 +12,8 @@ _CODE = re.compile(r"`([^`]+)`")
 _STRONG = re.compile(r"\*\*([^*]+)\*\*")
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]*\)")
 _JAPANESE = "[\u3000-\u9fff\uff00-\uffef]"
+# As `attribute` writes it: what was recorded has no quotes, and so cannot look like this.
+_IN_BOTH = re.compile(r'="([^"]*)" data-other="([^"]*)"')
 
 
 def text(value: object) -> str:
@@ -37,6 +39,21 @@ def both(english: str, japanese: str) -> str:
 def both_blocks(english: str, japanese: str) -> str:
     """The same for paragraphs."""
     return f'<div class="t" lang="en">{english}</div><div class="t" lang="ja">{japanese}</div>'
+
+
+def attribute(name: str, english: str, japanese: str) -> str:
+    """An attribute of plain text in two languages (`title`, `aria-label`, `alt`), with a blank before it.
+
+    An attribute has one value: the English one, and the other stands next to it. `document` exchanges them in
+    a page that opens in Japanese, and report.js when the reader switches. An element has one such attribute.
+    """
+    other = f' data-other="{text(japanese)}"' if japanese != english else ""
+    return f' {name}="{text(english)}"{other}'
+
+
+def opened_in(lang: str, body: str) -> str:
+    """The HTML with its attributes in the language that the page opens in."""
+    return _IN_BOTH.sub(r'="\2" data-other="\1"', body) if lang == "ja" else body
 
 
 def join(parts: Iterable[str]) -> str:

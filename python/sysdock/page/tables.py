@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sysdock.library import Column
-from sysdock.library.headings import table_heading
-from sysdock.page.markup import both, text
+from sysdock.library.headings import description, table_heading
+from sysdock.page.markup import attribute, both, text
 from sysdock.page.numbers import measured
 from sysdock.text import SIZES, TIMES
 
@@ -29,13 +29,18 @@ class _Shown:
     divisor: int = 1
 
 
-def table(name: str, columns: Sequence[Column], rows: Sequence[tuple[Any, ...]], label: str) -> str:
-    """A table that scrolls in its own box. `name`: its id in the page, `label`: for screen readers."""
+def table(
+    name: str, columns: Sequence[Column], rows: Sequence[tuple[Any, ...]], label: tuple[str, str]
+) -> str:
+    """A table that scrolls in its own box.
+
+    `name`: its id in the page. `label`: for screen readers, English and Japanese.
+    """
     shown = [_shown(column, [row[place] for row in rows]) for place, column in enumerate(columns)]
     heads = "".join(_head(column, how) for column, how in zip(columns, shown, strict=True))
     lines = "\n".join(_line(columns, shown, row) for row in rows)
     return (
-        f'<div class="wrap" tabindex="0" role="region" aria-label="{text(label)}">'
+        f'<div class="wrap" tabindex="0" role="region"{attribute("aria-label", *label)}>'
         f'<table class="data" id="{name}"><thead><tr>{heads}</tr></thead>\n'
         f"<tbody>{lines}</tbody></table></div>"
     )
@@ -45,8 +50,8 @@ def _head(column: Column, how: _Shown) -> str:
     unit = f" [{text(how.unit)}]" if how.unit else ""
     words = both(*(text(table_heading(column, lang)) + unit for lang in ("en", "ja")))
     return (
-        f'<th scope="col"{_number_class(how.is_number)} data-v="{text(column.name)}" '
-        f'title="{text(_described(column))}">{words}</th>'
+        f'<th scope="col"{_number_class(how.is_number)} data-v="{text(column.name)}"'
+        f"{attribute('title', _described(column, 'en'), _described(column, 'ja'))}>{words}</th>"
     )
 
 
@@ -108,8 +113,9 @@ def _number_class(is_number: bool) -> str:
     return ' class="n"' if is_number else ""
 
 
-def _described(column: Column) -> str:
-    return f"{column.text} [{column.unit}]" if column.unit else column.text
+def _described(column: Column, lang: str) -> str:
+    words = description(column, lang)
+    return f"{words} [{column.unit}]" if column.unit else words
 
 
 def _exact(value: object) -> str:

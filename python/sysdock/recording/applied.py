@@ -31,7 +31,8 @@ _COMM_BYTES = 15
 class AppliedFilters:
     """Filters, resolved on a connection. `stored` gives the unfiltered rows of a table as a FROM item.
 
-    `notes` says which filters match nothing, and which do not apply to a table that was asked for.
+    `notes` says which filters match nothing, and which do not apply to a table that was asked for: in English
+    and in Japanese.
     """
 
     def __init__(
@@ -40,12 +41,12 @@ class AppliedFilters:
         recording: Recording,
         connection: duckdb.DuckDBPyConnection,
         stored: Callable[[str], str],
-        notes: list[str] | None = None,
+        notes: list[tuple[str, str]] | None = None,
     ) -> None:
         self.filters = filters
         self.recording = recording
         self.connection = connection
-        self.notes: list[str] = []
+        self.notes: list[tuple[str, str]] = []
         self._stored = stored
         self._by_name = False
         self._resolve()
@@ -73,7 +74,7 @@ class AppliedFilters:
         by_pid = "t.task_id IN (SELECT task_id FROM keep_lives)"
         result = table.expression("result")
         add(filters.file, by_path, "--file", "path_id", "task_id")
-        add(drop, drop_condition, "--exclude-dir and --exclude-suffix", "path_id", "task_id")
+        add(drop, drop_condition, "--exclude-dir, --exclude-suffix", "path_id", "task_id")
         add(filters.call, "t.call IN (SELECT call FROM keep_calls)", "--call", "call", "ts_ns")
         if filters.process and not self._by_name and not table.has("comm_id"):
             add(filters.process, by_pid, "--process", "task_id")
@@ -88,7 +89,10 @@ class AppliedFilters:
         add(filters.only_errors, "t.errno IS NOT NULL", "--only-errors", "errno")
         # Nobody expects a filter to touch dictionaries, the environment or the list of issues.
         if missing and table.has("task_id"):
-            note = f"{', '.join(missing)} cannot be applied to the table `{table.name}`"
+            note = (
+                f"{', '.join(missing)} cannot be applied to the table `{table.name}`",
+                f"{'、'.join(missing)} は表 `{table.name}` には適用できません",
+            )
             if note not in self.notes:
                 self.notes.append(note)
         return found
@@ -115,7 +119,13 @@ class AppliedFilters:
                 f"(SELECT 1 FROM path_rules AS r WHERE r.side = '{side}' AND {PATH_MATCH})"
             )
         if self.filters.file and not self._count("keep_paths"):
-            self.notes.append(f"--file {self.filters.file} matches no path in this recording")
+            given = f"--file {self.filters.file}"
+            self.notes.append(
+                (
+                    f"{given} matches no path in this recording",
+                    f"{given} に一致するパスはこの記録にありません",
+                )
+            )
 
     def _resolve_processes(self, items: list[str]) -> None:
         pids = [(int(item),) for item in items if item.isascii() and item.isdigit() and len(item) < 10]
@@ -131,7 +141,13 @@ class AppliedFilters:
         )
         self._by_name = bool(self._count("keep_comms"))
         if not self._by_name and not self._count("keep_lives"):
-            self.notes.append(f"--process {self.filters.process} is no process or program in this recording")
+            given = f"--process {self.filters.process}"
+            self.notes.append(
+                (
+                    f"{given} is no process or program in this recording",
+                    f"{given} に一致するプロセスやプログラムはこの記録にありません",
+                )
+            )
 
     def _resolve_lives(self, pids: list[tuple[int]]) -> None:
         """A process id stands for all lives that had it."""
@@ -161,7 +177,13 @@ class AppliedFilters:
             f"SELECT 1 FROM {self._stored('calls')} AS c JOIN keep_calls AS k ON k.call = c.call LIMIT 1"
         )
         if not self.connection.execute(matching).fetchall():
-            self.notes.append(f"--call {self.filters.call} is the name of no call in this recording")
+            given = f"--call {self.filters.call}"
+            self.notes.append(
+                (
+                    f"{given} is the name of no call in this recording",
+                    f"{given} に一致する呼び出しはこの記録にありません",
+                )
+            )
 
     def _set(self, name: str, value: int) -> None:
         self.connection.execute(f"SET VARIABLE {name} = $value", {"value": value})

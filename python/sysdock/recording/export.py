@@ -56,7 +56,7 @@ def export(
             for table in tables
         ]
         to_disk.sync(folder)
-        return written, views.notes
+        return written, [note for note, _ in views.notes]
     except OSError as error:
         raise UserError(f"cannot be written: {error.strerror}", place=str(folder)) from None
     except duckdb.Error as error:

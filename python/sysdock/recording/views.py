@@ -113,8 +113,11 @@ class Views:
         return other
 
     @property
-    def notes(self) -> list[str]:
-        """What the user should know about the filters: where they do not apply, and which match nothing."""
+    def notes(self) -> list[tuple[str, str]]:
+        """What the user should know about the filters: where they do not apply, and which match nothing.
+
+        In English and in Japanese.
+        """
         return self._applied.notes
 
     @property
@@ -243,7 +246,10 @@ class Views:
             raise UserError(fact, "leave out the filters", str(self.recording.folder))
         if days := self.recording.days_of_sums:
             self.notes.append(
-                f"left out: {days:,} days of which only sums are left, which cannot be filtered"
+                (
+                    f"left out: {days:,} days of which only sums are left, which cannot be filtered",
+                    f"合計だけが残っていて絞り込めない {days:,} 日分を除きました",
+                )
             )
         return None
 

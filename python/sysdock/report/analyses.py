@@ -13,7 +13,7 @@ from sysdock.analysis import Result, Session
 from sysdock.analysis.side_by_side import side_by_side
 from sysdock.chart.drawing import Drawing, drawings_of
 from sysdock.errors import NotComputed
-from sysdock.library import Analysis
+from sysdock.library import Analysis, Library
 from sysdock.page.document import figure
 from sysdock.page.markup import both, both_blocks, inline, join, prose, text
 from sysdock.page.tables import copy_button, search_field, table
@@ -66,14 +66,19 @@ class Area:
 class Figures:
     """Charts in the order in which they stand in the page."""
 
-    def __init__(self) -> None:
+    def __init__(self, library: Library) -> None:
+        self._library = library
         self.specs: list[dict[str, Any]] = []
 
     def add(self, analysis: Analysis, drawing: Drawing) -> str:
         """The place of a chart, as HTML."""
         named = both(text(drawing.title), text(drawing.title_ja))
         caption = both(text(drawing.caption), text(drawing.caption_ja)) + f" {sql_link(analysis, 'SQL')}"
-        label = f"{analysis.title}: {drawing.title}, {drawing.caption}"
+        title, title_ja = analysis_titles(self._library, analysis)
+        label = (
+            f"{title}: {drawing.title}, {drawing.caption}",
+            f"{title_ja}: {drawing.title_ja}、{drawing.caption_ja}",
+        )
         self.specs.append(drawing.spec)
         return figure(len(self.specs) - 1, named, caption, label)
 
@@ -90,7 +95,7 @@ def _answer(session: Session, analysis: Analysis, lang: str) -> Answer:
         result = session.run(analysis, params).keep()
         rows = result.row_count()
         first = result.rows(ROWS)
-        shown = _result_table(result, first, rows)
+        shown = _result_table(result, first, rows, analysis_titles(session.library, analysis))
     except NotComputed as error:
         return Answer(analysis, params, [], not_computed(error), None)
     drawn, trouble = [], ""
@@ -115,7 +120,9 @@ def _params(session: Session, analysis: Analysis) -> dict[str, Any]:
     return {"interval_s": float(f"{step:.3g}")}
 
 
-def _result_table(result: Result, rows: list[tuple[Any, ...]], total: int) -> str:
+def _result_table(
+    result: Result, rows: list[tuple[Any, ...]], total: int, label: tuple[str, str]
+) -> str:
     if not rows:
         return ""
     name = f"t-{result.analysis.id.replace('/', '-')}"
@@ -126,7 +133,7 @@ def _result_table(result: Result, rows: list[tuple[Any, ...]], total: int) -> st
         )
         cut = f'<span class="muted">{words}</span>'
     tools = search_field(name) + copy_button(name) + sql_link(result.analysis, "SQL") + cut
-    body = table(name, result.columns, rows, result.analysis.title)
+    body = table(name, result.columns, rows, label)
     return f'<div class="tools">{tools}</div>\n{body}'
 
 
@@ -185,10 +192,16 @@ def source(session: Session, answer: Answer) -> str:
 
 def analysis_title(session: Session, analysis: Analysis) -> str:
     """Its title in both languages, as HTML."""
+    english, japanese = analysis_titles(session.library, analysis)
+    return both(text(english), text(japanese)) if japanese != english else text(english)
+
+
+def analysis_titles(library: Library, analysis: Analysis) -> tuple[str, str]:
+    """Its title in English and in Japanese."""
     if not analysis.page_path.exists():
-        return text(analysis.title)
-    page = session.library.page(analysis)
-    return both(text(page.title), text(page.title_ja or page.title))
+        return analysis.title, analysis.title
+    page = library.page(analysis)
+    return page.title, page.title_ja or page.title
 
 
 def _help(session: Session, analysis: Analysis) -> str:

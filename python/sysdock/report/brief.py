@@ -16,6 +16,7 @@ from sysdock.errors import NotComputed
 from sysdock.library import Analysis, Column
 from sysdock.library.headings import heading
 from sysdock.page.numbers import duration, measured, moment
+from sysdock.page.statements_ja import ending_ja
 from sysdock.sections.coverage import unit_words
 from sysdock.text import percent, visible
 
@@ -155,7 +156,8 @@ def _facts(session: Session, words: dict[str, str], lang: str) -> list[str]:
         share = percent(capture["understood"], capture["total"])
         name = words["understood"].format(unit=unit_words(capture["unit"])[unit])
         rows.append((name, f"{share} / {capture['total']:,}"))
-    ended = words["yes"] if manifest["complete"] else f"{words['no']} ({recording.ended_by})"
+    how = ending_ja(recording.ended_by) if lang == "ja" else recording.ended_by
+    ended = words["yes"] if manifest["complete"] else f"{words['no']} ({how})"
     rows += [(words["mark"], _plain(one.sentence(lang))) for one in marks_of(session)]
     rows += [(words["lost"], f"{recording.lost_events:,}"), (words["complete"], ended)]
     return ["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows)]

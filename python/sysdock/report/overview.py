@@ -14,6 +14,7 @@ from sysdock.analysis.tracer import tracer_cost
 from sysdock.errors import NotComputed
 from sysdock.page.markup import both, join, text
 from sysdock.page.numbers import duration, moment, size
+from sysdock.page.statements_ja import clock_note_ja, ending_ja
 from sysdock.report.analyses import Answer
 from sysdock.report.sources import sql_link
 from sysdock.report.time_spent import where_bar
@@ -167,11 +168,15 @@ def _further_facts(session: Session) -> list[tuple[str, str]]:
         (both("Recorder", "レコーダー"), text(_recorders(session))),
         (both("Input", "入力"), _sources(session)),
         (both("Recording", "記録"), text(recording.folder.name)),
-        (both("Clock", "時計"), text(recording.clock.get("note") or "")),
+        (both("Clock", "時計"), _clock(recording.clock.get("note"))),
         (both("Marks", "マーク"), join(marks)),
         (both("Users", "ユーザー"), _users(session)),
     ]
     return [(name, value) for name, value in facts if value]
+
+
+def _clock(note: str | None) -> str:
+    return both(text(note), text(clock_note_ja(note))) if note else ""
 
 
 def _list(facts: Sequence[tuple[str, str]]) -> str:
@@ -237,8 +242,13 @@ def _warnings(session: Session) -> list[str]:
     manifest = session.recording.manifest
     found = []
     if not manifest["complete"]:
-        ended = text(session.recording.ended_by)
-        found.append(both(f"The recording is incomplete: {ended}.", f"記録は途中で終わっています: {ended}。"))
+        ended = session.recording.ended_by
+        found.append(
+            both(
+                f"The recording is incomplete: {text(ended)}.",
+                f"記録は途中で終わっています: {text(ending_ja(ended))}。",
+            )
+        )
     if session.recording.lost_events:
         lost = f"{session.recording.lost_events:,}"
         found.append(
@@ -266,5 +276,5 @@ def _warnings(session: Session) -> list[str]:
             name = f"--{option.rstrip('_').replace('_', '-')}"
             words = f"<code>{text(name if value is True else f'{name} {value}')}</code>"
             found.append(both(f"Filtered: {words}", f"絞り込み: {words}"))
-    found += [text(note) for note in session.notes]
+    found += [both(*map(text, note)) for note in session.notes]
     return found

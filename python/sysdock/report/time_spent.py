@@ -8,7 +8,7 @@ from typing import Any
 
 from sysdock.analysis import Session
 from sysdock.library.headings import part
-from sysdock.page.markup import both, join, text
+from sysdock.page.markup import attribute, both, join, text
 from sysdock.page.numbers import duration
 from sysdock.report.analyses import Answer, Figures, analysis_title
 from sysdock.report.sources import sql_link
@@ -46,9 +46,13 @@ def where_bar(session: Session, answers: Mapping[str, Answer]) -> str:
         named = f"{both(text(name), text(part(name, 'ja')))} <b>{width:.1f} %</b>"
         amount = f'<span class="muted">{duration(time_ns)}{text(f", {detail}") if detail else ""}</span>'
         names.append(f"<li>{swatch}{named} {amount}</li>")
-    label = ", ".join(f"{name} {100 * time_ns / whole:.1f} %" for name, _, time_ns in parts)
+    shares = [(name, f"{100 * time_ns / whole:.1f} %") for name, _, time_ns in parts]
+    english, japanese = (
+        ", ".join(f"{part(name, lang)} {share}" for name, share in shares) for lang in ("en", "ja")
+    )
+    label = attribute("aria-label", english, japanese)
     head = sql_link(analysis, both("Where the time went", "時間の内訳"))
-    bar = f'<svg class="bar" role="img" aria-label="{text(label)}">{"".join(rects)}</svg>'
+    bar = f'<svg class="bar" role="img"{label}>{"".join(rects)}</svg>'
     return f'<div class="where"><h2>{head}</h2>\n{bar}<ul>{"".join(names)}</ul></div>'
 
 

@@ -10,7 +10,7 @@ from sysdock.analysis.finding import by_rule, main_findings
 from sysdock.errors import NotComputed
 from sysdock.library import Column
 from sysdock.page.document import document
-from sysdock.page.markup import both, join, text
+from sysdock.page.markup import attribute, both, join, text
 from sysdock.page.tables import table
 from sysdock.report.analyses import (
     ROWS,
@@ -34,7 +34,7 @@ def report(session: Session, lang: str = "en") -> str:
     """The report as HTML text."""
     findings = session.diagnose("en")
     answers = answers_of(session, lang)
-    figures = Figures()
+    figures = Figures(session.library)
     timeline = timeline_section(session, answers, figures)
     if timeline:
         # Its charts are at the top; its card has the table.
@@ -85,7 +85,8 @@ def _contents(
     count = sum(len(area.answers) for area in areas)
     links += [_link("analyses", both("Analyses", "分析"), count, below)]
     links += [_link("environment", both("Environment", "環境")), _link("issues", both("Import", "取り込み"))]
-    return f'<nav class="contents" aria-label="Contents"><ul>{"".join(links)}</ul></nav>'
+    label = attribute("aria-label", "Contents", "目次")
+    return f'<nav class="contents"{label}><ul>{"".join(links)}</ul></nav>'
 
 
 def _link(place: str, words: str, count: int | None = None, below: str = "") -> str:
@@ -95,19 +96,20 @@ def _link(place: str, words: str, count: int | None = None, below: str = "") -> 
 
 
 def _top(lang: str) -> str:
-    languages = _switch("lang", "Language", [("en", "English"), ("ja", "日本語")], lang)
-    themes = _switch("theme", "Theme", [("auto", "Auto"), ("light", "Light"), ("dark", "Dark")], "auto")
+    languages = _switch("lang", ("Language", "言語"), [("en", "English"), ("ja", "日本語")], lang)
+    names = [("auto", both("Auto", "自動")), ("light", both("Light", "ライト")), ("dark", both("Dark", "ダーク"))]
+    themes = _switch("theme", ("Theme", "テーマ"), names, "auto")
     return f'<header class="top"><span class="mark">sysdock</span>{languages}{themes}</header>'
 
 
-def _switch(name: str, label: str, choices: list[tuple[str, str]], chosen: str) -> str:
+def _switch(name: str, label: tuple[str, str], choices: list[tuple[str, str]], chosen: str) -> str:
     """Radio buttons: the style sheet reads them, so that the switch works without a script."""
     inputs = "".join(
         f'<input type="radio" name="{name}" id="{name}-{value}" value="{value}"'
         f'{" checked" * (value == chosen)}><label for="{name}-{value}">{words}</label>'
         for value, words in choices
     )
-    return f'<div class="switch" role="radiogroup" aria-label="{label}">{inputs}</div>'
+    return f'<div class="switch" role="radiogroup"{attribute("aria-label", *label)}>{inputs}</div>'
 
 
 def _no_script() -> str:
@@ -151,7 +153,7 @@ def _undefined(session: Session, name: str) -> str:
         return f'<div class="card">{head}{not_computed(error)}</div>'
     total = session.recording.rows(name)
     words = both(f"the first {len(rows):,} of {total:,} rows", f"{total:,} 行のうち先頭 {len(rows):,} 行")
-    shown = table(f"t-{text(name)}", columns, rows, name)
+    shown = table(f"t-{text(name)}", columns, rows, (name, name))
     return f'<div class="card">{head}<p class="muted">{words}</p>{shown}</div>'
 
 
@@ -166,7 +168,7 @@ def _environment(session: Session) -> str:
     table_ = session.library.table("environment")
     columns = [Column(column.name, "VARCHAR", None, column.text) for column in table_.columns]
     words = both(f"{len(rows):,} entries", f"{len(rows):,} 項目")
-    body = table("t-environment", columns, rows, "Environment")
+    body = table("t-environment", columns, rows, ("Environment", "環境"))
     return f'{head}<details class="card fold"><summary>{words}</summary>{body}</details></section>'
 
 
@@ -195,7 +197,7 @@ def _issue_table(session: Session) -> str:
         Column(name, "INTEGER" if name == "line" else "VARCHAR", None, texts[name].text) for name in names
     ]
     words = both(f"the first {len(rows):,} of {total:,}", f"{total:,} 件のうち先頭 {len(rows):,} 件")
-    shown = table("t-issues", columns, rows, "Issues of the import")
+    shown = table("t-issues", columns, rows, ("Issues of the import", "取り込みで見つかった問題"))
     return (
         f'<details class="card fold"><summary>{listed}</summary><p class="muted">{words}</p>{shown}</details>'
     )

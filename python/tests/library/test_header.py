@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from sysdock.errors import UserError
 from sysdock.library import RULE_COLUMNS, ChartLine, Column, Param
 from sysdock.library.header import parse
-from sysdock.library.headings import heading
+from sysdock.library.headings import description, heading
 
 GOOD = """\
 -- I/O size histogram
@@ -73,6 +74,14 @@ def test_a_column_may_state_its_japanese_heading(tmp_path: Path) -> None:
     assert [heading(column, "en") for column in columns] == ["size from", "call"]
 
 
+def test_a_description_of_its_own_goes_before_the_common_one(tmp_path: Path) -> None:
+    text = GOOD.replace("-- portable: false", "-- texts:  call=呼び出し、名前\n-- portable: false")
+    size, call = parse(write(tmp_path, text), "io/x", "analysis").columns
+    assert description(call, "ja") == "呼び出し、名前"
+    # Where there is no common one either, the heading says what it is.
+    assert description(replace(size, text="unknown"), "ja") == "サイズの下限"
+
+
 def test_a_parameter_may_have_a_bound(tmp_path: Path) -> None:
     text = GOOD.replace("BIGINT = 5   Leave", "BIGINT = 5 > 0   Leave")
     [param, *_] = parse(write(tmp_path, text), "io/x", "analysis").params
@@ -98,6 +107,8 @@ def test_a_parameter_may_have_a_bound(tmp_path: Path) -> None:
         ("-- portable: false", "-- match: call", 11, "nothing adds up"),
         ("-- portable: false", "-- heads: cal=呼", 11, "`cal` is no column"),
         ("-- portable: false", "-- heads: call", 11, "`call` is not name=heading"),
+        ("-- portable: false", "-- texts: cal=呼", 11, "`cal` is no column"),
+        ("-- portable: false", "-- texts: call", 11, "`call` is not name=text"),
         ("-- I/O size histogram\n", "", None, None),
     ],
 )

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from sysdock.chart import drawings
 from sysdock.library import Library
 from sysdock.library.headings import heading
 from sysdock.recording import Recording
+from sysdock.page.statements_ja import NOTES, clock_note_ja, ending_ja
 from sysdock.report import markdown
 from sysdock.report.writer import report
 
@@ -26,17 +28,24 @@ _NAMES = {"inode", "O_DIRECT", "softirq"}
 # What the made dump has recorded, and messages that are quoted.
 _RECORDED = re.compile("sysrq triggered crash|Trigger a crash|「[^」]*」")
 _JAPANESE = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
+# Attributes that are for reading, or for listening.
+_ATTRIBUTES = ("title", "aria-label", "alt")
 
 
 class Reading(HTMLParser):
-    """The texts of a page as its Japanese reader sees them, without code, scripts and recorded names."""
+    """The texts of a page as its Japanese reader sees them, without code, scripts and recorded names.
+
+    `labels`: those of attributes.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.hidden: list[str] = []
         self.texts: list[str] = []
+        self.labels: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.labels += [value or "" for name, value in attrs if name in _ATTRIBUTES]
         if tag in ("input", "br", "meta", "link", "hr", "img"):
             return
         of = dict(attrs)
@@ -78,6 +87,74 @@ def test_the_page_has_no_english_sentence(sessions: list[Session]) -> None:
         assert english_in(reading.texts) == [], session.recording.folder.name
 
 
+def test_tooltips_and_labels_are_japanese(sessions: list[Session]) -> None:
+    for session in sessions:
+        reading = Reading()
+        reading.feed(report(session, "ja"))
+        assert len(reading.labels) > 10
+        wrong = {label for label in reading.labels if _is_english(label)}
+        assert sorted(wrong) == [], session.recording.folder.name
+
+
+def test_an_english_page_keeps_its_labels_and_has_the_others_for_the_switch(sessions: list[Session]) -> None:
+    page = report(sessions[0], "en")
+    assert ' aria-label="Contents" data-other="目次"' in page
+    assert ' aria-label="目次" data-other="Contents"' in report(sessions[0], "ja")
+
+
+@pytest.mark.parametrize(
+    ("filters", "said"),
+    [
+        ({"file": "nowhere"}, "--file nowhere に一致するパスはこの記録にありません"),
+        ({"process": "nobody"}, "--process nobody に一致するプロセスやプログラムはこの記録にありません"),
+        ({"call": "opn"}, "--call opn に一致する呼び出しはこの記録にありません"),
+    ],
+)
+def test_notes_on_filters_are_japanese(
+    maker: RecordingMaker, open_session: Callable[..., Session], filters: dict[str, str], said: str
+) -> None:
+    reading = Reading()
+    reading.feed(report(open_session(maker.make(), **filters), "ja"))
+    assert said in reading.texts
+    assert english_in(reading.texts) == []
+
+
+def test_clock_and_ending_are_japanese(maker: RecordingMaker, open_session: Callable[..., Session]) -> None:
+    clock = {"kind": "relative", "has_durations": True, "note": "the log has no clock; times only count lines"}
+    folder = maker.make(clock=clock, complete=False, ended_by="input error")
+    reading = Reading()
+    reading.feed(report(open_session(folder), "ja"))
+    assert "ログに時刻がない。時刻は行番号にすぎない" in reading.texts
+    assert "記録は途中で終わっています: 入力のエラー。" in reading.texts
+    assert english_in(reading.texts) == []
+
+
+def test_what_recorders_state_is_known_in_japanese() -> None:
+    stated = "times run back 3 times, by up to 7 s: the clock was set, or calls are in the order of their return (-z)"
+    assert clock_note_ja(stated).startswith("時刻が 3 回、最大 7 秒戻る")
+    assert clock_note_ja("2 recordings, compared by: clock; see `ranks`") == (
+        "2 個の記録、比較の方法: clock。詳細は `ranks`"
+    )
+    assert clock_note_ja("of another recorder") == "of another recorder"
+    assert ending_ja("of another recorder") == "of another recorder"
+
+
+def test_notes_are_those_that_recorders_write() -> None:
+    root = Path(__file__).parents[3]
+    sources = [*root.glob("crates/*/src/**/*.rs"), root / "python/sysdock/recording/merging.py"]
+    written = "\n".join(path.read_text("utf-8") for path in sources)
+    endings = re.findall(r'rename = "([^"]+)"', (root / "crates/table/src/manifest.rs").read_text("utf-8"))
+    assert [note for note in NOTES if _fixed_part(note) not in written] == []
+    assert {"running", "end of input", "input error"} <= set(endings)
+    assert [ending for ending in endings if not _JAPANESE.search(ending_ja(ending))] == []
+
+
+def _fixed_part(pattern: str) -> str:
+    """The longest part of a note that is the same in all recordings."""
+    parts = re.split(r"\(\\d\+\)|\(\.\*\)", pattern.replace(r"\(", "(").replace(r"\)", ")"))
+    return max((part.strip() for part in parts), key=len)
+
+
 def test_charts_have_japanese_titles_axes_and_legends(sessions: list[Session]) -> None:
     wrong = set()
     for session in sessions:
@@ -117,6 +194,15 @@ def test_every_column_has_a_japanese_heading(library: Library) -> None:
         for column in analysis.columns
     }
     assert {name: shown for name, shown in headings.items() if _is_english(shown)} == {}
+
+
+def test_every_column_has_a_japanese_description(library: Library) -> None:
+    """In its header, or by its English text; and no text is left of a column that has another one now."""
+    columns = [column for analysis in library.analyses() for column in analysis.columns if not column.text_ja]
+    tables = [library.table(name) for name in ("environment", "import_issues")]
+    texts = {column.text for column in columns} | {column.text for table in tables for column in table.columns}
+    described = tomllib.loads((library.root / "headings" / "descriptions.ja.toml").read_text("utf-8"))
+    assert sorted(texts ^ described.keys()) == []
 
 
 def test_headings_are_of_columns(library: Library) -> None:

@@ -16,7 +16,7 @@ from sysdock.disk.map.drawing import MapOptions, drawn
 from sysdock.disk.map.words import CLASSES, percent_of, remarks, title
 from sysdock.errors import UserError
 from sysdock.page.document import document, json_block, page_head
-from sysdock.page.markup import both, text
+from sysdock.page.markup import attribute, both, text
 from sysdock.text import human_bytes
 
 MOST_PIECES = 2_000_000
@@ -72,13 +72,13 @@ def _body(shown: dict[str, Any], lang: str, find: str | None) -> str:
     )
     field = '<input type="search" name="path" placeholder="/var/lib">'
     no_script = both("The map needs JavaScript.", "地図の表示には JavaScript が必要です。")
-    label = text(f"Map of {title(shown)}")
+    label = attribute("aria-label", f"Map of {title(shown)}", f"{title(shown)} の配置図")
     return f"""{page_head(lang)}
 <main><h1>{text(title(shown))}</h1>
 <noscript><p class="warn">{no_script}</p></noscript>
 <p class="muted">{help_}</p>
 <div class="map">
-<canvas id="map" width="768" height="768" tabindex="0" role="img" aria-label="{label}"></canvas>
+<canvas id="map" width="768" height="768" tabindex="0" role="img"{label}></canvas>
 <aside>
 <p><button type="button" id="out">{both("Zoom out", "縮小")}</button>
 <span id="scale" class="muted"></span></p>

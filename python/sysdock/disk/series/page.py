@@ -13,7 +13,7 @@ from sysdock.disk.series.strip import Frame, Strip
 from sysdock.disk.series.words import caption, date, heading, left_out, scale
 from sysdock.library import Column
 from sysdock.page.document import document, figure, page_head
-from sysdock.page.markup import both, text
+from sysdock.page.markup import attribute, both, text
 from sysdock.page.tables import copy_button, table
 
 Table = tuple[Sequence[Column], list[tuple[Any, ...]]]
@@ -32,7 +32,7 @@ def page(strip: Strip, graph: list[dict[str, Any]], numbers: Table, lang: str) -
 {"".join(_figure(number) for number in range(len(graph)))}</section>
 <section class="card"><h2>{both("Numbers", "数値")}</h2>
 {copy_button("numbers")}
-{table("numbers", *numbers, "Numbers of each scan")}</section></main>"""
+{table("numbers", *numbers, ("Numbers of each scan", "スキャンごとの数値"))}</section></main>"""
     return document(name, lang, body, graph, style=("report.css", "series.css")).encode()
 
 
@@ -43,9 +43,9 @@ def _both(words: Any, of: Any) -> str:
 
 def _frame(frame: Frame, side: int) -> str:
     data = base64.b64encode(frame.png).decode()
-    label = text(f"{date(frame)}: {caption(frame, 'en')}")
+    label = attribute("alt", *(f"{date(frame)}: {caption(frame, lang)}" for lang in ("en", "ja")))
     return (
-        f'<li><img src="data:image/png;base64,{data}" width="{side}" height="{side}" alt="{label}">'
+        f'<li><img src="data:image/png;base64,{data}" width="{side}" height="{side}"{label}>'
         f'<time>{date(frame)}</time><span class="muted">{_both(caption, frame)}</span></li>'
     )
 
@@ -66,4 +66,7 @@ def _legend(strip: Strip) -> str:
 
 def _figure(number: int) -> str:
     panel = PANELS[number]
-    return figure(number, both(*panel.title), both(*panel.reading), f"{panel.title[0]}, {panel.reading[0]}")
+    english, japanese = zip(panel.title, panel.reading, strict=True)
+    return figure(
+        number, both(*panel.title), both(*panel.reading), (", ".join(english), "、".join(japanese))
+    )
