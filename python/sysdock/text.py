@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import ROUND_DOWN, Decimal
 
 # The micro sign, not the Greek letter: fonts with Japanese characters draw that one as wide as two.
@@ -200,16 +201,50 @@ def pad(text: str, room: int, right: bool = False) -> str:
     return blanks + text if right else text + blanks
 
 
-def wrapped(text: str, room: int, indent: str = "") -> list[str]:
-    """Lines of at most `room` columns; Japanese, which has no blanks, is broken anywhere."""
+def wrapped(text: str, room: int, indent: str = "", *, whole: bool = False) -> list[str]:
+    """Lines of at most `room` columns; Japanese, which has no blanks, is broken anywhere.
+
+    whole: a word that is wider, such as a path, stays in one piece.
+    """
     lines, line = [], ""
-    for piece in _pieces(text, room - width(indent)):
+    for piece in _pieces(text, sys.maxsize if whole else room - width(indent)):
         if line and width(indent + line + piece.rstrip()) > room:
             lines.append(indent + line.rstrip())
             line = piece.lstrip()
         else:
             line += piece
     return [*lines, indent + line.rstrip()] if line.strip() else lines
+
+
+# A line to copy into a shell.
+_COMMAND = re.compile(r" +(?:[A-Z_]+=\S+ |export |sudo )*(?:sysdock|export|systemctl) |\$ ")
+# Columns of a line but for the last; more than one blank separates them.
+_NAMES = re.compile(r" *\S+(?: \S+)* {2,}(?=\S)")
+
+
+def fitted(lines: Iterable[str], room: int | None) -> list[str]:
+    """Lines of prose broken to fit into `room` columns (None: as they are), each below its own beginning.
+
+    Lines of tables (with more than one blank in a row) and commands stay whole. But where there is a name
+    and a text for it, the text continues below itself.
+    """
+    return [
+        part for line in lines for part in ([line] if not room or width(line) <= room else _fitted(line, room))
+    ]
+
+
+def _fitted(line: str, room: int) -> list[str]:
+    text = line.lstrip()
+    if _COMMAND.match(line) or not text:
+        return [line]
+    if "  " not in text:
+        return wrapped(text, room, line[: len(line) - len(text)], whole=True)
+    name = _NAMES.match(line)
+    rest = line[name.end() :] if name else ""
+    if name is None or "  " in rest or " " not in rest or width(name[0]) > room // 2:
+        return [line]
+    first, *others = wrapped(rest, room, " " * width(name[0]), whole=True)
+    return [name[0] + first.lstrip(), *others]
 
 
 # Signs that must not begin a line.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from sysdock.text import (
+    fitted,
     counted,
     human_bytes,
     human_ns,
@@ -68,6 +69,21 @@ def test_shares_are_rounded_down() -> None:
         "99.9 %",
         "33.3 %",
     ]
+
+
+def test_prose_is_fitted_and_tables_and_commands_are_not() -> None:
+    prose, table = "  one two three four", "a  b  c  d  e  f  g  h"
+    command = "    sysdock show rec io/files"
+    assert fitted([prose, table, command], None) == [prose, table, command]
+    assert fitted([prose, table, command], 10) == ["  one two", "  three", "  four", table, command]
+    assert fitted(["see /a/long/path/to/it now"], 10) == ["see", "/a/long/path/to/it", "now"]
+    assert fitted(["", "short"], 10) == ["", "short"]
+
+
+def test_a_text_next_to_a_name_continues_below_itself() -> None:
+    assert fitted(["clock   one two three four"], 20) == ["clock   one two", "        three four"]
+    assert fitted(["a name that is long   one two three"], 20) == ["a name that is long   one two three"]
+    assert fitted(["path   /one/long/path/of/a/file"], 20) == ["path   /one/long/path/of/a/file"]
 
 
 def test_english_is_wrapped_between_words() -> None:

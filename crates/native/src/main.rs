@@ -31,6 +31,7 @@ mod progress;
 mod record;
 mod relay;
 mod signals;
+mod terminal;
 mod top;
 mod watched;
 

@@ -13,6 +13,8 @@ use sysdock_measure::MeasureError;
 use sysdock_strace::{Estimate, ImportError, Sign, Tool};
 use sysdock_table::TableError;
 
+use crate::terminal;
+
 /// Exit status of an error.
 pub(crate) const EXIT_ERROR: u8 = 2;
 /// Exit status after SIGINT or SIGTERM.
@@ -43,13 +45,13 @@ impl Message {
 
 #[allow(clippy::print_stderr)]
 pub(crate) fn print(message: &Message) {
-    eprintln!("sysdock: {}", message.text());
+    eprintln!("{}", terminal::fitted(&format!("sysdock: {}", message.text())));
 }
 
 /// Say something that is neither an error nor data.
 #[allow(clippy::print_stderr)]
 pub(crate) fn note(text: &str) {
-    eprintln!("sysdock: {}", harmless(text));
+    eprintln!("{}", terminal::fitted(&format!("sysdock: {}", harmless(text))));
 }
 
 /// How far the clock of a log is from the first one's.

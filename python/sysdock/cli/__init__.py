@@ -216,7 +216,9 @@ def _drop_unread_remarks() -> None:
 
 def _complain(text: str) -> int:
     from sysdock.cli.color import painted_error
-    from sysdock.text import printable_lines
+    from sysdock.cli.output import terminal_width
+    from sysdock.text import fitted, printable_lines
 
-    print(painted_error(f"sysdock: {printable_lines(text)}", sys.stderr), file=sys.stderr)
+    lines = fitted(f"sysdock: {printable_lines(text)}".split("\n"), terminal_width(sys.stderr))
+    print(painted_error("\n".join(lines), sys.stderr), file=sys.stderr)
     return 2

@@ -195,13 +195,13 @@ def print_(
 
 def _print_findings(words: list[str], lang: str) -> None:
     """What the rules say. An epilogue does not fail because that could not be computed."""
-    from sysdock.cli.output import remark
+    from sysdock.cli.output import remark, say
     from sysdock.errors import UserError
     from sysdock.jobs.epilogue import findings_of_job, lines_of
 
     try:
-        for line in lines_of(findings_of_job(words, lang)):
-            print(line)
+        if lines := lines_of(findings_of_job(words, lang)):
+            say(lines)
     except (UserError, OSError) as error:
         remark(f"the rules could not be asked: {error}")
 

@@ -15,7 +15,18 @@ from sysdock.analysis.marks import marks_of
 from sysdock.library.headings import part
 from sysdock.sections import Capture, sections_of
 from sysdock.sections.coverage import unit_words
-from sysdock.text import counted, human_count, human_ns, pad, percent, printable, shorten, width, wrapped
+from sysdock.text import (
+    counted,
+    fitted,
+    human_count,
+    human_ns,
+    pad,
+    percent,
+    printable,
+    shorten,
+    width,
+    wrapped,
+)
 
 if TYPE_CHECKING:
     from sysdock.analysis import Finding, Session
@@ -88,11 +99,9 @@ def answer_lines(session: Session, report: Path | None, lang: str, columns: int 
     words, room = WORDS[lang], min(columns or COLUMNS, COLUMNS)
     tops: list[str] = []
     findings = session.diagnose(lang, alongside=lambda other: tops.extend(_tops(other, lang, room)))
+    said = statements(session, str(session.recording.folder))
     lines = [*_head(session, words, lang), *tops]
-    lines += [
-        printable(statement.text[lang == "ja"])
-        for statement in statements(session, str(session.recording.folder))
-    ]
+    lines += fitted((printable(statement.text[lang == "ja"]) for statement in said), columns)
     tail = _tail(session, report, words)
     lines += _findings(findings, lang, LINES - len(lines) - len(tail), room)
     return [shorten(line.rstrip(), room) for line in [*lines, *tail]]

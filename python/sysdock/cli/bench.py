@@ -177,6 +177,7 @@ def show(folder: Path, format_: str) -> None:
     """Prints what was measured: a table, or the rows of `load_results` as JSON."""
     from sysdock.analysis import Session
     from sysdock.analysis.writing import table_lines, write_json
+    from sysdock.cli.color import painted_head
     from sysdock.cli.output import remark, terminal_width
     from sysdock.health import results
     from sysdock.recording import Recording
@@ -188,6 +189,6 @@ def show(folder: Path, format_: str) -> None:
             write_json(sys.stdout, names, [list(row.values()) for row in found])
             return
         lines = table_lines(results.COLUMNS, results.lines(found), terminal_width())
-        print("\n".join(lines), flush=True)
+        print("\n".join(painted_head(lines, sys.stdout)), flush=True)
         for text, count in results.notes(found):
             remark(text if count == 1 else f"{text} ({count} rows)")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -221,13 +222,14 @@ def _show(
     times: list[QueryTime],
     options: dict[str, Any],
 ) -> None:
-    from sysdock.cli.output import remark
+    from sysdock.cli.color import painted_head
+    from sysdock.cli.output import remark, say
     from sysdock.diskio import words
 
     lang, real = options["lang"], options["real"]
-    print("\n".join(words.table(found, lang, real)), end="\n\n")
-    print("\n".join(words.query_table(times, lang)), end="\n\n")
-    print("\n".join(words.explanation(device, requests, settings, server, found, lang)), flush=True)
+    print("\n".join(painted_head(words.table(found, lang, real), sys.stdout)), end="\n\n")
+    print("\n".join(painted_head(words.query_table(times, lang), sys.stdout)), end="\n\n")
+    say(words.explanation(device, requests, settings, server, found, lang))
     missing = words.not_predicted(times, lang)
     others = sorted(real.keys() - {(each.workload, each.clients) for each in found})
     for workload, clients in others:

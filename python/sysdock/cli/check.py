@@ -26,6 +26,7 @@ def command(ctx: click.Context, /, paths: tuple[Path, ...], bless: bool, quiet: 
     PATH: an .sql, .md or .toml file, or a folder. Without PATH everything in the library is checked.
     """
     from sysdock.analysis.check import check
+    from sysdock.cli.output import say
     from sysdock.experiment import problems
 
     summary = check(
@@ -34,14 +35,19 @@ def command(ctx: click.Context, /, paths: tuple[Path, ...], bless: bool, quiet: 
         report=lambda text, failed: _print(text, failed, quiet),
         experiment_problems=problems,
     )
-    print(f"{summary.passed} passed, {summary.failed} failed, {summary.skipped} skipped")
+    say([f"{summary.passed} passed, {summary.failed} failed, {summary.skipped} skipped"])
     if summary.failed:
         ctx.exit(1)
 
 
+# How the first words of a line are shown in colour.
+_STATUSES = {"ok": "ok", "FAILED": "finding", "SKIPPED": "note", "blessed": "unknown"}
+
+
 def _print(text: str, important: bool, quiet: bool) -> None:
-    from sysdock.text import printable_lines
+    from sysdock.cli.output import say
+    from sysdock.text import printable
 
     if important or not quiet:
         # A pack may come from a stranger.
-        print(printable_lines(text), file=sys.stdout, flush=True)
+        say(map(printable, text.split("\n")), statuses=_STATUSES)

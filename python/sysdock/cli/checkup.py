@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from sysdock.cli.options import lang_option, open_recordings, open_session
+from sysdock.cli.options import color_option, lang_option, open_recordings, open_session
 from sysdock.errors import UserError
 
 if TYPE_CHECKING:
@@ -98,6 +98,7 @@ class _WithCommand(click.Command):
     help="table (default): for reading. json: exact values.",
 )
 @lang_option
+@color_option
 @click.pass_context
 def command(ctx: click.Context, /, recording: Path | None, lang: str, format_: str, **options: Any) -> None:
     """Check in four steps whether I/O holds a job back: ratio, volume and load, system calls, bundle.
@@ -110,8 +111,9 @@ def command(ctx: click.Context, /, recording: Path | None, lang: str, format_: s
         return
     if not cmd and recording is None and not any(options.values()):
         from sysdock.cli.checkup_text import GUIDE
+        from sysdock.cli.output import say
 
-        sys.stdout.write(GUIDE[lang])
+        say(GUIDE[lang].splitlines())
         return
     _refuse(recording, cmd, options)
     if not cmd:
@@ -250,10 +252,10 @@ def _print(steps: Sequence[Step], lang: str, format_: str, out: TextIO) -> None:
 
         print(json_text(content(steps, lang), indent=1), file=out, flush=True)
         return
-    from sysdock.cli.checkup_text import step_lines
-    from sysdock.cli.output import terminal_width
+    from sysdock.cli.checkup_text import heads, status_names, step_lines
+    from sysdock.cli.output import say, terminal_width
 
-    print("\n".join(step_lines(steps, lang, terminal_width(out))), file=out, flush=True)
+    say(step_lines(steps, lang, terminal_width(out)), out, heads=heads(lang), statuses=status_names(lang))
 
 
 def _translate(recording: Path | None, key: Path | None, text: Path | None) -> None:

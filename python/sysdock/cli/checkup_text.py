@@ -82,3 +82,13 @@ def step_lines(steps: Sequence[Step], lang: str, columns: int | None = None) -> 
                 lines += wrapped(printable(words["do"] + advice), room, "    ")
                 advised.add(advice)
     return lines[1:]
+
+
+def heads(lang: str) -> list[str]:
+    """Beginnings of lines that are headings."""
+    return [_WORDS[lang]["do"].strip()]
+
+
+def status_names(lang: str) -> dict[str, str]:
+    """What statuses are called here, and which they are."""
+    return {_WORDS[lang][status]: status for status in ("ok", "finding", "unknown")}

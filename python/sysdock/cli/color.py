@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TextIO
 
 _BOLD, _RED, _GREEN, _YELLOW, _CYAN = "1", "1;31", "32", "33", "36"
@@ -49,6 +49,38 @@ def painted(lines: Sequence[str], words: dict[str, str], stream: TextIO) -> list
         return line
 
     return [coloured(line) for line in lines]
+
+
+def painted_words(
+    lines: Sequence[str], stream: TextIO, heads: Collection[str], statuses: Mapping[str, str]
+) -> list[str]:
+    """Lines with headings in bold and coloured names of statuses, where that is wanted.
+
+    `heads`: whole lines, or beginnings that end in a colon. `statuses`: a word, and the status that it is:
+    `finding`, `note`, `unknown` or `ok`. It counts where it begins a line, a column, a bracket or a clause.
+    """
+    if not is_wanted(stream):
+        return list(lines)
+    status = re.compile(rf"(?:^ *|  |: |\[)({'|'.join(map(re.escape, statuses)) or '(?!)'})(?=[\s\]:,;]|$)")
+    beginnings = tuple(head for head in heads if head.endswith(":"))
+
+    def coloured(line: str) -> str:
+        text = line.strip()
+        if text and text in heads:
+            return _with(line, _BOLD)
+        if found := status.search(line):
+            code = _OF_STATUS[statuses[found[1]]]
+            line = f"{line[: found.start(1)]}{_with(found[1], code)}{line[found.end(1) :]}"
+        if beginning := next((head for head in beginnings if text.startswith(head)), None):
+            line = line.replace(beginning, _with(beginning, _BOLD), 1)
+        return line
+
+    return [coloured(line) for line in lines]
+
+
+def painted_head(lines: Sequence[str], stream: TextIO) -> list[str]:
+    """The lines of a table, its headings in bold where that is wanted."""
+    return [_with(lines[0], _BOLD), *lines[1:]] if lines and is_wanted(stream) else list(lines)
 
 
 def painted_error(text: str, stream: TextIO) -> str:

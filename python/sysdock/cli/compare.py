@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from sysdock.cli.options import (
+    color_option,
     filter_options,
     lang_option,
     open_recordings,
@@ -21,6 +23,7 @@ from sysdock.sections import all_sections
 if TYPE_CHECKING:
     from sysdock.analysis import Session
     from sysdock.analysis.comparison import Comparison
+    from sysdock.library import Column
 
 _EPILOG = """Example:
 
@@ -101,6 +104,7 @@ _SAME_WITHIN = 1.05
 @raw_option
 @filter_options
 @lang_option
+@color_option
 def command(
     a: Path,
     b: Path,
@@ -119,7 +123,7 @@ def command(
     With ANALYSIS, the rows of that analysis in both recordings stand side by side, the largest change first.
     """
     from sysdock.analysis.comparison import compare
-    from sysdock.cli.output import remark_on
+    from sysdock.cli.output import remark_on, say
     from sysdock.errors import UserError
 
     if repeat is not None:
@@ -153,7 +157,13 @@ def command(
         rows = None if limit == 0 or (limit is None and format_ != "table") else limit or _ROWS
         if format_ == "table":
             clocks = first.recording.has_clock and second.recording.has_clock
-            sys.stdout.write("\n".join(_lines(found, part, rows, lang, clocks)) + "\n")
+            words = _WORDS[lang]
+            heads = [words["totals"], words["findings"], *(title[lang == "ja"] for title in _LISTS.values())]
+            say(
+                _lines(found, part, rows, lang, clocks),
+                heads=heads,
+                statuses={words["new"]: "finding", words["both"]: "note", words["gone"]: "ok"},
+            )
         elif format_ == "csv":
             _csv(found, part, rows, lang, raw=raw)
         else:
@@ -200,7 +210,8 @@ def _rows_of(
     """Prints what one analysis says of both."""
     from sysdock.analysis.matched import compare_rows
     from sysdock.analysis.writing import json_text, table_lines, write_csv
-    from sysdock.cli.output import terminal_width
+    from sysdock.cli.color import painted_head
+    from sysdock.cli.output import say, terminal_width
 
     found = compare_rows(a, b, a.library.analysis(analysis), params)
     most = _ROWS if limit is None and format_ == "table" else limit or None
@@ -212,10 +223,11 @@ def _rows_of(
         sys.stdout.write(json_text(objects, indent=1) + "\n")
     else:
         words = _WORDS[lang]
-        lines = table_lines(found.columns, rows, terminal_width()) if rows else [words["none"]]
+        table = table_lines(found.columns, rows, terminal_width())
+        lines = painted_head(table, sys.stdout) if rows else [words["none"]]
         if len(rows) < len(found.rows):
             lines.append(words["more"].format(count=len(found.rows) - len(rows)))
-        sys.stdout.write("\n".join(lines) + "\n")
+        say(lines)
 
 
 def _lines(found: Comparison, part: str, rows: int | None, lang: str, clocks: bool) -> list[str]:
@@ -225,12 +237,10 @@ def _lines(found: Comparison, part: str, rows: int | None, lang: str, clocks: bo
         change_row,
         finding_row,
     )
-    from sysdock.analysis.writing import table_lines
-    from sysdock.cli.output import terminal_width
     from sysdock.library import Column
     from sysdock.text import in_words
 
-    words, width = _WORDS[lang], terminal_width()
+    words = _WORDS[lang]
     lines: list[str] = []
     if part in ("all", "totals"):
         lines += _verdict(found, words, clocks)
@@ -242,14 +252,14 @@ def _lines(found: Comparison, part: str, rows: int | None, lang: str, clocks: bo
             ratio = f"{in_b / in_a:.2f}" if in_a and in_b is not None else "-"
             shown = [("-" if value is None else in_words(value, of_a.unit)) for value in (in_a, in_b)]
             table.append((of_a.name[lang == "ja"], *shown, ratio))
-        lines += [*table_lines(columns, table, width), ""] if table else []
+        lines += [*_table_lines(columns, table), ""] if table else []
     if part in ("all", "findings"):
         states = [finding_row(change, lang) for change in found.findings]
         shown_rows = [(words[row[0]], *row[2:6]) for row in states]
         columns = [FINDING_COLUMNS[0], *FINDING_COLUMNS[2:6]]
         lines += [
             words["findings"],
-            *(table_lines(columns, shown_rows, width) if states else [words["none"]]),
+            *(_table_lines(columns, shown_rows) if states else [words["none"]]),
             "",
         ]
     for name, title in _LISTS.items():
@@ -260,12 +270,20 @@ def _lines(found: Comparison, part: str, rows: int | None, lang: str, clocks: bo
             cut = changes[:rows] if rows else changes
             lines += [
                 title[lang == "ja"],
-                *table_lines(CHANGE_COLUMNS, [change_row(change) for change in cut], width),
+                *_table_lines(CHANGE_COLUMNS, [change_row(change) for change in cut]),
             ]
             if len(changes) > len(cut):
                 lines.append(words["more"].format(count=len(changes) - len(cut)))
             lines.append("")
     return lines[:-1]
+
+
+def _table_lines(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> list[str]:
+    from sysdock.analysis.writing import table_lines
+    from sysdock.cli.color import painted_head
+    from sysdock.cli.output import terminal_width
+
+    return painted_head(table_lines(columns, rows, terminal_width()), sys.stdout)
 
 
 def _trouble(found: Comparison, part: str, title: str, lang: str) -> list[str]:

@@ -44,7 +44,8 @@ def compare_commands(
     commands: Sequence[str], options: dict[str, Any], seed: int, output: Path | None, format_: str
 ) -> bool:
     """Runs them, prints the verdicts, and says whether the primary metric of one of them changed."""
-    from sysdock.cli.experiment import cause_lines
+    from sysdock.cli.experiment import VERDICTS, cause_lines
+    from sysdock.cli.output import say
     from sysdock.experiment.one_off import of_commands
     from sysdock.experiment.results import judge_experiment
     from sysdock.text import printable
@@ -60,8 +61,8 @@ def compare_commands(
     if format_ == "json":
         _print_json(experiment, kept, verdicts, causes, seed)
     else:
-        sys.stdout.write("\n".join(_lines(experiment, kept, primary)) + "\n")
-        sys.stdout.write("".join(f"{printable(line)}\n" for line in cause_lines(causes)))
+        say(_lines(experiment, kept, primary), statuses=VERDICTS)
+        say(map(printable, cause_lines(causes)), statuses=VERDICTS)
     return any(each.verdict == "changed" for each in primary)
 
 

@@ -112,13 +112,14 @@ def command(
             from sysdock.analysis.tracer import tracer_cost
             from sysdock.cli.answer import COLUMNS, WORDS, diagnosis_lines
             from sysdock.cli.color import painted
-            from sysdock.text import wrapped
+            from sysdock.text import fitted, wrapped
 
             # Of an experiment only a rule of somebody's own has anything to say.
             judged = diagnosis_lines(findings, recording, lang, terminal_width())
             if cost := tracer_cost(session):
                 judged[1:1] = wrapped(cost.words[lang == "ja"], min(terminal_width() or COLUMNS, COLUMNS))
-            lines = [printable(line) for line in said] + (judged if findings or not said else [])
+            lines = fitted(map(printable, said), terminal_width())
+            lines += judged if findings or not said else []
             sys.stdout.write("\n".join(painted(lines, WORDS[lang], sys.stdout)) + "\n")
         else:
             names = (*KEYS, "evidence")

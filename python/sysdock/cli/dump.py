@@ -109,6 +109,7 @@ def info(ctx: click.Context, /, core: Path, format_: str) -> None:
     import json
 
     from sysdock.analysis.writing import write_csv
+    from sysdock.cli.output import say
     from sysdock.recording.native import find_native
 
     words = [str(find_native()), "dump", "info", "--", str(core)]
@@ -125,7 +126,7 @@ def info(ctx: click.Context, /, core: Path, format_: str) -> None:
         write_csv(sys.stdout, ("name", "value"), pairs)
         return
     width = max(len(name) for name, _ in pairs)
-    sys.stdout.writelines(f"{name:{width}}  {value}\n" for name, value in pairs)
+    say(f"{name:{width}}  {value}" for name, value in pairs)
 
 
 @command.command("run", epilog=_RUN_EPILOG)
@@ -297,12 +298,13 @@ def list_(core: Path | None, format_: str) -> None:
 @into_option
 def new(name: str, into: Path) -> None:
     """Create a new script, NAME.py and NAME.md: a working template to change."""
+    from sysdock.cli.output import say
     from sysdock.dump.skeleton import write_new
 
     script, page = write_new(name, into)
     print(f"{script}\n{page}")
     print()
-    print("Next: change both to your question, then")
+    say(["Next: change both to your question, then"], heads=["Next:"])
     print(f"  SYSDOCK_KNOWHOW={into} sysdock dump run {name} CORE -o rec --trust")
     print(f"  sysdock check --bless {script}     runs the example in the page, and writes its result")
 
@@ -317,6 +319,7 @@ def test(ctx: click.Context, /, words: tuple[str, ...], trust: bool) -> None:
     FIXTURE: a folder that tools/make-dump made: `core` and `truth.log`. What must hold is in the page of a
     question, as SQL that finds differences.
     """
+    from sysdock.cli.output import say
     from sysdock.dump.running import refuse_untrusted
     from sysdock.dump.testing import test_scripts
     from sysdock.library import Library
@@ -329,9 +332,8 @@ def test(ctx: click.Context, /, words: tuple[str, ...], trust: bool) -> None:
     failed = 0
     passed = 0
     for name, differences in test_scripts(scripts, Path(fixture), library):
-        print(f"{'FAILED' if differences else 'ok':8} {name}")
-        for line in differences:
-            print(f"         {line}")
+        lines = [f"{'FAILED' if differences else 'ok':8} {name}", *(f"         {line}" for line in differences)]
+        say(lines, statuses={"FAILED": "finding", "ok": "ok"})
         failed += bool(differences)
         passed += not differences
     print(f"{passed} passed, {failed} failed")

@@ -63,6 +63,18 @@ _FAIL_ON = click.option(
 )
 
 
+# How verdicts, and outcomes of a replay, are shown in colour.
+VERDICTS = {
+    "changed": "finding",
+    "equivalent": "ok",
+    "inconclusive": "unknown",
+    "invalid": "note",
+    "reproduced": "ok",
+    "not reproduced": "finding",
+    "not comparable": "unknown",
+}
+
+
 @click.group("experiment", epilog=_EPILOG)
 def command() -> None:
     """Measure whether a change makes a difference, in a repeatable experiment.
@@ -85,9 +97,12 @@ def list_(format_: str) -> None:
 @click.argument("name", metavar="NAME|FILE")
 def show(name: str) -> None:
     """Show the question of an experiment, its parameters, scenarios and workloads."""
-    from sysdock.text import printable_lines
+    from sysdock.cli.output import say
+    from sysdock.text import printable
 
-    sys.stdout.write(printable_lines("\n".join(_described(_find(name)))) + "\n")
+    experiment = _find(name)
+    heads = (experiment.title, "scenarios (baseline:", "prepared for each case:", "measured in each block:")
+    say(map(printable, _described(experiment)), heads=heads)
 
 
 @command.command("plan", epilog="Example:\n\n\b\n  sysdock experiment plan disk/fragments --seed 1\n")
@@ -98,12 +113,14 @@ def show(name: str) -> None:
 @_EXPLAIN
 def plan(name: str, seed: int | None, settings: tuple[str, ...], blocks: int | None, explain: bool) -> None:
     """Show what would run, in which order, without running it."""
+    from sysdock.cli.output import say
     from sysdock.experiment.plan import lines
-    from sysdock.text import printable_lines
+    from sysdock.text import printable
 
     experiment = _changed(_find(name), settings, blocks)
     experiment = experiment.explained() if explain else experiment
-    sys.stdout.write(printable_lines("\n".join(lines(experiment, _seed(seed)))) + "\n")
+    heads = ("claim:", "cases:", "blocks:", "level of each look:", "comparisons of the claim:", "time:", "seed:")
+    say(map(printable, lines(experiment, _seed(seed))), heads=heads)
 
 
 @command.command(
@@ -257,9 +274,10 @@ def _print_outcomes(first: Path, again: Path, library: Library, format_: str) ->
     from dataclasses import asdict
 
     from sysdock.analysis.writing import json_text
+    from sysdock.cli.output import say
     from sysdock.experiment.replaying import compare, named
     from sysdock.recording import Recording
-    from sysdock.text import printable_lines
+    from sysdock.text import printable
 
     outcomes, differences = compare(Recording.open(first), Recording.open(again), library)
     if format_ == "json":
@@ -271,7 +289,7 @@ def _print_outcomes(first: Path, again: Path, library: Library, format_: str) ->
         return
     lines = [f"{each.place}: {each.outcome} ({each.reason})" for each in outcomes]
     lines += ["", f"the machines differ in {named(differences)}" if differences else "the machines are alike"]
-    sys.stdout.write(printable_lines("\n".join(lines)) + "\n")
+    say(map(printable, lines), statuses=VERDICTS)
 
 
 def _refuse_stranger(recording: Path, experiment: Experiment, library: Library, trust: bool) -> None:
@@ -433,9 +451,9 @@ class _progress:
 def _answer(ctx: click.Context, experiment: Experiment, folder: Path, fail_on: str | None) -> None:
     """The table of results, the verdicts in words, and where the rest is."""
     from sysdock.analysis import Session
-    from sysdock.cli.output import print_result, remark
+    from sysdock.cli.output import print_result, remark, say
     from sysdock.recording import Recording
-    from sysdock.text import printable_lines
+    from sysdock.text import printable
 
     with Session(Recording.open(folder)) as session:
         if experiment.analysis != "experiment/verdicts":
@@ -443,7 +461,7 @@ def _answer(ctx: click.Context, experiment: Experiment, folder: Path, fail_on: s
             sys.stdout.write("\n")
         rows = session.run("experiment/verdicts").dicts()
         lines = [*_verdict_lines(rows, experiment), *cause_lines(session.run("experiment/causes").dicts())]
-        sys.stdout.write(printable_lines("\n".join(lines)) + "\n")
+        say(map(printable, lines), statuses=VERDICTS)
     remark(f"documents are in {folder}/documents; next: sysdock show {folder} experiment/verdicts")
     is_changed = any(
         row["is_primary"] and row["verdict"] == "changed" and row["scenario"] != "A/A" for row in rows

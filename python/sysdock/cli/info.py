@@ -28,16 +28,15 @@ def command(recording: Path, format_: str) -> None:
     with open_session(recording) as session:
         described = describe(session)
         if format_ == "json":
-            text = json_text(described, indent=2) + "\n"
+            sys.stdout.write(json_text(described, indent=2) + "\n")
         elif format_ == "csv":
             pairs = (
                 (key, value if not isinstance(value, (dict, list)) else json_text(value))
                 for key, value in described.items()
             )
             write_csv(sys.stdout, ("name", "value"), pairs)
-            return
         else:
-            from sysdock.cli.info_text import info_lines
+            from sysdock.cli.info_text import STATUSES, info_lines
+            from sysdock.cli.output import say
 
-            text = "\n".join(info_lines(session, described)) + "\n"
-    sys.stdout.write(text)
+            say(info_lines(session, described), statuses=STATUSES)

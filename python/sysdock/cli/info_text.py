@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sysdock.analysis.description import start_time
 from sysdock.analysis.marks import Mark
 from sysdock.analysis.writing import table_lines
+from sysdock.cli.color import painted_head
 from sysdock.errors import UserError
 from sysdock.library import Column
 from sysdock.sections import Capture, Fact, all_sections, contents, section_of
@@ -17,6 +19,9 @@ from sysdock.text import human_bytes, human_ns, printable
 if TYPE_CHECKING:
     from sysdock.analysis import Session
     from sysdock.recording import Recording
+
+
+STATUSES = {"DAMAGED": "finding", "UNKNOWN": "unknown", "NO": "note"}
 
 
 def info_lines(session: Session, described: dict[str, Any]) -> list[str]:
@@ -122,6 +127,10 @@ def _text(*names: str) -> list[Column]:
     return [Column(name, "VARCHAR", None, "") for name in names]
 
 
+def _table(columns: list[Column], rows: list[tuple[Any, ...]]) -> list[str]:
+    return painted_head(table_lines(columns, rows), sys.stdout)
+
+
 def _tables(described: dict[str, Any]) -> list[str]:
     columns = [
         *_text("table"),
@@ -132,7 +141,7 @@ def _tables(described: dict[str, Any]) -> list[str]:
     rows = [
         (name, table["rows"], table["bytes"], table["lost"]) for name, table in described["tables"].items()
     ]
-    return [*table_lines(columns, rows), ""]
+    return [*_table(columns, rows), ""]
 
 
 def _issues(described: dict[str, Any]) -> list[str]:
@@ -149,7 +158,7 @@ def _issues(described: dict[str, Any]) -> list[str]:
         (entry["issue"], entry["rows"], "yes" if entry["understood"] else "no", ", ".join(entry["places"]))
         for entry in described["issues"]
     ]
-    return [*table_lines(columns, rows), ""]
+    return [*_table(columns, rows), ""]
 
 
 def _environment(described: dict[str, Any]) -> list[str]:
@@ -157,4 +166,4 @@ def _environment(described: dict[str, Any]) -> list[str]:
         (entry["section"], entry["name"], entry["value"] or "unknown", entry["source"])
         for entry in described["environment"] or []
     ]
-    return table_lines(_text("section", "name", "value", "source"), rows) if rows else []
+    return _table(_text("section", "name", "value", "source"), rows) if rows else []

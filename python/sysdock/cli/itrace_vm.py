@@ -85,6 +85,7 @@ def build(
     SERVICE: a file of TOML that names packages of Debian, a tree or an export of a container, and a
     command; or apache, nginx, busybox, files (starts a program, writes with fsync), postgres.
     """
+    from sysdock.cli.output import say
     from sysdock.itrace import building
     from sysdock.itrace.kernel import find_kernel
     from sysdock.itrace.qemu import find_qemu
@@ -97,7 +98,7 @@ def build(
     place = cache or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sysdock" / "packages"
     found = find_kernel(kernel, place)
     building.build(wanted, found, output, place, qemu=program, memory_mb=memory, warm=warm, say=_say)
-    print(f"{output}: a guest with {found.release}; next: sysdock itrace vm run {output} -o rec")
+    say([f"{output}: a guest with {found.release}; next: sysdock itrace vm run {output} -o rec"])
 
 
 @vm.command("run", epilog=_RUN_EPILOG)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -135,14 +136,17 @@ def top(
 def show(job: str, lake: Path, at: str, last: str, step: str | None, format_: str) -> None:
     """What a job did: in all, over time, and the files that took most of its time."""
     from sysdock.jobs.moments import moment_ns, span_ns
-    from sysdock.jobs.one_job import about_job, lines_of
+    from sysdock.cli.output import terminal_width
+    from sysdock.jobs.one_job import HEADS, about_job, lines_of
+    from sysdock.text import printable
 
     end_ns = moment_ns(at)
     begin_ns = end_ns - span_ns(last)
     step_s = max(1, span_ns(step, "--step") // 1_000_000_000) if step else None
     with _session(lake, begin_ns, end_ns) as session:
         found = about_job(session, job, begin_ns, end_ns, step_s)
-    _print(found, lines_of(found), format_)
+    heads = [*HEADS, *(printable(finding["title"]) for finding in found["findings"])]
+    _print(found, lines_of(found, terminal_width()), format_, heads)
 
 
 @command.command("compare", epilog=_COMPARE_EPILOG)
@@ -157,13 +161,13 @@ def compare(job: str, other: str | None, lake: Path, at: str, last: str, format_
 
     Runs of a job are those of the same user and name.
     """
-    from sysdock.jobs.comparing import compare_jobs, lines_of
+    from sysdock.jobs.comparing import HEADS, compare_jobs, lines_of
     from sysdock.jobs.moments import moment_ns, span_ns
 
     end_ns = moment_ns(at)
     with _session(lake, end_ns - span_ns(last), end_ns) as session:
         found = compare_jobs(session, job, other)
-    _print(found, lines_of(found), format_)
+    _print(found, lines_of(found), format_, HEADS)
 
 
 @command.command("overload", epilog=_OVERLOAD_EPILOG)
@@ -240,15 +244,18 @@ def history(
         print_result(session.run("jobs/history", params), format_, limit)
 
 
-def _print(found: dict[str, Any], lines: list[str], format_: str) -> None:
+def _print(found: dict[str, Any], lines: list[str], format_: str, heads: Sequence[str]) -> None:
     """What was found, as JSON or as `lines` for people."""
+    from sysdock.cli.output import say
+
     if format_ == "json":
         import json
 
         from sysdock.text import harmless_json
 
-        lines = [harmless_json(json.dumps(found, ensure_ascii=False))]
-    print("\n".join(lines))
+        print(harmless_json(json.dumps(found, ensure_ascii=False)))
+        return
+    say(lines, heads=heads, statuses={"changed": "finding"})
 
 
 def _session(lake: Path, begin_ns: int, end_ns: int, engine: str = DUCKDB) -> Session:

@@ -63,7 +63,7 @@ def compact(lake: Path, today: bool, keep: int | None, keep_hours: int | None, m
 
     Readers go on meanwhile.
     """
-    from sysdock.cli.output import remark
+    from sysdock.cli.output import remark, say
     from sysdock.recording.compacting import compact as merge
     from sysdock.recording.lake import Lake
     from sysdock.text import human_bytes
@@ -73,13 +73,14 @@ def compact(lake: Path, today: bool, keep: int | None, keep_hours: int | None, m
     for path in done.damaged:
         remark(f"{path}: damaged, left as it is")
     sizes = f"{human_bytes(done.bytes_before)} to {human_bytes(done.bytes_after)}"
-    print(f"{done.parts_before:,} parts became {done.parts_after:,}, {sizes}, {done.rows:,} rows")
+    lines = [f"{done.parts_before:,} parts became {done.parts_after:,}, {sizes}, {done.rows:,} rows"]
     if done.summed_days:
-        print(f"{done.summed_days:,} days were added up by hour")
+        lines.append(f"{done.summed_days:,} days were added up by hour")
     if done.doubled_rows:
-        print(f"{done.doubled_rows:,} rows had come twice")
+        lines.append(f"{done.doubled_rows:,} rows had come twice")
     if done.removed_days:
-        print(f"{done.removed_days:,} days were removed")
+        lines.append(f"{done.removed_days:,} days were removed")
+    say(lines)
 
 
 @command.command("check", epilog=_CHECK_EPILOG)
@@ -87,11 +88,12 @@ def compact(lake: Path, today: bool, keep: int | None, keep_hours: int | None, m
 @click.pass_context
 def check(ctx: click.Context, /, lake: Path) -> None:
     """Read all parts, and say which are damaged; exit status 2 where one is."""
+    from sysdock.cli.output import say
     from sysdock.recording.lake import Lake
 
     opened = Lake.open(lake)
     damage = opened.damage()
-    print("\n".join([*damage, f"{len(opened.lake_parts):,} parts, {len(damage):,} damaged"]))
+    say([*damage, f"{len(opened.lake_parts):,} parts, {len(damage):,} damaged"])
     ctx.exit(2 if damage else 0)
 
 

@@ -69,7 +69,7 @@ def command(
 
     REC: recordings of commands, of system call logs, or of scans of disks; they stay as they are.
     """
-    from sysdock.cli.output import remark
+    from sysdock.cli.output import remark, say
     from sysdock.cli.progress import ProgressLine
     from sysdock.library import Library
 
@@ -86,7 +86,7 @@ def command(
     for text in merged.remarks:
         remark(text)
     recording = merged.recording
-    print(f"{output}: {recording.rows('ranks'):,} recordings, {_calls(recording.manifest['tables'])}")
+    say([f"{output}: {recording.rows('ranks'):,} recordings, {_calls(recording.manifest['tables'])}"])
     if "calls" in recording.tables:
         folder = shlex.quote(str(output))
         print(f"Next: sysdock show {folder} ranks/imbalance   sysdock diagnose {folder}")

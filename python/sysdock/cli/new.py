@@ -22,12 +22,13 @@ _EPILOG = """Example:
 @into_option
 def command(kind: str, name: str, into: Path) -> None:
     """Create a new analysis or rule, NAME.sql and NAME.md: a working template to change."""
+    from sysdock.cli.output import say
     from sysdock.library.skeleton import write_skeleton
 
     sql, page = write_skeleton(kind, name, into)
     print(f"{sql}\n{page}")
     print()
-    print("Next: change both to your question, then")
+    say(["Next: change both to your question, then"], heads=["Next:"])
     print(f"  sysdock check {sql}             runs the example in the page")
     print(f"  sysdock check --bless {sql}     writes its result into the page")
     if into != Path("knowhow"):

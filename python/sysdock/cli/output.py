@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
-from sysdock.text import printable_lines
+from sysdock.text import fitted, printable_lines
 
 if TYPE_CHECKING:
     from sysdock.analysis import Result, Session
@@ -30,7 +30,25 @@ def terminal_width(stream: TextIO | None = None) -> int | None:
 
 def remark(text: str) -> None:
     """A line on standard error."""
-    print(f"sysdock: {printable_lines(text)}", file=sys.stderr)
+    say(f"sysdock: {printable_lines(text)}".split("\n"), sys.stderr)
+
+
+def say(
+    lines: Iterable[str],
+    stream: TextIO | None = None,
+    *,
+    heads: Collection[str] = (),
+    statuses: Mapping[str, str] | None = None,
+) -> None:
+    """Prints lines for people on `stream` (default standard output): prose as wide as its terminal, in colour.
+
+    `heads` and `statuses`: as `painted_words` has them.
+    """
+    from sysdock.cli.color import painted_words
+
+    stream = stream or sys.stdout
+    fitting = fitted(lines, terminal_width(stream))
+    print("\n".join(painted_words(fitting, stream, heads, statuses or {})), file=stream, flush=True)
 
 
 def remark_on(session: Session, needs: Iterable[str] = ()) -> None:
@@ -69,11 +87,12 @@ def print_result(result: Result, format_: str, limit: int | None, *, raw: bool =
 
 def _lines(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> list[str]:
     from sysdock.analysis.writing import row_lines, table_lines
+    from sysdock.cli.color import painted_head
 
     width = terminal_width()
     lines = table_lines(columns, rows, width)
     is_wide = len(rows) == 1 and max(map(len, lines)) > (width or _WIDEST_ROW)
-    return row_lines(columns, rows[0]) if is_wide else lines
+    return row_lines(columns, rows[0]) if is_wide else painted_head(lines, sys.stdout)
 
 
 def print_rows(
@@ -86,6 +105,7 @@ def print_rows(
 ) -> None:
     """Prints rows that are few."""
     from sysdock.analysis.writing import table_lines, write_csv, write_json
+    from sysdock.cli.color import painted_head
 
     names = [column.name for column in columns]
     if format_ == "csv":
@@ -93,4 +113,5 @@ def print_rows(
     elif format_ == "json":
         write_json(sys.stdout, names, rows)
     else:
-        sys.stdout.write("\n".join(table_lines(columns, list(rows), width)) + "\n")
+        lines = table_lines(columns, list(rows), width)
+        sys.stdout.write("\n".join(painted_head(lines, sys.stdout)) + "\n")

@@ -51,14 +51,14 @@ def init(directory: Path, series: Path | None, every: str) -> None:
 
     A probe makes a folder in DIR with at most 64 MB, and removes it.
     """
-    from sysdock.cli.output import remark
+    from sysdock.cli.output import remark, say
     from sysdock.library import Library
     from sysdock.probe.schedule import lines
     from sysdock.probe.series import begin, parse_every
 
     every_ns = parse_every(every)
     place, target = begin(directory, series, every_ns, Library())
-    sys.stdout.write("\n".join(lines(place, target, every, every_ns)) + "\n")
+    say(lines(place, target, every, every_ns))
     remark(f"{place} begun; next: sysdock probe once --series {place}")
 
 
@@ -125,7 +125,7 @@ def once(
 @lang_option
 def show(directory: Path | None, series: Path | None, output: Path | None, format_: str, lang: str) -> None:
     """Show a series: a graph, change points, outliers, and what comes again each day or week."""
-    from sysdock.cli.output import print_result, remark
+    from sysdock.cli.output import print_result, remark, say
     from sysdock.probe import showing
     from sysdock.probe.series import find
 
@@ -142,9 +142,11 @@ def show(directory: Path | None, series: Path | None, output: Path | None, forma
 
             sys.stdout.write(json_text(showing.content(found), indent=1) + "\n")
             return
-        sys.stdout.write("\n".join([*showing.graph(found.history, lang), ""]) + "\n")
+        say([*showing.graph(found.history, lang), ""])
         print_result(session.run(session.library.analysis("probe/items")), "table", None)
-        sys.stdout.write("\n".join(["", *showing.lines(found, lang)]) + "\n")
+        said = showing.lines(found, lang)
+        # Items are indented; what is not is a heading.
+        say(["", *said], heads=[line for line in said if line and not line.startswith(" ")])
 
 
 @command.command("status")
@@ -191,6 +193,7 @@ def status(ctx: click.Context, /, directory: Path | None, series: Path | None, *
     """
     import time
 
+    from sysdock.cli.output import say
     from sysdock.probe import calling, words
     from sysdock.probe.judging import Settings, judge
     from sysdock.probe.series import find, last_target
@@ -201,8 +204,12 @@ def status(ctx: click.Context, /, directory: Path | None, series: Path | None, *
         settings = Settings(options["margin"] / 100, options["sure"] / 100)
         answer = judge(session, target["every_ns"], now_ns, settings)
     subject = words.Subject(target["mount_point"], target["fs_type"], target["source"], str(place))
-    text = "\n".join(words.lines(answer, subject, options["lang"], now_ns)) + "\n"
-    _write(options["output"], _in_format(options["format_"], answer, subject, text))
+    lines = words.lines(answer, subject, options["lang"], now_ns)
+    text = "\n".join(lines) + "\n"
+    if options["output"] is None and options["format_"] == "text":
+        say(lines, statuses=words.status_names(options["lang"]))
+    else:
+        _write(options["output"], _in_format(options["format_"], answer, subject, text))
     if options["called"] and calling.is_news(place, answer):
         calling.call(options["called"], place, answer, text)
     ctx.exit(answer.exit_status)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sysdock.cli.options import (
+    color_option,
     complete_analysis,
     engine_option,
     filter_options,
@@ -61,6 +62,7 @@ _EPILOG = """Example:
 @raw_option
 @filter_options
 @lang_option
+@color_option
 def command(
     recording: Path,
     analysis: str | None,

@@ -101,7 +101,7 @@ def command(
     """
     from sysdock.checkup.site import parse_rate, read_site, refuse_place, write_site
     from sysdock.checkup.threshold import decide, survey
-    from sysdock.cli.output import remark
+    from sysdock.cli.output import remark, say
 
     known = read_site(rates_from).rates if rates_from else {}
     known |= dict(map(parse_rate, rates))
@@ -115,7 +115,9 @@ def command(
 
         sys.stdout.write(json_text(_content(found, threshold, lang), indent=1) + "\n")
     else:
-        sys.stdout.write("\n".join(_lines(found, threshold, min_real, lang)) + "\n")
+        words = _WORDS[lang]
+        heads = [words["quantiles"], words["histogram"]]
+        say(_lines(found, threshold, min_real, lang), heads=heads)
     if output:
         write_site(output, found, threshold, known)
         remark(f"{output} written")

@@ -159,6 +159,9 @@ def _name(job: Totals) -> str:
     return f"{printable(job['name'] or job['command'] or '?')} of {printable(job['user'] or '?')}"
 
 
+HEADS = ("files whose time changed most",)
+
+
 def lines_of(found: Found) -> list[str]:
     """The same for people."""
     job, against = found["job"], found["against"]
@@ -179,7 +182,7 @@ def lines_of(found: Found) -> list[str]:
     lines += ["", f"  as far: {what} that differ at least as much"]
     lines.append("  changed: fewer than one comparison in 20 would show such a number by chance")
     if found["files"]:
-        lines += ["", "  files whose time changed most", f"  {'this job':>11} {'reference':>11}  file"]
+        lines += ["", f"  {HEADS[0]}", f"  {'this job':>11} {'reference':>11}  file"]
     for file in found["files"]:
         times = [human_ns(time) if time else "-" for time in (file["io_time_ns"], file["reference_ns"])]
         lines.append(f"  {times[0]:>11} {times[1]:>11}  {printable(file['path'] or '?')}")

@@ -14,6 +14,11 @@ _INTERVAL_S = 10
 _MOST_FILES = 10
 _MOST_TARGETS = 8
 _WIDTH = 100
+HEADS = (
+    "files that took most time",
+    "over time, in steps of",
+    "its nodes, and servers for it, in that time; busiest: of all steps",
+)
 
 Found = dict[str, Any]
 
@@ -66,8 +71,8 @@ def _step_s(first_ns: int, last_ns: int) -> int:
     return max(1, round(wanted / _INTERVAL_S)) * _INTERVAL_S
 
 
-def lines_of(found: Found) -> list[str]:
-    """The same for people."""
+def lines_of(found: Found, columns: int | None = None) -> list[str]:
+    """The same for people. `columns`: of the terminal; at most 100 are used."""
     lines = [f"job {printable(found['job_id'])}"]
     for total in found["totals"]:
         name = printable(total["name"] or total["command"] or "")
@@ -84,7 +89,7 @@ def lines_of(found: Found) -> list[str]:
         if not total["is_whole"]:
             lines.append("  agents did not count all of it: these numbers are too small")
     for finding in found["findings"]:
-        lines += ["", *finding_lines(finding)]
+        lines += ["", *finding_lines(finding, columns)]
     if found["series"]:
         lines += ["", *_series_lines(found)]
     if found["nodes"]:
@@ -92,7 +97,7 @@ def lines_of(found: Found) -> list[str]:
     if found["files"]:
         lines += [
             "",
-            "files that took most time",
+            HEADS[0],
             f"  {'time':>9} {'read':>9} {'written':>9} {'calls':>8}  file",
         ]
         for file in found["files"][:_MOST_FILES]:
@@ -108,14 +113,15 @@ def lines_of(found: Found) -> list[str]:
     return lines
 
 
-def finding_lines(finding: Found) -> list[str]:
+def finding_lines(finding: Found, columns: int | None = None) -> list[str]:
     """A finding about a job for people: title, reason with how sure it is, and advice."""
     reason = finding["certainty_reason"]
     certainty = f" ({finding['certainty']}: {reason})" if reason else ""
+    room = min(columns or _WIDTH, _WIDTH)
     return [
         f"  {printable(finding['title'])}",
-        *wrapped(printable(finding["reason"] + certainty), _WIDTH, "    "),
-        *wrapped(printable(finding["advice"]), _WIDTH, "    "),
+        *wrapped(printable(finding["reason"] + certainty), room, "    "),
+        *wrapped(printable(finding["advice"]), room, "    "),
     ]
 
 
@@ -133,7 +139,7 @@ def _node_lines(found: Found) -> list[str]:
             total["busy"] = max(total["busy"] or 0.0, row["busy"])
     most = sorted(sums.items(), key=lambda item: (-item[1]["read"] - item[1]["written"], item[0]))
     columns = f"{'nodes':>5} {'read':>9} {'written':>9} {'errors':>7} {'busiest':>8}"
-    lines = ["its nodes, and servers for it, in that time; busiest: of all steps", f"  {columns}  what"]
+    lines = [HEADS[2], f"  {columns}  what"]
     for (group, target), total in most[:_MOST_TARGETS]:
         busy = "-" if total["busy"] is None else f"{total['busy']:.0%}"
         numbers = f"{total['nodes']:>5} {human_bytes(total['read']):>9} {human_bytes(total['written']):>9}"
@@ -146,7 +152,7 @@ def _series_lines(found: Found) -> list[str]:
 
     names = f"{'read':>9} {'written':>9} {'calls':>8} {'metadata':>8} {'waited':>9} {'CPU':>9}"
     head = f"  {'from':<19} {names}  file system"
-    lines = [f"over time, in steps of {found['step_s']} s", head]
+    lines = [f"{HEADS[1]} {found['step_s']} s", head]
     for row in found["series"]:
         start = datetime.datetime.fromtimestamp(row["ts_ns"] / 1e9).astimezone().strftime("%Y-%m-%d %H:%M:%S")
         texts = [

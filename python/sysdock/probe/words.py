@@ -70,6 +70,14 @@ def lines(answer: Answer, subject: Subject, lang: str, now_ns: int) -> list[str]
     return said
 
 
+def status_names(lang: str) -> dict[str, str]:
+    """What verdicts and statuses are called, and which status of a rule they are like."""
+    number = int(lang == "ja")
+    like = {"usual": "ok", "faster": "ok", "slower": "finding", "failing": "note", "unknown": "unknown"}
+    verdicts = {_VERDICTS[name][number]: status for name, status in like.items()}
+    return {**verdicts, **{_STATUS[name][number]: status for name, status in like.items()}}
+
+
 def _verdict(answer: Answer, number: int, now_ns: int) -> str:
     text = _VERDICTS[answer.status][number]
     wanted = {"machine": "slower"}.get(answer.status, answer.status)

@@ -1,0 +1,66 @@
+//! The terminal that messages go to: how wide it is, and lines that fit.
+
+use std::{
+    io::{self, IsTerminal},
+    mem,
+};
+
+/// The text with its lines broken at blanks, so that they fit the terminal on standard error; as it is elsewhere.
+pub(crate) fn fitted(text: &str) -> String {
+    columns().map_or_else(|| text.into(), |room| broken(text, room))
+}
+
+/// Columns of the terminal on standard error. None: it is none, or does not know its size.
+fn columns() -> Option<usize> {
+    if !io::stderr().is_terminal() {
+        return None;
+    }
+    // SAFETY: the kernel fills the structure, of which every value is valid.
+    let size = unsafe {
+        let mut size: libc::winsize = mem::zeroed();
+        if libc::ioctl(libc::STDERR_FILENO, libc::TIOCGWINSZ, &raw mut size) != 0 {
+            return None;
+        }
+        size
+    };
+    (size.ws_col > 0).then_some(size.ws_col.into())
+}
+
+/// A word that is wider than `room`, such as a path, stays whole: in parts it could not be copied.
+fn broken(text: &str, room: usize) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for line in text.lines() {
+        let mut filled = String::new();
+        for word in line.split(' ') {
+            if !filled.is_empty() && filled.chars().count() + 1 + word.chars().count() > room {
+                lines.push(mem::take(&mut filled));
+            } else if !filled.is_empty() {
+                filled.push(' ');
+            }
+            filled.push_str(word);
+        }
+        lines.push(filled);
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_broken_at_blanks() {
+        assert_eq!(broken("sysdock: a line that is long", 16), "sysdock: a line\nthat is long");
+        assert_eq!(broken("a short one\n\nhint: do this", 16), "a short one\n\nhint: do this");
+    }
+
+    #[test]
+    fn a_word_that_does_not_fit_stays_whole() {
+        assert_eq!(broken("see /a/long/path/to/it now", 10), "see\n/a/long/path/to/it\nnow");
+    }
+
+    #[test]
+    fn where_is_no_terminal_nothing_is_broken() {
+        assert_eq!(broken("one two three", usize::MAX), "one two three");
+    }
+}
