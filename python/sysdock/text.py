@@ -229,7 +229,9 @@ def fitted(lines: Iterable[str], room: int | None) -> list[str]:
     and a text for it, the text continues below itself.
     """
     return [
-        part for line in lines for part in ([line] if not room or width(line) <= room else _fitted(line, room))
+        part
+        for line in lines
+        for part in ([line] if not room or width(line) <= room else _fitted(line, room))
     ]
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from sysdock.text import (
-    fitted,
     counted,
+    fitted,
     human_bytes,
     human_ns,
     percent,

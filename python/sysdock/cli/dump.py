@@ -332,7 +332,10 @@ def test(ctx: click.Context, /, words: tuple[str, ...], trust: bool) -> None:
     failed = 0
     passed = 0
     for name, differences in test_scripts(scripts, Path(fixture), library):
-        lines = [f"{'FAILED' if differences else 'ok':8} {name}", *(f"         {line}" for line in differences)]
+        lines = [
+            f"{'FAILED' if differences else 'ok':8} {name}",
+            *(f"         {line}" for line in differences),
+        ]
         say(lines, statuses={"FAILED": "finding", "ok": "ok"})
         failed += bool(differences)
         passed += not differences

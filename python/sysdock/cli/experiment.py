@@ -119,7 +119,15 @@ def plan(name: str, seed: int | None, settings: tuple[str, ...], blocks: int | N
 
     experiment = _changed(_find(name), settings, blocks)
     experiment = experiment.explained() if explain else experiment
-    heads = ("claim:", "cases:", "blocks:", "level of each look:", "comparisons of the claim:", "time:", "seed:")
+    heads = (
+        "claim:",
+        "cases:",
+        "blocks:",
+        "level of each look:",
+        "comparisons of the claim:",
+        "time:",
+        "seed:",
+    )
     say(map(printable, lines(experiment, _seed(seed))), heads=heads)
 
 

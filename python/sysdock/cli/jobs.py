@@ -135,8 +135,8 @@ def top(
 @_text_or_json
 def show(job: str, lake: Path, at: str, last: str, step: str | None, format_: str) -> None:
     """What a job did: in all, over time, and the files that took most of its time."""
-    from sysdock.jobs.moments import moment_ns, span_ns
     from sysdock.cli.output import terminal_width
+    from sysdock.jobs.moments import moment_ns, span_ns
     from sysdock.jobs.one_job import HEADS, about_job, lines_of
     from sysdock.text import printable
 

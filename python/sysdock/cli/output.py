@@ -40,7 +40,7 @@ def say(
     heads: Collection[str] = (),
     statuses: Mapping[str, str] | None = None,
 ) -> None:
-    """Prints lines for people on `stream` (default standard output): prose as wide as its terminal, in colour.
+    """Prints lines for people on `stream`, by default standard output: as wide as its terminal, in colour.
 
     `heads` and `statuses`: as `painted_words` has them.
     """

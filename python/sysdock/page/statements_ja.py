@@ -1,7 +1,7 @@
 """What recorders state in English about a clock or an ending, for Japanese readers.
 
-recording.json holds one language, so that tools of others can read it. A text that is not known here (of a newer
-recorder, or of somebody else's) stays as it is.
+recording.json is in one language, so that tools of others can read it. A text that is not known here (of a
+newer recorder, or of another one) stays as it is.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ NOTES = {
     "CLOCK_MONOTONIC, with its offset to CLOCK_REALTIME at the start": (
         "CLOCK_MONOTONIC に、開始時の CLOCK_REALTIME との差を加えたもの"
     ),
-    r"CLOCK_MONOTONIC, with its offset to CLOCK_REALTIME between (\d+) comparisons, which differ by (\d+) us": (
+    r"CLOCK_MONOTONIC, with its offset to CLOCK_REALTIME between (\d+) comparisons, "
+    r"which differ by (\d+) us": (
         r"CLOCK_MONOTONIC に、\1 回の比較から求めた CLOCK_REALTIME との差を加えたもの (差の幅は \2 us)"
     ),
     r"(\d+) comparisons agree within (\d+) us": r"\1 回の比較が \2 us 以内で一致",
@@ -61,9 +62,7 @@ NOTES = {
     "a profile has sums: it says neither when nor in which order": (
         "プロファイルにあるのは合計だけで、時刻も順序も分からない"
     ),
-    "instructions have no time of their own: they are numbered": (
-        "命令には時刻がなく、番号だけが付いている"
-    ),
+    "instructions have no time of their own: they are numbered": ("命令には時刻がなく、番号だけが付いている"),
     r"(\d+) recordings, compared by: (.*)": r"\1 個の記録、比較の方法: \2",
     "see `ranks`": "詳細は `ranks`",
 }

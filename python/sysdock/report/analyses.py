@@ -120,9 +120,7 @@ def _params(session: Session, analysis: Analysis) -> dict[str, Any]:
     return {"interval_s": float(f"{step:.3g}")}
 
 
-def _result_table(
-    result: Result, rows: list[tuple[Any, ...]], total: int, label: tuple[str, str]
-) -> str:
+def _result_table(result: Result, rows: list[tuple[Any, ...]], total: int, label: tuple[str, str]) -> str:
     if not rows:
         return ""
     name = f"t-{result.analysis.id.replace('/', '-')}"

@@ -97,7 +97,11 @@ def _link(place: str, words: str, count: int | None = None, below: str = "") -> 
 
 def _top(lang: str) -> str:
     languages = _switch("lang", ("Language", "言語"), [("en", "English"), ("ja", "日本語")], lang)
-    names = [("auto", both("Auto", "自動")), ("light", both("Light", "ライト")), ("dark", both("Dark", "ダーク"))]
+    names = [
+        ("auto", both("Auto", "自動")),
+        ("light", both("Light", "ライト")),
+        ("dark", both("Dark", "ダーク")),
+    ]
     themes = _switch("theme", ("Theme", "テーマ"), names, "auto")
     return f'<header class="top"><span class="mark">sysdock</span>{languages}{themes}</header>'
 

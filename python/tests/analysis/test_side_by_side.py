@@ -38,9 +38,7 @@ def test_filters_hold_for_both_and_are_told_once(maker: RecordingMaker, open_ses
         return int(calls)
 
     assert side_by_side(session, ask, [0, 1]) == [0, 0]
-    assert [english for english, _ in session.notes] == [
-        "--file /nowhere matches no path in this recording"
-    ]
+    assert [english for english, _ in session.notes] == ["--file /nowhere matches no path in this recording"]
 
 
 @pytest.mark.parametrize("error", [UserError("wrong"), KeyboardInterrupt()])

@@ -16,8 +16,8 @@ from sysdock.analysis import Session
 from sysdock.chart import drawings
 from sysdock.library import Library
 from sysdock.library.headings import heading
-from sysdock.recording import Recording
 from sysdock.page.statements_ja import NOTES, clock_note_ja, ending_ja
+from sysdock.recording import Recording
 from sysdock.report import markdown
 from sysdock.report.writer import report
 
@@ -120,7 +120,11 @@ def test_notes_on_filters_are_japanese(
 
 
 def test_clock_and_ending_are_japanese(maker: RecordingMaker, open_session: Callable[..., Session]) -> None:
-    clock = {"kind": "relative", "has_durations": True, "note": "the log has no clock; times only count lines"}
+    clock = {
+        "kind": "relative",
+        "has_durations": True,
+        "note": "the log has no clock; times only count lines",
+    }
     folder = maker.make(clock=clock, complete=False, ended_by="input error")
     reading = Reading()
     reading.feed(report(open_session(folder), "ja"))
@@ -200,7 +204,9 @@ def test_every_column_has_a_japanese_description(library: Library) -> None:
     """In its header, or by its English text; and no text is left of a column that has another one now."""
     columns = [column for analysis in library.analyses() for column in analysis.columns if not column.text_ja]
     tables = [library.table(name) for name in ("environment", "import_issues")]
-    texts = {column.text for column in columns} | {column.text for table in tables for column in table.columns}
+    texts = {column.text for column in columns} | {
+        column.text for table in tables for column in table.columns
+    }
     described = tomllib.loads((library.root / "headings" / "descriptions.ja.toml").read_text("utf-8"))
     assert sorted(texts ^ described.keys()) == []
 

@@ -67,6 +67,4 @@ def _legend(strip: Strip) -> str:
 def _figure(number: int) -> str:
     panel = PANELS[number]
     english, japanese = zip(panel.title, panel.reading, strict=True)
-    return figure(
-        number, both(*panel.title), both(*panel.reading), (", ".join(english), "、".join(japanese))
-    )
+    return figure(number, both(*panel.title), both(*panel.reading), (", ".join(english), "、".join(japanese)))
