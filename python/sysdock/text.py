@@ -235,7 +235,16 @@ def fitted(lines: Iterable[str], room: int | None) -> list[str]:
     ]
 
 
+# What is not broken: a command to copy. Its blanks are written as this meanwhile.
+_CODE, _BLANK = re.compile("`[^`]+`"), "\0"
+
+
 def _fitted(line: str, room: int) -> list[str]:
+    line = _CODE.sub(lambda code: code[0].replace(" ", _BLANK), line)
+    return [part.replace(_BLANK, " ") for part in _broken(line, room)]
+
+
+def _broken(line: str, room: int) -> list[str]:
     text = line.lstrip()
     if _COMMAND.match(line) or not text:
         return [line]

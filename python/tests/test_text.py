@@ -78,6 +78,7 @@ def test_prose_is_fitted_and_tables_and_commands_are_not() -> None:
     assert fitted([prose, table, command], 10) == ["  one two", "  three", "  four", table, command]
     assert fitted(["see /a/long/path/to/it now"], 10) == ["see", "/a/long/path/to/it", "now"]
     assert fitted(["", "short"], 10) == ["", "short"]
+    assert fitted(["see what `sysdock info rec` says"], 20) == ["see what", "`sysdock info rec`", "says"]
 
 
 def test_a_text_next_to_a_name_continues_below_itself() -> None:

@@ -26,22 +26,39 @@ fn columns() -> Option<usize> {
     (size.ws_col > 0).then_some(size.ws_col.into())
 }
 
-/// A word that is wider than `room`, such as a path, stays whole: in parts it could not be copied.
+/// A word that is wider than `room`, such as a path, stays whole, and so does a command in back-ticks: in parts they could not be copied.
 fn broken(text: &str, room: usize) -> String {
     let mut lines: Vec<String> = Vec::new();
     for line in text.lines() {
         let mut filled = String::new();
-        for word in line.split(' ') {
+        for word in words(line) {
             if !filled.is_empty() && filled.chars().count() + 1 + word.chars().count() > room {
                 lines.push(mem::take(&mut filled));
             } else if !filled.is_empty() {
                 filled.push(' ');
             }
-            filled.push_str(word);
+            filled.push_str(&word);
         }
         lines.push(filled);
     }
     lines.join("\n")
+}
+
+/// What stands between blanks, but for those in back-ticks.
+fn words(line: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let mut open = false;
+    for word in line.split(' ') {
+        match found.last_mut() {
+            Some(last) if open => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => found.push(word.into()),
+        }
+        open ^= word.matches('`').count() % 2 == 1;
+    }
+    found
 }
 
 #[cfg(test)]
@@ -57,6 +74,7 @@ mod tests {
     #[test]
     fn a_word_that_does_not_fit_stays_whole() {
         assert_eq!(broken("see /a/long/path/to/it now", 10), "see\n/a/long/path/to/it\nnow");
+        assert_eq!(broken("see `sysdock info rec` now", 10), "see\n`sysdock info rec`\nnow");
     }
 
     #[test]

@@ -12,9 +12,8 @@ _EPILOG = """Example:
   sysdock top --view lock --filter i_rwsem
   sysdock top --once --interval 5s --view device --format json
 
-\b
 Keys: p process, c cgroup, f file, d device, l lock, s or < > sort key, / filter,
-      y system calls by process, space pause, q quit.
+y system calls by process, space pause, q quit.
 
 The views process, cgroup and device cost other processes nothing. While it is shown, the view file lengthens
 each system call of the machine by 0.1 us, and reads and writes of files by 0.4 us; `--calls` lengthens each

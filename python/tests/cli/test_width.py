@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from make_recording import RecordingMaker
 from sysdock.cli import VERBS
+from sysdock.probe.series import PLAN
 from sysdock.text import width
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -21,7 +22,8 @@ LOG = ROOT / "testdata/strace/shell.ttt_T_y.strace"
 COLUMNS = 60
 _COLOUR = re.compile(r"\x1b\[[0-9;]*[mK]")
 # What is for a shell: an indented command, also below `Next:` and in an example.
-_COMMAND = re.compile(r"\s+(\S+=\S+ |export |sudo )*(sysdock|export|systemctl|strace|truss)\b")
+_COMMAND = re.compile(r"\s+(\S+=\S+ |export |sudo |srun sh -c ')*(sysdock|export|systemctl|strace|truss)\b")
+_THEN = ("--lake", "lake", "--at", "2026-01-01T01:00", "--last", "1h")
 # Each verb as users call it: on something small, and by mistake where it needs a machine of its own.
 CALLS: dict[str, list[tuple[str, ...]]] = {
     "run": [("run", "-o", "rec", "--", "true")],
@@ -45,13 +47,14 @@ CALLS: dict[str, list[tuple[str, ...]]] = {
     "probe": [("probe", "status", "--series", "nowhere"), ("probe", "show", "--series", "probes")],
     "agent": [("agent", "print", "4711", "--spool", "nowhere")],
     "collect": [("collect", "--listen", "nonsense")],
-    "jobs": [("jobs", "show", "1000", "--lake", "lake"), ("jobs", "top", "--lake", "lake", "--last", "5m")],
+    "jobs": [("jobs", "show", "100000", *_THEN), ("jobs", "compare", "100000", "100100", *_THEN),
+             ("jobs", "top", *_THEN), ("jobs", "show", "1000", "--lake", "lake")],
     "lake": [("lake", "check", "lake"), ("lake", "compact", "lake"), ("lake", "check", "nowhere")],
     "dump": [("dump", "info", "nowhere"), ("dump", "list"), ("dump", "new", "question", "--into", "pack")],
     "itrace": [("itrace", "decode", "rec"), ("itrace", "attach", "999999999", "-o", "new")],
     "experiment": [("experiment", "list"), ("experiment", "show", "disk/fragments"),
                    ("experiment", "plan", "disk/fragments", "--seed", "1"), ("experiment", "run", "nothing")],
-    "export": [("export", "rec", "-o", "tables", "--file", "nowhere")],
+    "export": [("export", "rec", "--to", "csv", "-o", "tables", "--file", "nowhere"), ("export", "rec")],
     "list": [("list",), ("list", "rules")],
     "check": [("check", str(ROOT / "knowhow/analyses/io/files.sql"))],
     "new": [("new", "analysis", "io/slow_calls", "--into", "pack")],
@@ -67,7 +70,7 @@ def folder(library, tmp_path_factory: pytest.TempPathFactory) -> Path:
     maker.make(name="rec")
     maker.make([{"t": i, "call": "read", "path": "/data"} for i in range(3)], name="other", complete=False)
     maker.make_waits()
-    maker.make_probes()
+    (maker.make_probes() / PLAN).write_text("[]")
     (folder / "jobs.csv").write_text(
         "job,user,real,cores\n" + "".join(f"{i},{i},{2 * i + 9},1\n" for i in range(1, 40))
     )
@@ -153,7 +156,8 @@ def test_a_file_gets_whole_lines(cli, folder: Path) -> None:
     """What is no terminal is read by a program, or by a terminal of another width."""
     done = cli("info", folder / "nowhere")
     assert done.stderr.splitlines()[0].startswith("sysdock: ")
-    done = cli("export", folder / "rec", "-o", "tables", "--file", "a-name-that-nothing-in-it-has")
+    filtered = ("--file", "a-name-that-nothing-in-it-has")
+    done = cli("export", folder / "rec", "--to", "csv", "-o", "tables", *filtered)
     assert "sysdock: --file a-name-that-nothing-in-it-has matches no path in this recording\n" in done.stderr
 
 
