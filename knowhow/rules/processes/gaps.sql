@@ -29,7 +29,7 @@
 -- says: ok ja               呼び出しは途切れなく続いていて、長い無活動区間はありません。
 -- says: unknown en          The recording contains no system calls with durations.
 -- says: unknown ja          所要時間のある呼び出しが記録にありません。
--- evidence: io/calls_over_time --from {from_s} --to {until_s}
+-- evidence: io/calls_over_time --from {from_s} --until {until_s}
 -- tags:   time, calls, processes
 WITH clock AS (
     SELECT t.started_ns, t.elapsed_ns, t.busy_ns, greatest(t.elapsed_ns // $steps, 1) AS step_ns

@@ -11,7 +11,7 @@ from sysdock.errors import NotComputed, UserError, interruptions
 _KIND = re.compile(r"^[A-Z][A-Za-z ]*Error: ")
 # An error may state the value that it is about, which was recorded and can be of any length.
 _LONGEST = 300
-_LESS = "ask for less at once: a time window (--from, --to), one --file, or one --process"
+_LESS = "ask for less at once: a time window (--from, --until), one --file, or one --process"
 
 
 def first_line(error: Exception) -> str:

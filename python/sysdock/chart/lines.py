@@ -162,7 +162,7 @@ def covered(session: Session) -> tuple[float, float]:
 
     whole = recording.manifest["duration_ns"]
     start = max(moment(filters.from_, "--from", 0), 0)
-    end = min(moment(filters.to, "--to", whole), whole)
+    end = min(moment(filters.to, "--until", whole), whole)
     return start / 1e9, max(end, start) / 1e9
 
 

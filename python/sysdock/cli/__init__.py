@@ -44,8 +44,8 @@ VERBS = {
     "export": ("export", "Write the tables as Parquet or CSV files."),
     "list": ("list_all", "List analyses, rules, charts, experiments, plans, products, tables."),
     "check": ("check", "Run the examples in the pages of analyses and rules."),
-    "new": ("new", "Begin an analysis or a rule of your own."),
-    "help": ("help_verb", "Show what a verb does."),
+    "new": ("new", "Create an analysis or a rule of your own."),
+    "help": ("help_verb", "Show the help of a verb."),
 }
 
 _EPILOG = """Example:
@@ -172,7 +172,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         _drop_output()
         code = 0
     except MemoryError:
-        code = _complain("not enough memory\n\nhint: ask for less at once: --from and --to, or one --file")
+        code = _complain("not enough memory\n\nhint: ask for less at once: --from and --until, or one --file")
     except OSError as error:
         # A full disk, a folder without permission: wherever it was met, it is not a reason for a trace-back.
         code = _complain(f"{error.filename or 'the output'}: {(error.strerror or str(error)).lower()}")

@@ -41,7 +41,7 @@ _spool_option = click.option(
     show_default=True,
     type=click.Path(),
     metavar="DIR",
-    help="Folder of the agent, with what is not in the lake yet.",
+    help="Folder of the agent, for data that is not in the lake yet.",
 )
 
 
@@ -51,7 +51,7 @@ def command() -> None:
 
 
 @command.command("run", epilog=_RUN_EPILOG)
-@click.option("--lake", type=click.Path(), metavar="DIR", help="Write into this lake.")
+@click.option("--lake", type=click.Path(), metavar="DIR", help="Write to this lake.")
 @click.option("--push", metavar="URL", help="Send to this collector.")
 @click.option(
     "--token-file", type=click.Path(), metavar="FILE", help="File with the token for the collector."
@@ -60,12 +60,12 @@ def command() -> None:
     "--ca",
     type=click.Path(),
     metavar="FILE",
-    help="CA certificates (PEM) to trust, in place of the public ones.",
+    help="CA certificates (PEM) to trust instead of the public ones.",
 )
 @click.option(
     "--otlp",
     metavar="URL",
-    help="Send what jobs did to this receiver of OTLP over HTTP, alongside the lake or in place of it.",
+    help="Send what jobs did to this OTLP receiver over HTTP, in addition to the lake or instead of it.",
 )
 @click.option(
     "--otlp-token-file",
@@ -77,17 +77,17 @@ def command() -> None:
     "--settings",
     type=click.Path(),
     metavar="FILE",
-    help="Settings of the site: /etc/sysdock/agent.toml if it is there.",
+    help="Settings of the site. Default: /etc/sysdock/agent.toml, if it exists.",
 )
 @click.option("--cluster", metavar="NAME", help="Name of the cluster.")
-@click.option("--node", metavar="NAME", help="Name of this node, if not the host's.")
+@click.option("--node", metavar="NAME", help="Name of this node. Default: that of the host.")
 @click.option("--interval", default="10s", show_default=True, metavar="TIME", help="Length of an interval.")
 @click.option(
     "--linger",
     default="10s",
     show_default=True,
     metavar="TIME",
-    help="A job without processes for so long has ended.",
+    help="A job that has no processes for this time has ended.",
 )
 @click.option(
     "--spool-limit",
@@ -95,7 +95,7 @@ def command() -> None:
     default=1024,
     show_default="1024M",
     metavar="SIZE",
-    help="Most that may wait in the spool; the oldest is dropped then, and counted.",
+    help="Maximum size of the spool; beyond it, the oldest data is dropped and counted.",
 )
 @click.option(
     "--metrics",
@@ -106,7 +106,7 @@ def command() -> None:
     "--metrics-token-file",
     type=click.Path(),
     metavar="FILE",
-    help="Tokens, of which a client that reads metrics must have one; required beyond loopback.",
+    help="Tokens for clients that read metrics; required on addresses other than loopback.",
 )
 @click.option(
     "--metrics-series",
@@ -114,12 +114,12 @@ def command() -> None:
     default=1000,
     show_default=True,
     metavar="N",
-    help="Most series that are served; those beyond are added up, and counted.",
+    help="Maximum number of series to serve; further ones are summed up, and counted.",
 )
 @click.option(
     "--no-pin",
     is_flag=True,
-    help="Leave no programs in the kernel that go on counting while the agent is not there.",
+    help="Leave no programs in the kernel that keep counting while the agent is not running.",
 )
 @_spool_option
 @click.pass_context
@@ -171,10 +171,10 @@ def run(
 
 
 @command.command("print", epilog=_PRINT_EPILOG)
-@click.option("--job", required=True, metavar="ID", help="The job.")
-@click.option("--over", is_flag=True, help="The job is over: its totals go into the lake.")
+@click.option("--job", required=True, metavar="ID", help="Id of the job.")
+@click.option("--over", is_flag=True, help="The job has ended: write its totals to the lake.")
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@click.option("--brief", is_flag=True, help="Without what the rules say of it, which takes about a second.")
+@click.option("--brief", is_flag=True, help="Leave out findings, which take about a second.")
 @lang_option
 @_spool_option
 @click.pass_context

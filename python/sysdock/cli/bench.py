@@ -67,32 +67,42 @@ def _options(function: Callable[..., Any]) -> Callable[..., Any]:
     options = [
         click.argument("directory", metavar="DIR", type=click.Path(path_type=Path)),
         click.option(
-            "-o", "--output", type=click.Path(path_type=Path), metavar="REC", help="Keep it as a recording."
+            "-o",
+            "--output",
+            type=click.Path(path_type=Path),
+            metavar="REC",
+            help="Keep the result as a recording.",
         ),
-        click.option("--length", metavar="SIZE", help="Bytes of a request: 4096, 4KiB, 1MiB. Default: 4KiB."),
-        click.option("--processes", type=int, metavar="N", help="Processes at a time. Default: 1."),
-        click.option("--for", "for_", metavar="TIME", help="Each operation ends after this: 5s, 500ms."),
-        click.option("--size", metavar="SIZE", help="Bytes of all files together. Default: 256MiB."),
-        click.option("--files", type=int, metavar="N", help="Files of each process. Default: 1000."),
-        click.option("--depth", type=int, metavar="N", help="Requests in flight (depth). Default: 1."),
-        click.option("--direct", is_flag=True, help="Past the page cache (O_DIRECT)."),
+        click.option("--length", metavar="SIZE", help="Size of a request: 4096, 4KiB, 1MiB. Default: 4KiB."),
         click.option(
-            "--layout", type=click.Choice(["own", "shared"]), help="A file for each, or one for all."
+            "--processes", type=int, metavar="N", help="Number of concurrent processes. Default: 1."
+        ),
+        click.option("--for", "for_", metavar="TIME", help="Duration of each operation: 5s, 500ms."),
+        click.option("--size", metavar="SIZE", help="Total size of all files. Default: 256MiB."),
+        click.option("--files", type=int, metavar="N", help="Files per process. Default: 1000."),
+        click.option("--depth", type=int, metavar="N", help="Requests in flight. Default: 1."),
+        click.option("--direct", is_flag=True, help="Bypass the page cache (O_DIRECT)."),
+        click.option(
+            "--layout", type=click.Choice(["own", "shared"]), help="A file for each process, or one for all."
         ),
         click.option(
             "--sync",
             type=click.Choice(["none", "end", "fdatasync", "fsync", "dsync"]),
-            help="How writes reach the device. Default: fdatasync of a log, end (once) of others.",
+            help="How writes reach the device. Default: fdatasync for a log, otherwise end (once).",
         ),
         click.option("--operations", metavar="A,B", help="Only these operations of the item."),
-        click.option("--write-share", type=float, metavar="SHARE", help="Requests that write (random_mix)."),
-        click.option("--prefilled", is_flag=True, help="Records overwrite a log of full size."),
-        click.option("--verify", is_flag=True, help="Compare each block that is read with what was written."),
+        click.option(
+            "--write-share", type=float, metavar="SHARE", help="Share of requests that write (random_mix)."
+        ),
+        click.option(
+            "--prefilled", is_flag=True, help="Overwrite a log of full size instead of extending it."
+        ),
+        click.option("--verify", is_flag=True, help="Compare each block read with what was written."),
         click.option(
             "--engine",
             type=click.Choice(["own", "fio"]),
             default="own",
-            help="fio: the same by fio afterwards, as far as it has it; both are shown.",
+            help="fio: repeat it with fio, as far as fio supports it, and show both.",
         ),
         share_option,
         click.option(

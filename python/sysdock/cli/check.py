@@ -16,8 +16,10 @@ _EPILOG = """Example:
 
 @click.command("check", epilog=_EPILOG)
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(exists=True, path_type=Path))
-@click.option("--bless", is_flag=True, help="Write the real results into the pages instead of complaining.")
-@click.option("-q", "--quiet", is_flag=True, help="Only failures and the last line.")
+@click.option(
+    "--bless", is_flag=True, help="Write the actual results into the pages instead of reporting differences."
+)
+@click.option("-q", "--quiet", is_flag=True, help="Print only failures and the last line.")
 @click.pass_context
 def command(ctx: click.Context, /, paths: tuple[Path, ...], bless: bool, quiet: bool) -> None:
     """Check analyses, rules, experiments, load plans and products: run examples in pages, compare headers.

@@ -53,25 +53,39 @@ class _WithCommand(click.Command):
 @click.command("checkup", epilog=_EPILOG, cls=_WithCommand)
 @click.argument("recording", metavar="[REC]", required=False, type=_PATH)
 @click.option(
-    "--time", "time_", metavar="LOG", type=_PATH, help="Output of `time` (-v, -p, bash), or a log with it."
+    "--time",
+    "time_",
+    metavar="LOG",
+    type=_PATH,
+    help="Output of `time` (-v, -p, bash), or a log that contains it.",
 )
 @click.option("--acct", metavar="FILE", type=_PATH, help="Process accounting file (package acct).")
 @click.option("--table", metavar="FILE", type=_PATH, help="CSV or TSV with job, user, real, cores, ...")
-@click.option("--job", metavar="NAME", help="Which job of --table, or program or pid of --acct.")
+@click.option("--job", metavar="NAME", help="Job in --table, or program or pid in --acct.")
 @click.option("--user", metavar="T", help="User time: 0.76, 26:27.30, 320ms, 0m0.76s.")
 @click.option("--system", metavar="T", help="System time.")
 @click.option("--real", metavar="T", help="Real time.")
 @click.option(
-    "--cores", metavar="N", type=click.IntRange(1), help="Cores of the job. Default: as in the source, or 1."
+    "--cores",
+    metavar="N",
+    type=click.IntRange(1),
+    help="Number of cores of the job. Default: from the source, or 1.",
 )
 @click.option(
-    "--assistant-cores", metavar="N", type=click.IntRange(0), help="Those of them that do not compute."
+    "--assistant-cores",
+    metavar="N",
+    type=click.IntRange(0),
+    help="Number of those cores that do not compute.",
 )
 @click.option(
-    "--site", metavar="SITE.toml", type=_PATH, help="This site's values, made by `sysdock threshold`."
+    "--site", metavar="SITE.toml", type=_PATH, help="Values of this site, made by `sysdock threshold`."
 )
 @click.option(
-    "--files", metavar="PATH", multiple=True, type=_PATH, help="Files or folders that the job has to move."
+    "--files",
+    metavar="PATH",
+    multiple=True,
+    type=_PATH,
+    help="Files or folders that the job has to transfer.",
 )
 @click.option(
     "--nfsstat", metavar="BEFORE AFTER", nargs=2, type=_PATH, help="`nfsstat -c` or /proc/net/rpc/nfs."
@@ -82,13 +96,13 @@ class _WithCommand(click.Command):
     "--sar", metavar="FILE", multiple=True, type=_PATH, help="`sadf -j FILE -- -d`, `sar -d` or `sar -b`."
 )
 @click.option(
-    "-o", "--output", metavar="BUNDLE.tar.gz", type=_PATH, help="What the administrator needs; new file."
+    "-o", "--output", metavar="BUNDLE.tar.gz", type=_PATH, help="New file with what the administrator needs."
 )
 @click.option("--hash-names", is_flag=True, help="Hash names in the bundle; the key is written next to it.")
-@click.option("--with-commands", is_flag=True, help="Command lines in the bundle.")
+@click.option("--with-commands", is_flag=True, help="Include command lines in the bundle.")
 @click.option("--key", metavar="FILE", type=_PATH, help="Key of a bundle, for --translate.")
 @click.option(
-    "--translate", metavar="FILE", type=_PATH, help="Print a text with its hashes turned back into names."
+    "--translate", metavar="FILE", type=_PATH, help="Print a text with its hashes translated back into names."
 )
 @click.option(
     "--format",

@@ -10,7 +10,8 @@ _EPILOG = """Example:
   sysdock collect --lake /data/lake --token-file tokens
   sysdock collect --lake /data/lake --token-file tokens --listen 0.0.0.0:8404 --plain
 
-A line of the file of tokens is a token, followed by the cluster whose agents may use it; without, all may.
+Each line of the token file is a token, followed by the cluster whose agents may use it. Without a cluster,
+all agents may.
 """
 
 
@@ -18,26 +19,32 @@ A line of the file of tokens is a token, followed by the cluster whose agents ma
 @click.option(
     "--listen", default="127.0.0.1:8404", show_default=True, metavar="ADDRESS", help="Address and port."
 )
-@click.option("--lake", required=True, type=click.Path(), metavar="DIR", help="Where it all goes.")
+@click.option("--lake", required=True, type=click.Path(), metavar="DIR", help="Folder of the lake.")
 @click.option(
-    "--token-file", required=True, type=click.Path(), metavar="FILE", help="Tokens that agents may have."
+    "--token-file",
+    required=True,
+    type=click.Path(),
+    metavar="FILE",
+    help="File of the tokens that agents may use.",
 )
 @click.option("--certificate", type=click.Path(), metavar="FILE", help="Certificate chain (PEM), for HTTPS.")
 @click.option("--key", type=click.Path(), metavar="FILE", help="Its key (PEM).")
-@click.option("--plain", is_flag=True, help="HTTP also where others may listen.")
+@click.option(
+    "--plain", is_flag=True, help="Permit HTTP without encryption on addresses that other hosts can reach."
+)
 @click.option(
     "--land-every",
     default="10s",
     show_default=True,
     metavar="TIME",
-    help="How often batches are written; agents wait for it.",
+    help="How often batches are written to the lake; agents wait for this.",
 )
 @click.option(
     "--land-limit",
     default="60s",
     show_default=True,
     metavar="TIME",
-    help="A batch that takes longer into the lake is sent again.",
+    help="Agents send a batch again if writing it to the lake takes longer.",
 )
 @click.pass_context
 def command(

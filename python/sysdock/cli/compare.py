@@ -78,16 +78,16 @@ _SAME_WITHIN = 1.05
 @click.argument("b", metavar="B", type=click.Path(path_type=Path, readable=False))
 @click.argument("analysis", required=False)
 @click.option(
-    "-p", "--param", "pairs", metavar="NAME=VALUE", multiple=True, help="A parameter of the analysis."
+    "-p", "--param", "pairs", metavar="NAME=VALUE", multiple=True, help="Set a parameter of the analysis."
 )
 @click.option(
     "--part",
     type=click.Choice(["all", *_PARTS]),
     default="all",
     show_default=True,
-    help="Only that part; csv needs one.",
+    help="Only this part; csv needs one.",
 )
-@click.option("--limit", type=click.IntRange(0), help="Rows of each list; 0: all. Default: 10 of a table.")
+@click.option("--limit", type=click.IntRange(0), help="Rows per list; 0: all. Default: 10 for a table.")
 @click.option(
     "--format",
     "format_",
@@ -99,7 +99,7 @@ _SAME_WITHIN = 1.05
     "--repeat",
     type=click.IntRange(1, 1000),
     metavar="N",
-    help="A and B are commands: run both N times, in turns, and say whether one takes longer.",
+    help="A and B are commands: run both N times, in turns, and report whether one takes longer.",
 )
 @raw_option
 @filter_options

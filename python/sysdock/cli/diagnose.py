@@ -63,7 +63,12 @@ _EPILOG = """Example:
 @recording_argument
 @click.argument("rule", required=False, shell_complete=complete_rule)
 @click.option(
-    "-p", "--param", "pairs", metavar="NAME=VALUE", multiple=True, help="A parameter of RULE: its limits."
+    "-p",
+    "--param",
+    "pairs",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="Set a parameter of RULE, such as a limit.",
 )
 @click.option(
     "--fail-on",

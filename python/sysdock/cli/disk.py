@@ -78,7 +78,9 @@ _curve_option = click.option(
     show_default=True,
     help="hilbert: what is near on the device is near on the map. rows: line by line.",
 )
-_worst_option = click.option("--worst", is_flag=True, help="Paint a cell as a break if a quarter of it is.")
+_worst_option = click.option(
+    "--worst", is_flag=True, help="Paint a cell as a break if a quarter of it is one."
+)
 _FORWARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -95,12 +97,12 @@ def command() -> None:
     type=int,
     default=0,
     metavar="N",
-    help="Threads that ask. Default: one or two for each core; 32 for file by file.",
+    help="Number of threads. Default: one or two for each core; 32 for file by file.",
 )
 @click.option(
     "--no-names",
     is_flag=True,
-    help="Leave out what files are called: folders are not read, and the memory stays small.",
+    help="Leave out file names: folders are not read, which takes less memory.",
 )
 @share_option
 @click.option("--no-measure", is_flag=True, help="Do not measure what a request costs the device.")
@@ -108,7 +110,7 @@ def command() -> None:
     "--used-by",
     type=click.Path(path_type=Path),
     metavar="REC",
-    help="A recording of calls: note how much its files were used, for `disk/hot_files` and its rule.",
+    help="Recording of calls: note how much its files were used, for `disk/hot_files` and its rule.",
 )
 @click.pass_context
 def scan(
@@ -146,7 +148,7 @@ def scan(
     "--output",
     type=click.Path(path_type=Path),
     metavar="OUT.png|html",
-    help="Picture, or page with zoom and search. Default: map.png in the recording.",
+    help="Picture, or page with zoom and search, to write. Default: map.png in the recording.",
 )
 @_curve_option
 @click.option(
@@ -166,7 +168,7 @@ def scan(
     help="Start of the window on the device: 4096, 16M, 1G.",
 )
 @click.option("--length", type=Size(), metavar="SIZE", help="Its length. Default: to the end.")
-@click.option("--find", metavar="PATH", help="Light up what lies at or below this path.")
+@click.option("--find", metavar="PATH", help="Highlight what is at or below this path.")
 @lang_option
 def map_(recording: Path, output: Path | None, size: str, lang: str, **options: Any) -> None:
     """Draw where files are stored on the device, and where they are fragmented.
@@ -231,7 +233,7 @@ def snapshot(ctx: click.Context, /, target: Path, output: Path, keep: int | None
     "--output",
     type=click.Path(path_type=Path),
     metavar="OUT.png|html",
-    help="Film strip and graph, as a picture or a page.",
+    help="Write maps and graph as a picture or a page.",
 )
 @_curve_option
 @_worst_option
@@ -306,29 +308,29 @@ def diff(before: Path, after: Path, limit: int, format_: str) -> None:
     "--mode",
     type=click.Choice(["interleave", "comb", "classic"]),
     default="interleave",
-    help="interleave (default): pieces allocated by turns. comb: into the holes between small files that "
+    help="interleave (default): fragments allocated in turns. comb: into the holes between small files that "
     "fill the file system. classic: writers that append by turns.",
 )
-@click.option("--files", type=click.IntRange(min=1), default=32, help="Files to make. Default: 32.")
+@click.option("--files", type=click.IntRange(min=1), default=32, help="Number of files. Default: 32.")
 @click.option(
     "--size",
     type=Size(),
     default=16 << 20,
     metavar="SIZE",
-    help="Size of each. Default: 16M.",
+    help="Size of each file. Default: 16M.",
 )
 @click.option(
     "--piece",
     type=Size(least=512),
     default=4096,
     metavar="SIZE",
-    help="Size of a piece. Default: 4K.",
+    help="Size of a fragment. Default: 4K.",
 )
 @click.option(
     "--at-once",
     type=click.IntRange(min=1),
     default=32,
-    help="Writers at a time, of mode classic. Default: 32.",
+    help="Concurrent writers, in mode classic. Default: 32.",
 )
 @click.pass_context
 def fragment(

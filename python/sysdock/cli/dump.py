@@ -80,7 +80,7 @@ _TRUST = click.option("--trust", is_flag=True, help="Run scripts that do not com
 _USER_MEMORY = click.option(
     "--user-memory",
     is_flag=True,
-    help="Let scripts read the memory of processes and the content of files, too.",
+    help="Let scripts also read the memory of processes and the content of files.",
 )
 _VMLINUX = click.option(
     "--vmlinux",
@@ -132,9 +132,9 @@ def info(ctx: click.Context, /, core: Path, format_: str) -> None:
 @command.command("run", epilog=_RUN_EPILOG)
 @click.argument("words", nargs=-1, required=True, metavar="[QUESTION]... CORE")
 @new_recording_option
-@click.option("--all", "all_", is_flag=True, help="All questions, as without any.")
+@click.option("--all", "all_", is_flag=True, help="Answer all questions (default without QUESTION).")
 @click.option(
-    "-p", "--param", "pairs", metavar="NAME=VALUE", multiple=True, help="A parameter of a question."
+    "-p", "--param", "pairs", metavar="NAME=VALUE", multiple=True, help="Set a parameter of a question."
 )
 @_VMLINUX
 @_FORCE

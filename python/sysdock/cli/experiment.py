@@ -31,7 +31,7 @@ _OUTPUT = click.option(
     "--output",
     type=click.Path(path_type=Path),
     metavar="REC",
-    help="Folder to make; new. Default: the last part of NAME. What is measured is made in it.",
+    help="New folder for the recording. Default: the last part of NAME. What is measured is made in it.",
 )
 _SEED = click.option(
     "--seed", type=click.IntRange(min=0), metavar="N", help="Seed of the order. Default: drawn, and kept."

@@ -57,7 +57,7 @@ _MOST = 1_000_000
     type=click.IntRange(1),
     default=_MOST,
     show_default=True,
-    help="Calls (or stacks) in a time line or flame graph: the longest.",
+    help="Maximum number of calls (or stacks) in a time line or flame graph: the longest ones.",
 )
 @click.option(
     "--of",

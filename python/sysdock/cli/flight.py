@@ -62,7 +62,7 @@ _name_option = click.option(
     default="flight",
     show_default=True,
     metavar="NAME",
-    help="Which flight recorder, if there are several.",
+    help="Name of the flight recorder, if there are several.",
 )
 
 
@@ -75,17 +75,19 @@ def command() -> None:
 
 
 @command.command("start", epilog=_START_EPILOG)
-@click.option("-p", "--pid", type=int, multiple=True, help="A process that runs, and what it starts.")
-@click.option("--cgroup", type=click.Path(), help="All processes of a control group (version 2): its folder.")
 @click.option(
-    "-a", "--all", "all_", is_flag=True, help="All processes of the system; if none are named, too."
+    "-p", "--pid", type=int, multiple=True, help="A running process, and the processes that it starts."
 )
+@click.option(
+    "--cgroup", type=click.Path(), help="All processes of a control group (version 2), given by its folder."
+)
+@click.option("-a", "--all", "all_", is_flag=True, help="All processes of the system (default).")
 @click.option(
     "--keep",
     default="60s",
     show_default=True,
     metavar="TIME",
-    help="Keep this much, if the memory is enough.",
+    help="Keep this much time, if it fits into the memory.",
 )
 @click.option(
     "--memory",
@@ -93,15 +95,15 @@ def command() -> None:
     default=64,
     show_default="64M",
     metavar="SIZE",
-    help="Total memory for each CPU. A number alone is MiB.",
+    help="Total memory for each CPU. A number without a unit is in MiB.",
 )
 @click.option(
     "--ring",
     type=Mebibytes(),
     metavar="SIZE",
-    help="The part of it for events that were not read yet. Default: 8M.",
+    help="Part of it for events that were not read yet. Default: 8M.",
 )
-@click.option("--on", "on", multiple=True, metavar="TRIGGER", help="What makes it write a recording.")
+@click.option("--on", "on", multiple=True, metavar="TRIGGER", help="Write a recording when this happens.")
 @click.option(
     "--into",
     default="/var/lib/sysdock/flight",
@@ -115,10 +117,15 @@ def command() -> None:
     default="1m",
     show_default=True,
     metavar="TIME",
-    help="After one trigger, others are only counted for this time.",
+    help="After a trigger, only count further ones for this time.",
 )
 @click.option(
-    "--most", type=int, default=20, show_default=True, metavar="N", help="Recordings that triggers may write."
+    "--most",
+    type=int,
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="Maximum number of recordings that triggers write.",
 )
 @click.option(
     "--disk",
@@ -126,7 +133,7 @@ def command() -> None:
     default=2048,
     show_default="2048M",
     metavar="SIZE",
-    help="Triggers write no more where DIR has more than this.",
+    help="Triggers stop writing when DIR holds more than this.",
 )
 @what_option(
     "What to record, in the words of `record`. System calls only with io: they cost most. If not given: "
@@ -178,8 +185,12 @@ def status(ctx: click.Context, /, format_: str, name: str) -> None:
 
 
 @command.command("dump", epilog=_DUMP_EPILOG)
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="REC", help="Folder to make; new.")
-@click.option("--text", default="by hand", show_default=True, metavar="TEXT", help="Why, for the recording.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="REC", help="New folder for the recording."
+)
+@click.option(
+    "--text", default="by hand", show_default=True, metavar="TEXT", help="Reason, noted in the recording."
+)
 @share_option
 @_name_option
 @click.pass_context

@@ -44,27 +44,27 @@ _FORWARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     "--output",
     type=click.Path(path_type=Path),
     metavar="REC",
-    help="Folder to make; new. Default: health-CLASS-TIME.",
+    help="New folder for the recording. Default: health-CLASS-TIME.",
 )
 @click.option(
     "--nodes",
     metavar="A,B",
-    help="Load by these hosts at once, DIR on each; `job`: those of the Slurm or PBS job.",
+    help="Run the load on these hosts at once, in DIR on each; `job`: the hosts of the Slurm or PBS job.",
 )
 @click.option(
     "--launch",
     metavar="COMMAND",
-    help="How a host is reached, with {node} for its name. Default: ssh; in a Slurm job, srun.",
+    help="Command to reach a host, with {node} for its name. Default: ssh; in a Slurm job, srun.",
 )
 @click.option(
-    "--native", metavar="PATH", help="sysdock-native on these hosts. Default: the path that it has here."
+    "--native", metavar="PATH", help="Path of sysdock-native on these hosts. Default: its path here."
 )
 @click.option(
     "--engine",
     type=click.Choice(["own", "fio"]),
     default="own",
     show_default=True,
-    help="fio: after our own generator, the same steps by fio, as far as it has them; both are shown.",
+    help="fio: repeat the steps with fio, as far as it has them, and show both.",
 )
 @click.option(
     "--report/--no-report", default=True, help="Write report.html into the recording. Default: yes."
@@ -72,13 +72,14 @@ _FORWARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 @click.option(
     "--scan",
     is_flag=True,
-    help="Read afterwards where its files lie, too (`sysdock disk scan`): how full and fragmented it is.",
+    help="Afterwards also scan where the files lie (`sysdock disk scan`): how full and fragmented "
+    "the file system is.",
 )
 @click.option(
     "--site",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Put the rates of DIR into this site file, for step 2 of `sysdock checkup --site`.",
+    help="Write the measured rates of DIR into this site file, for step 2 of `sysdock checkup --site`.",
 )
 @share_option
 @lang_option
@@ -87,7 +88,7 @@ _FORWARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     "format_",
     type=click.Choice(["text", "json"]),
     default="text",
-    help="text: what it means. json: the rows of load_results.",
+    help="text: an explanation. json: the rows of load_results.",
 )
 @click.pass_context
 def command(

@@ -19,7 +19,7 @@ _EPILOG = """Example:
 @click.argument("verbs", nargs=-1, metavar="[VERB...]")
 @click.pass_context
 def command(ctx: click.Context, /, verbs: tuple[str, ...]) -> None:
-    """Show what a verb does, as `sysdock VERB --help` does; without VERB, which verbs there are."""
+    """Show the help of a verb, as `sysdock VERB --help` does; without VERB, list the verbs."""
     shown = ctx.find_root()
     for verb in verbs:
         group = shown.command

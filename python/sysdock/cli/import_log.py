@@ -33,32 +33,34 @@ _EPILOG = """Example:
 @click.option(
     "--date",
     metavar="YYYY-MM-DD",
-    help="Date of the first line, for logs with times of day only (-t, -tt). Default: from the file's date.",
+    help="Date of the first line, for logs that have only times of day (-t, -tt). Default: the file's date.",
 )
 @click.option(
     "--offset",
     "offsets",
     multiple=True,
     metavar="HOST=SECONDS",
-    help="Seconds to add to the times of a log: by its name, or a folder or dotted part of its path.",
+    help="Seconds to add to the times of a log, which is given by its name, or by a folder or "
+    "dotted part of its path.",
 )
 @click.option(
     "--align",
     is_flag=True,
-    help="Estimate how far the clocks of the logs are apart, from files they share. Reads the logs twice.",
+    help="Estimate the clock differences between the logs from files that they share. Reads the logs twice.",
 )
 @click.option(
     "--follow",
     is_flag=True,
-    help="Go on reading logs that are still written, until Ctrl-C, or until every process in them has ended.",
+    help="Continue to read logs that are still written, until Ctrl-C or until every process in "
+    "them has ended.",
 )
 @click.option(
     "--truss-columns",
     metavar="dDE",
-    help="Time columns of a truss log, as the letters of truss's options. Default: found out from the log.",
+    help="Time columns of a truss log, as the letters of truss's options. Default: detected from the log.",
 )
 @click.option(
-    "--threads", type=int, default=0, metavar="N", help="Threads that may work. Default: one for each core."
+    "--threads", type=int, default=0, metavar="N", help="Number of threads. Default: one for each core."
 )
 @share_option
 @report_option
@@ -80,11 +82,11 @@ def command(
     with_report: bool,
     lang: str,
 ) -> None:
-    """Make a recording from logs (also packed), then say what they show.
+    """Make a recording from logs, which may be compressed, then print what they show.
 
-    LOG: a file (plain, .gz, .zst), several of a set or of several hosts, or - for standard input. Of system
-    calls: strace, truss. Of load on a file system: fio (JSON), IOR, mdtest, elbencho. Of instructions:
-    profiles of callgrind.
+    LOG: a file (plain, .gz, .zst), several files of a set or of several hosts, or - for standard input.
+    System calls: strace, truss. File system benchmarks: fio (JSON), IOR, mdtest, elbencho. Instructions:
+    callgrind profiles.
     """
     from sysdock.cli.output import remark
     from sysdock.cli.recording import answer, load_ahead, run_with_progress

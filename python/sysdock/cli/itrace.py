@@ -65,7 +65,9 @@ command.add_command(vm)
 @command.command("attach", epilog=_ATTACH_EPILOG)
 @click.argument("words", nargs=-1, required=True, metavar="PID | -- CMD...", type=click.UNPROCESSED)
 @new_recording_option
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="Let it go after N instructions.")
+@click.option(
+    "--limit", type=click.IntRange(1), metavar="N", help="Release the program after N instructions."
+)
 @share_option
 @report_option
 @lang_option
@@ -99,9 +101,9 @@ def attach(
 @click.argument("words", nargs=-1, required=True, metavar="-- CMD...", type=click.UNPROCESSED)
 @new_recording_option
 @click.option(
-    "--qemu", metavar="PROGRAM", help="Which qemu-x86_64: of qemu-user, 7.2 or newer, with plugins."
+    "--qemu", metavar="PROGRAM", help="qemu-x86_64 to use: from qemu-user 7.2 or newer, with plugins."
 )
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="Record no more after N instructions.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Stop recording after N instructions.")
 @share_option
 @report_option
 @lang_option
@@ -155,17 +157,24 @@ def convert(
 
 @command.command("dump", epilog=_DUMP_EPILOG)
 @click.argument("rec", type=click.Path(path_type=Path))
-@click.option("--first-step", type=click.IntRange(0), metavar="STEP", help="From this step on.")
-@click.option("--end-step", type=click.IntRange(0), metavar="STEP", help="Up to this step, without it.")
-@click.option("--task", metavar="TASK", help="Of this task: its number or its name.")
-@click.option("--mode", type=click.Choice(["user", "library", "kernel"]), help="Of this mode.")
-@click.option("--image", metavar="TEXT", help="Of files whose path contains this.")
-@click.option("--function", metavar="NAME", help="Of this function.")
+@click.option("--first-step", type=click.IntRange(0), metavar="STEP", help="First step.")
+@click.option("--end-step", type=click.IntRange(0), metavar="STEP", help="End step; exclusive.")
+@click.option("--task", metavar="TASK", help="Only this task, by number or name.")
+@click.option("--mode", type=click.Choice(["user", "library", "kernel"]), help="Only this mode.")
+@click.option("--image", metavar="TEXT", help="Only files whose path contains this.")
+@click.option("--function", metavar="NAME", help="Only this function.")
 @click.option(
-    "--address", metavar="FIRST[-END]", help="That lie at, or touch, these addresses (hexadecimal)."
+    "--address",
+    metavar="FIRST[-END]",
+    help="Only instructions that are at, or access, these addresses (hexadecimal).",
 )
-@click.option("--limit", type=click.IntRange(0), metavar="N", help="At most N; 0: all. Default: 1,000.")
-@click.option("--format", "format_", type=click.Choice(["text", "json"]), help="json: one object a line.")
+@click.option(
+    "--limit",
+    type=click.IntRange(0),
+    metavar="N",
+    help="Maximum number of instructions; 0: all. Default: 1,000.",
+)
+@click.option("--format", "format_", type=click.Choice(["text", "json"]), help="json: one object per line.")
 @click.pass_context
 def dump(ctx: click.Context, /, rec: Path, format_: str | None, **options: str | int | None) -> None:
     """Print instructions: who executed each, its function, and the addresses that it touched."""
@@ -205,8 +214,10 @@ def _run(words: list[str]) -> int:
 
 @command.command("decode", epilog=_DECODE_EPILOG)
 @click.argument("rec", type=click.Path(path_type=Path))
-@click.option("--first-step", type=click.IntRange(0), metavar="STEP", default=0, help="Begin at this step.")
-@click.option("--limit", type=click.IntRange(0), metavar="N", default=0, help="At most N lines; 0: all.")
+@click.option("--first-step", type=click.IntRange(0), metavar="STEP", default=0, help="First step.")
+@click.option(
+    "--limit", type=click.IntRange(0), metavar="N", default=0, help="Maximum number of lines; 0: all."
+)
 @click.pass_context
 def decode(ctx: click.Context, /, rec: Path, first_step: int, limit: int) -> None:
     """Print the events of a recording, one a line.

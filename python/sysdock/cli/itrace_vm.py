@@ -31,7 +31,7 @@ _RUN_EPILOG = """Examples:
   sysdock itrace vm run guest -o rec --request /cgi/shell --path virtio-net --cut server
   sysdock itrace vm run database -o rec --request select
 """
-_QEMU = click.option("--qemu", metavar="PROGRAM", help="Which qemu-system-x86_64: 7.2 or newer.")
+_QEMU = click.option("--qemu", metavar="PROGRAM", help="qemu-system-x86_64 to use: 7.2 or newer.")
 
 
 @click.group("vm", epilog=_EPILOG)
@@ -51,7 +51,7 @@ def vm() -> None:
     type=click.Path(path_type=Path),
     metavar="GUEST",
     required=True,
-    help="Folder to make; new.",
+    help="New folder for the guest.",
 )
 @click.option(
     "--kernel",
@@ -60,7 +60,12 @@ def vm() -> None:
 )
 @_QEMU
 @click.option(
-    "--memory", type=click.IntRange(128), default=512, show_default=True, metavar="MB", help="Of the guest."
+    "--memory",
+    type=click.IntRange(128),
+    default=512,
+    show_default=True,
+    metavar="MB",
+    help="Memory of the guest.",
 )
 @click.option(
     "--warm",
@@ -70,7 +75,9 @@ def vm() -> None:
     metavar="N",
     help="Requests before the snapshot.",
 )
-@click.option("--cache", type=click.Path(path_type=Path), metavar="FOLDER", help="Where packages are kept.")
+@click.option(
+    "--cache", type=click.Path(path_type=Path), metavar="FOLDER", help="Folder in which packages are kept."
+)
 def build(
     service: str,
     output: Path,
@@ -129,11 +136,13 @@ def build(
     type=click.IntRange(1),
     default=1_000_000_000,
     metavar="N",
-    help="End after N instructions; 10^9.",
+    help="Stop after N instructions. Default: 10^9.",
 )
-@click.option("--control-flow", is_flag=True, help="Without addresses of memory: twice as fast.")
-@click.option("--fail", is_flag=True, help="End with status 1 if the request fails.")
-@click.option("--events", is_flag=True, help="REC is no recording: events, and what is known about them.")
+@click.option("--control-flow", is_flag=True, help="Leave out memory addresses: twice as fast.")
+@click.option("--fail", is_flag=True, help="Exit with status 1 if the request fails.")
+@click.option(
+    "--events", is_flag=True, help="Write events, and what is known about them, instead of a recording."
+)
 @_QEMU
 @share_option
 @report_option

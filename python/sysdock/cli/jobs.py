@@ -61,13 +61,13 @@ _lake_option = click.option(
     type=click.Path(path_type=Path),
     metavar="DIR",
     envvar="SYSDOCK_LAKE",
-    help="The lake; or set SYSDOCK_LAKE.",
+    help="Folder of the lake; also set by SYSDOCK_LAKE.",
 )
 _text_or_json = click.option(
     "--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
 _at_option = click.option(
-    "--at", default="now", show_default=True, metavar="T", help="End of the time to show: ISO time stamp."
+    "--at", default="now", show_default=True, metavar="T", help="End of the period, as an ISO time stamp."
 )
 
 
@@ -79,17 +79,23 @@ def command() -> None:
 @command.command("top", epilog=_TOP_EPILOG)
 @_lake_option
 @_at_option
-@click.option("--last", default="1m", show_default=True, metavar="TIME", help="How much time until then.")
+@click.option("--last", default="1m", show_default=True, metavar="TIME", help="Length of the period.")
 @click.option(
     "--by",
     type=click.Choice(["io_wait", "bytes", "operations", "metadata", "cpu"]),
     default="io_wait",
     show_default=True,
-    help="What comes first, and what the share is of.",
+    help="Column to sort by, and to show shares of.",
 )
-@click.option("--target", metavar="DIR", help="Only calls on the file system that is mounted there.")
-@click.option("--every", metavar="TIME", help="Again and again, until Ctrl-C.")
-@click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="Jobs; 0: all.")
+@click.option("--target", metavar="DIR", help="Only calls on the file system mounted there.")
+@click.option("--every", metavar="TIME", help="Repeat at this interval, until Ctrl-C.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=0),
+    default=20,
+    show_default=True,
+    help="Maximum number of jobs; 0: all.",
+)
 @engine_option
 @format_option
 def top(
@@ -130,8 +136,8 @@ def top(
 @click.argument("job")
 @_lake_option
 @_at_option
-@click.option("--last", default="1d", show_default=True, metavar="TIME", help="How much time until then.")
-@click.option("--step", metavar="TIME", help="Length of a step. Default: so that there are some 30.")
+@click.option("--last", default="1d", show_default=True, metavar="TIME", help="Length of the period.")
+@click.option("--step", metavar="TIME", help="Length of a step. Default: about 30 steps.")
 @_text_or_json
 def show(job: str, lake: Path, at: str, last: str, step: str | None, format_: str) -> None:
     """What a job did: in all, over time, and the files that took most of its time."""
@@ -154,7 +160,7 @@ def show(job: str, lake: Path, at: str, last: str, step: str | None, format_: st
 @click.argument("other", required=False)
 @_lake_option
 @_at_option
-@click.option("--last", default="90d", show_default=True, metavar="TIME", help="How much time until then.")
+@click.option("--last", default="90d", show_default=True, metavar="TIME", help="Length of the period.")
 @_text_or_json
 def compare(job: str, other: str | None, lake: Path, at: str, last: str, format_: str) -> None:
     """What is different in JOB from its earlier runs, or from OTHER, and how sure that is.
@@ -173,20 +179,30 @@ def compare(job: str, other: str | None, lake: Path, at: str, last: str, format_
 @command.command("overload", epilog=_OVERLOAD_EPILOG)
 @_lake_option
 @_at_option
-@click.option("--last", default="1d", show_default=True, metavar="TIME", help="How much time until then.")
+@click.option("--last", default="1d", show_default=True, metavar="TIME", help="Length of the period.")
 @click.option(
-    "--usual", default="7d", show_default=True, metavar="TIME", help="What is usual follows from this much."
+    "--usual",
+    default="7d",
+    show_default=True,
+    metavar="TIME",
+    help="Period from which the usual values are taken.",
 )
 @click.option(
     "--times",
     type=click.FloatRange(min=1, min_open=True),
     default=3.0,
     show_default=True,
-    help="How many times the usual wait of a call is high load.",
+    help="How many times the usual wait counts as high load.",
 )
 @click.option("--step", default="1m", show_default=True, metavar="TIME", help="Length of a step.")
-@click.option("--target", metavar="DIR", help="Only the file system that is mounted there.")
-@click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="Steps; 0: all.")
+@click.option("--target", metavar="DIR", help="Only the file system mounted there.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=0),
+    default=20,
+    show_default=True,
+    help="Maximum number of steps; 0: all.",
+)
 @engine_option
 @format_option
 def overload(
@@ -222,7 +238,7 @@ def overload(
 @command.command("history", epilog=_HISTORY_EPILOG)
 @_lake_option
 @_at_option
-@click.option("--last", default="30d", show_default=True, metavar="TIME", help="How much time until then.")
+@click.option("--last", default="30d", show_default=True, metavar="TIME", help="Length of the period.")
 @click.option("--step", default="1d", show_default=True, metavar="TIME", help="Length of a step, in days.")
 @click.option("--user", metavar="NAME", help="Only this user.")
 @click.option("--limit", type=click.IntRange(min=0), default=0, help="Rows; 0, the default: all.")

@@ -40,15 +40,15 @@ def command() -> None:
 
 @command.command("compact", epilog=_COMPACT_EPILOG)
 @_lake_argument
-@click.option("--today", is_flag=True, help="Also what was written today.")
+@click.option("--today", is_flag=True, help="Include what was written today.")
 @click.option(
-    "--keep", type=click.IntRange(min=1), metavar="DAYS", help="Remove what is older. Default: keep all."
+    "--keep", type=click.IntRange(min=1), metavar="DAYS", help="Remove older days. Default: keep all."
 )
 @click.option(
     "--keep-hours",
     type=click.IntRange(min=1),
     metavar="DAYS",
-    help="The same of the sums by hour, which take little room. Default: keep all.",
+    help="The same for the sums by hour, which take little space. Default: keep all.",
 )
 @click.option(
     "--memory",
@@ -56,7 +56,7 @@ def command() -> None:
     default="1GB",
     show_default=True,
     metavar="SIZE",
-    help="Memory to sort in.",
+    help="Memory for sorting.",
 )
 def compact(lake: Path, today: bool, keep: int | None, keep_hours: int | None, memory: int) -> None:
     """Merge the small parts of each day into one that is sorted by job, and add its samples up by hour.
@@ -100,9 +100,15 @@ def check(ctx: click.Context, /, lake: Path) -> None:
 @command.command("generate", epilog=_GENERATE_EPILOG)
 @_lake_argument
 @click.option("--nodes", type=click.IntRange(min=1), default=100, show_default=True)
-@click.option("--jobs", type=click.IntRange(min=1), default=20, show_default=True, help="At a time.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="Jobs that run at the same time.",
+)
 @click.option("--hours", type=click.IntRange(1, 24), default=24, show_default=True)
-@click.option("--date", default="2026-01-01", show_default=True, metavar="DATE", help="The day.")
+@click.option("--date", default="2026-01-01", show_default=True, metavar="DATE", help="Day to generate.")
 @click.option("--seed", type=int, default=1, show_default=True)
 def generate(lake: Path, nodes: int, jobs: int, hours: int, date: str, seed: int) -> None:
     """Make up a day of a cluster, to try questions on: sizes and times are measured with it."""

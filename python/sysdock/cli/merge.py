@@ -37,13 +37,13 @@ _NANOSECONDS = Decimal(10**9)
     "ranks",
     multiple=True,
     metavar="NAME=NUMBER",
-    help="Which rank a recording is: by its name, or a folder or dotted part of its path. Default: what MPI "
-    "or the batch system set for its processes, else the order given.",
+    help="Rank of a recording, which is given by its name, or by a folder or dotted part of its "
+    "path. Default: as set by MPI or the batch system, else the order given.",
 )
 @click.option(
     "--in-order",
     is_flag=True,
-    help="Number the ranks in the order given, whatever MPI or the batch system set.",
+    help="Number the ranks in the order given, and ignore what MPI or the batch system set.",
 )
 @click.option(
     "--offset",
@@ -55,7 +55,7 @@ _NANOSECONDS = Decimal(10**9)
 @click.option(
     "--align",
     is_flag=True,
-    help="Estimate how far the clocks of hosts are apart, from files they share.",
+    help="Estimate the clock differences between hosts from files that they share.",
 )
 def command(
     recordings: tuple[Path, ...],
@@ -67,7 +67,7 @@ def command(
 ) -> None:
     """Merge recordings of the ranks of a parallel job into one, on one clock.
 
-    REC: recordings of commands, of system call logs, or of scans of disks; they stay as they are.
+    REC: recordings of commands, of system call logs, or of scans of disks. They are not changed.
     """
     from sysdock.cli.output import remark, say
     from sysdock.cli.progress import ProgressLine

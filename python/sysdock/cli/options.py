@@ -29,7 +29,7 @@ new_recording_option = click.option(
     type=click.Path(path_type=Path),
     metavar="REC",
     required=True,
-    help="Folder to make; new.",
+    help="New folder for the recording.",
 )
 
 format_option = click.option(
@@ -90,15 +90,30 @@ lang_option = click.option(
     help="Language of findings and reports.",
 )
 
-_FILTER_TO = click.option("--to", metavar="T", help="To: as --from; the moment itself is left out.")
+
+class _RenamedOption(click.Option):
+    """An option that also has its earlier name, which the help does not show."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        record = super().get_help_record(ctx)
+        return record and (record[0].replace(", --to", ""), record[1])
+
+
+_UNTIL = "End of the time window: as --from; exclusive."
+_FILTER_UNTIL = click.option("--until", "--to", "to", cls=_RenamedOption, metavar="T", help=_UNTIL)
 _FILTERS = (
     click.option("--file", metavar="A,B", help="Only these files: path, name, or pattern with * ? [."),
-    click.option("--exclude-dir", metavar="A,B", help="Without what lies below these folders."),
-    click.option("--exclude-suffix", metavar=".A,.B", help="Without files that end so."),
+    click.option("--exclude-dir", metavar="A,B", help="Leave out everything below these folders."),
+    click.option("--exclude-suffix", metavar=".A,.B", help="Leave out files with these suffixes."),
     click.option("--call", metavar="A,B", help="Only these system calls (names or patterns)."),
     click.option("--process", metavar="A,B", help="Only these processes: pid or program name."),
-    click.option("--from", "from_", metavar="T", help="From: seconds since the start, or an ISO time stamp."),
-    _FILTER_TO,
+    click.option(
+        "--from",
+        "from_",
+        metavar="T",
+        help="Start of the time window: seconds since the start of the recording, or an ISO time stamp.",
+    ),
+    _FILTER_UNTIL,
     click.option("--only-ok", is_flag=True, help="Only calls that returned without an error."),
     click.option("--only-errors", is_flag=True, help="Only calls that returned an error."),
 )
@@ -123,9 +138,9 @@ def filter_options(function: Function) -> Function:
 
 
 def export_filter_options(function: Function) -> Function:
-    """The filters for a verb in which --to names a format: there the end of the time window is --until."""
-    until = click.option("--until", "to", metavar="T", help="To: as --from; the moment itself is left out.")
-    for option in reversed([until if filter_ is _FILTER_TO else filter_ for filter_ in _FILTERS]):
+    """The filters for a verb in which --to names a format, and nothing else."""
+    until = click.option("--until", "to", metavar="T", help=_UNTIL)
+    for option in reversed([until if filter_ is _FILTER_UNTIL else filter_ for filter_ in _FILTERS]):
         function = option(function)
     return function
 
@@ -156,7 +171,7 @@ def engine_option(function: Function) -> Function:
         show_default=True,
         metavar="duckdb|spark|spark://HOST:PORT",
         envvar="SYSDOCK_ENGINE",
-        help="What computes; or set SYSDOCK_ENGINE. yarn and k8s://URL are further masters of Spark.",
+        help="Query engine; also set by SYSDOCK_ENGINE. yarn and k8s://URL are further masters of Spark.",
     )
     return option(function)
 
@@ -243,7 +258,7 @@ def share_option(function: Function) -> Function:
     option = click.option(
         "--share",
         is_flag=True,
-        help="Let others read the recording. It holds paths and arguments of programs.",
+        help="Let other users read the recording. It contains paths and program arguments.",
     )
     return option(function)
 
@@ -254,7 +269,7 @@ def report_option(function: Function) -> Function:
         "--report/--no-report",
         "with_report",
         default=False,
-        help="Write the report, too, as `sysdock report REC` does; --no-report (default) does not.",
+        help="Also write the report, as `sysdock report REC` does. Default: --no-report.",
     )
     return option(function)
 
@@ -275,14 +290,13 @@ def what_options(function: Function) -> Function:
     """What is recorded by the kernel's own events."""
     choices = (
         what_option(
-            "What to record: io (system calls and processes, always), uring (operations of io_uring), "
-            "faults (page faults on mapped files), page_io (reads and writes of the disk for files), sched "
-            "(when threads run, and what they wait for), cpu (samples of threads that run), system (load "
-            "of the whole machine), sockets (their addresses and peers, retransmits); if not given, these. "
-            "Only if named: locks (waits for locks of the kernel), block (requests to block devices: their "
-            "time in the queue and in the device), irq (interrupts, softirqs and timers), memory (memory "
-            "that the kernel allocates, by call site, and waits for it), syscalls (how long system calls "
-            "take, added up by process and call)."
+            "What to record: io (system calls and processes; always), uring (io_uring operations), faults "
+            "(page faults on mapped files), page_io (disk reads and writes for files), sched (when threads "
+            "run, and what they wait for), cpu (CPU samples of threads), system (load of the whole machine), "
+            "sockets (addresses, peers, retransmits). Default: all of these. Only if named: locks (waits for "
+            "kernel locks), block (requests to block devices: time in the queue and in the device), irq "
+            "(interrupts, softirqs, timers), memory (kernel memory allocations by call site, and waits for "
+            "memory), syscalls (durations of system calls, summed by process and call)."
         ),
         detail_options,
     )
@@ -297,28 +311,29 @@ def detail_options(function: Function) -> Function:
         click.option(
             "--preset",
             type=click.Choice(["bottleneck"]),
-            help="What to record, by the question: all but syscalls, to see what holds a program back.",
+            help="What to record for a question. bottleneck: what holds a program back; all but syscalls.",
         ),
         click.option(
             "--stacks",
             is_flag=False,
             flag_value="all",
             metavar="[all|slower:TIME|every:N]",
-            help="Where in the program calls about files were made: all, slow ones, one in N. Not by strace.",
+            help="Record where in the program file calls are made: for all calls, slow ones, or one in N. "
+            "Not with strace.",
         ),
         click.option(
             "-F",
             "--freq",
             type=int,
             metavar="HZ",
-            help="Samples of each CPU in a second; 199 if not given. Not by strace.",
+            help="CPU samples per second, on each CPU. Default: 199. Not with strace.",
         ),
         click.option(
             "--probe",
             multiple=True,
             metavar="PROBE",
-            help="Record each time that a place is reached: u:PATH:FUNCTION(TYPE,...), ur:PATH:FUNCTION (its "
-            "return), usdt:PATH:PROVIDER:NAME(TYPE,...), t:CATEGORY:EVENT. Not by strace.",
+            help="Record each time a place is reached: u:PATH:FUNCTION(TYPE,...), ur:PATH:FUNCTION (its "
+            "return), usdt:PATH:PROVIDER:NAME(TYPE,...), t:CATEGORY:EVENT. Not with strace.",
         ),
     )
     for choice in reversed(choices):
@@ -335,36 +350,40 @@ def recorder_options(function: Function) -> Function:
             type=click.Choice(["auto", "kernel", "strace"]),
             default=default_recorder,
             show_default="auto",
-            help="How: by the kernel's own events, by strace, or (auto) by the first of these that may.",
+            help="Record with eBPF (kernel), with strace, or with the first of the two that is permitted "
+            "(auto).",
         ),
         what_options,
         click.option(
             "--no-loss",
             is_flag=True,
-            help="Hold the processes still where events come too fast, rather than lose any.",
+            help="Stop the processes for a moment when events come too fast, rather than lose any.",
         ),
         click.option(
             "--ring",
             type=Mebibytes(),
             metavar="SIZE",
-            help="Memory for events of each CPU: 1M to 64M, 16M if not given. A number alone is MiB.",
+            help="Event buffer of each CPU: 1M to 64M. Default: 16M. A number without a unit is in MiB.",
         ),
         click.option(
             "--request",
             multiple=True,
             metavar="REQUEST",
-            help="Record requests: a function (u:PATH:FUNCTION) from its beginning to its return, or "
-            "'PROBE -> PROBE'. Not by strace.",
+            help="Record requests: a function (u:PATH:FUNCTION) from its start to its return, or 'PROBE "
+            "-> PROBE'. Not with strace.",
         ),
         click.option(
-            "--probe-stacks", is_flag=True, help="Where in the program probes are reached, with source lines."
+            "--probe-stacks",
+            is_flag=True,
+            help="Record where in the program probes are reached, with source lines.",
         ),
         click.option(
             "--wait",
             type=click.Choice(["all", "no"]),
             default="all",
             show_default=True,
-            help="all: record until what CMD leaves running has ended; no: stop when CMD ends.",
+            help="all: record until all processes that CMD leaves running have ended; no: stop when CMD "
+            "ends.",
         ),
         click.option("--as-root", is_flag=True, help="Under sudo: run CMD as root, not as the caller."),
         share_option,

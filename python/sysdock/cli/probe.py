@@ -25,7 +25,7 @@ _series_option = click.option(
     "--series",
     type=click.Path(path_type=Path),
     metavar="FOLDER",
-    help="The series, where it is not in its usual place.",
+    help="Folder of the series, if it is not in the usual place.",
 )
 _directory = click.argument("directory", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
 
@@ -41,11 +41,9 @@ def command() -> None:
     "--series",
     type=click.Path(path_type=Path),
     metavar="FOLDER",
-    help="Folder to make. Default: in /var/lib/sysdock/probe for root, else in ~/.local/share.",
+    help="Folder to create. Default: in /var/lib/sysdock/probe for root, else in ~/.local/share.",
 )
-@click.option(
-    "--every", default="10min", show_default=True, metavar="TIME", help="Time from one probe to the next."
-)
+@click.option("--every", default="10min", show_default=True, metavar="TIME", help="Time between two probes.")
 def init(directory: Path, series: Path | None, every: str) -> None:
     """Begin a series for the file system of DIR, and print the lines for a timer.
 
@@ -71,7 +69,7 @@ def init(directory: Path, series: Path | None, every: str) -> None:
     show_default=True,
     metavar="S",
     type=click.FloatRange(0, 3600),
-    help="How long to wait for a quiet machine; then it is measured under load, and marked.",
+    help="How long to wait for an idle machine. After that, the probe runs under load, and is marked.",
 )
 @click.option(
     "--timeout",
@@ -79,7 +77,7 @@ def init(directory: Path, series: Path | None, every: str) -> None:
     show_default=True,
     metavar="S",
     type=click.FloatRange(1, 3600),
-    help="How long to wait for the file system. One that does not answer is a result, too.",
+    help="How long to wait for the file system. No answer is a result, too.",
 )
 @click.pass_context
 def once(
@@ -113,7 +111,7 @@ def once(
     "--output",
     type=click.Path(path_type=Path),
     metavar="OUT.png|svg|html",
-    help="Draw the rates over time (a file of that name is replaced).",
+    help="Draw the rates over time into this file (replaced if it exists).",
 )
 @click.option(
     "--format",
@@ -160,13 +158,13 @@ def show(directory: Path | None, series: Path | None, output: Path | None, forma
     help="text (default); json: a row for each item; openmetrics: for a collector that reads files.",
 )
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to FILE, in one step."
+    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to FILE, atomically."
 )
 @click.option(
     "--call",
     "called",
     metavar="COMMAND",
-    help="Run by the shell when the answer differs from that of the last call; it reads the text.",
+    help="Shell command to run when the answer differs from the last one; its input is the text.",
 )
 @click.option(
     "--margin",
@@ -174,7 +172,7 @@ def show(directory: Path | None, series: Path | None, output: Path | None, forma
     default=10.0,
     show_default=True,
     metavar="PERCENT",
-    help="What falls by less is usual.",
+    help="Ignore a smaller drop.",
 )
 @click.option(
     "--sure",
@@ -182,7 +180,7 @@ def show(directory: Path | None, series: Path | None, output: Path | None, forma
     default=99.0,
     show_default=True,
     metavar="PERCENT",
-    help="How sure it must be.",
+    help="Required confidence.",
 )
 @lang_option
 @click.pass_context

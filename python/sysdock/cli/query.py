@@ -19,7 +19,13 @@ _EPILOG = """Example:
 @click.command("query", epilog=_EPILOG)
 @recording_argument
 @click.argument("sql")
-@click.option("--limit", type=click.IntRange(min=0), default=10_000, show_default=True, help="Rows; 0: all.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=0),
+    default=10_000,
+    show_default=True,
+    help="Maximum number of rows; 0: all.",
+)
 @click.option(
     "--memory",
     type=click.IntRange(min=64),
@@ -31,7 +37,7 @@ _EPILOG = """Example:
     type=click.IntRange(min=1),
     help="Time limit [s]. Default: 300; 15 of a recording from elsewhere.",
 )
-@click.option("--verbose", is_flag=True, help="Say which safeguards this system lacks.")
+@click.option("--verbose", is_flag=True, help="Report which safeguards this system lacks.")
 @format_option
 @raw_option
 @filter_options
@@ -48,7 +54,7 @@ def command(
 ) -> None:
     """Run one SELECT over the tables of a recording (`sysdock list tables`).
 
-    It runs in a process of its own that can read nothing but the recording.
+    It runs in a separate process, which can read only the recording.
     """
     from sysdock.analysis.query import MEMORY_MB, SECONDS, memory_within, query
     from sysdock.cli.output import remark, terminal_width

@@ -13,28 +13,32 @@ from sysdock.cli.options import recorder_options
 _EPILOG = """Example:
 
 \b
-  sysdock record -o rec -p 4242 --for 30s        what a process that runs does, for half a minute
+  sysdock record -o rec -p 4242 --for 30s        a running process, for half a minute
   sysdock record -o rec -a --for 10s             all processes
   sysdock record -o rec --cgroup /sys/fs/cgroup/system.slice/nginx.service
   sysdock record -o rec -p 4242 --stacks=slower:100us      with source lines of slow calls
-  sysdock record -o rec -- make -j4              as `sysdock run`, without the answer
+  sysdock record -o rec -- make -j4              like `sysdock run`, without the answer
 
-Ctrl-C ends it, too; what was recorded until then is there. The exit status is the command's.
+Ctrl-C also stops recording, and keeps what was recorded. The exit status is that of the command.
 """
 
 
 @click.command("record", epilog=_EPILOG, context_settings={"allow_interspersed_args": False})
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="REC", help="Folder to make; new.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="REC", help="New folder for the recording."
+)
 @click.option(
     "-p",
     "--pid",
     type=int,
     multiple=True,
-    help="A running process, the processes below it, and what they start.",
+    help="A running process, its child processes, and all processes that they start.",
 )
-@click.option("--cgroup", type=click.Path(), help="All processes of a control group (version 2): its folder.")
+@click.option(
+    "--cgroup", type=click.Path(), help="All processes of a control group (version 2), given by its folder."
+)
 @click.option("-a", "--all", "all_", is_flag=True, help="All processes of the system.")
-@click.option("--for", "for_", metavar="TIME", help="End after this time: 500ms, 30s, 5m.")
+@click.option("--for", "for_", metavar="TIME", help="Stop after this time: 500ms, 30s, 5m.")
 @recorder_options
 @click.argument("cmd", nargs=-1, type=click.UNPROCESSED, metavar="[-- CMD...]")
 @click.pass_context
@@ -49,7 +53,7 @@ def command(
     cmd: tuple[str, ...],
     **options: Any,
 ) -> None:
-    """Record processes that run already, or a command. Needs CAP_BPF and CAP_PERFMON (root has them)."""
+    """Record running processes, or a command. Needs CAP_BPF and CAP_PERFMON (root has them)."""
     from sysdock.cli.output import remark
     from sysdock.cli.recording import end_as, recorder_arguments, run_native_recorder
 

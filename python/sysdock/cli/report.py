@@ -24,7 +24,7 @@ _EPILOG = """Example:
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    help="File to write; `-`: standard output. Default: report.html (report.md, ...) in the recording.",
+    help="File to write, or `-` for standard output. Default: report.html (report.md, ...) in the recording.",
 )
 @click.option(
     "--format",

@@ -20,19 +20,21 @@ _EPILOG = """Example:
   sudo sysdock run -o rec -- ./simulation       the program runs as you
   sudo sysdock run --stacks=all -- ./simulation     with source lines
   sudo sysdock run --request 'u:./server:handle(id=i32)' -- ./server
-  sudo sysdock run --scan /srv -- ./import          also where the files of /srv lie afterwards
+  sudo sysdock run --scan /srv -- ./import          and where the files of /srv lie afterwards
 
-The exit status is the command's; 2 where recording could not start.
+The exit status is that of the command, or 2 if recording could not start.
 """
 
 
 @click.command("run", epilog=_EPILOG, context_settings={"allow_interspersed_args": False})
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="REC", help="Folder to make; new.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="REC", help="New folder for the recording."
+)
 @click.option(
     "--scan",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="When CMD has ended, read also where the files of DIR lie, into the same recording.",
+    help="When CMD has ended, also scan where the files of DIR lie, into the same recording.",
 )
 @report_option
 @recorder_options
@@ -52,9 +54,9 @@ def command(
 ) -> None:
     """Record CMD, then print its bottlenecks (on standard error).
 
-    Standard streams, signals and exit status are the command's own. The kernel's own events are recorded
-    where they may be (root, or CAP_BPF and CAP_PERFMON); under sudo, CMD runs as the user who called sudo.
-    Elsewhere strace records, which slows programs down much more, and a line says why.
+    CMD keeps its standard streams, signals and exit status. It is recorded with eBPF when permitted (root, or
+    CAP_BPF and CAP_PERFMON); under sudo, CMD runs as the user who called sudo. Otherwise it is recorded with
+    strace, which slows programs down much more, and a line says why.
     """
     from sysdock.cli.output import remark
     from sysdock.cli.recording import (

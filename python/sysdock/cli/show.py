@@ -41,21 +41,23 @@ _EPILOG = """Example:
 @recording_argument
 @click.argument("analysis", required=False, shell_complete=complete_analysis)
 @click.option(
-    "-p", "--param", "pairs", metavar="NAME=VALUE", multiple=True, help="A parameter of the analysis."
+    "-p", "--param", "pairs", metavar="NAME=VALUE", multiple=True, help="Set a parameter of the analysis."
 )
 @click.option(
-    "--limit", type=click.IntRange(min=0), help="Rows to print; 0: all. Default: 50 of a table, else all."
+    "--limit",
+    type=click.IntRange(min=0),
+    help="Maximum number of rows; 0: all. Default: 50 for a table, otherwise all.",
 )
 @click.option(
     "--plot",
     type=click.Path(path_type=Path),
     metavar="OUT.png|svg|html",
-    help="Draw its charts (a file of that name is replaced).",
+    help="Draw its charts into this file (replaced if it exists).",
 )
 @click.option(
     "--per",
     metavar="N|requests",
-    help="For a unit of work: divide calls, bytes and times by N, or by the number of requests recorded.",
+    help="Per unit of work: divide calls, bytes and times by N, or by the number of recorded requests.",
 )
 @engine_option
 @format_option

@@ -50,7 +50,11 @@ _BAR = 40
 @click.command("threshold", epilog=_EPILOG)
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
-    "-o", "--output", metavar="SITE.toml", type=click.Path(path_type=Path), help="File to make; new."
+    "-o",
+    "--output",
+    metavar="SITE.toml",
+    type=click.Path(path_type=Path),
+    help="New file for the values of this site.",
 )
 @click.option(
     "--rate",
@@ -63,7 +67,7 @@ _BAR = 40
     "--rates-from",
     metavar="OLD.toml",
     type=click.Path(path_type=Path),
-    help="Take over the rates of that file.",
+    help="Copy the rates from that file.",
 )
 @click.option(
     "--min-real",
@@ -71,10 +75,10 @@ _BAR = 40
     type=click.FloatRange(0),
     default=1.0,
     show_default=True,
-    help="Leave out what is shorter.",
+    help="Ignore jobs that are shorter.",
 )
 @click.option(
-    "--without", metavar="A,B", default="", help="Leave out these programs, as shells that only wait."
+    "--without", metavar="A,B", default="", help="Ignore these programs, such as shells that only wait."
 )
 @click.option(
     "--format",

@@ -15,10 +15,10 @@ _EPILOG = """Example:
 Keys: p process, c cgroup, f file, d device, l lock, s or < > sort key, / filter,
 y system calls by process, space pause, q quit.
 
-The views process, cgroup and device cost other processes nothing. While it is shown, the view file lengthens
-each system call of the machine by 0.1 us, and reads and writes of files by 0.4 us; `--calls` lengthens each
-by 0.3 us; the view lock lengthens each wait for a lock of the kernel by some microseconds. These three need
-CAP_BPF and CAP_PERFMON (root has them).
+The views process, cgroup and device cost other processes nothing. While it is shown, the view file adds 0.1
+us to each system call of the machine, and 0.4 us to reads and writes of files; `--calls` adds 0.3 us to each
+call; the view lock adds some microseconds to each wait for a kernel lock. These three need CAP_BPF and
+CAP_PERFMON (root has them).
 """
 
 
@@ -28,21 +28,28 @@ CAP_BPF and CAP_PERFMON (root has them).
     type=click.Choice(["process", "cgroup", "file", "device", "lock"]),
     default="process",
     show_default=True,
-    help="What to show first.",
+    help="View to show first.",
 )
 @click.option(
-    "--interval", metavar="TIME", default="1s", show_default=True, help="Between two readings: 500ms, 5s."
+    "--interval", metavar="TIME", default="1s", show_default=True, help="Time between two updates: 500ms, 5s."
 )
-@click.option("--sort", metavar="COLUMN", help="Sort by it, as JSON names it. Default: what was used most.")
-@click.option("--filter", "filter_", metavar="TEXT", help="Only rows with this in a name.")
-@click.option("--calls", is_flag=True, help="Count system calls of each process, too.")
-@click.option("--once", is_flag=True, help="Write one interval to standard output, and end.")
-@click.option("--format", "format_", type=click.Choice(["text", "json"]), help="With --once. Default: text.")
+@click.option(
+    "--sort", metavar="COLUMN", help="Column to sort by, as named in JSON. Default: the resource used most."
+)
+@click.option("--filter", "filter_", metavar="TEXT", help="Show only rows whose name contains this.")
+@click.option("--calls", is_flag=True, help="Also count the system calls of each process.")
+@click.option("--once", is_flag=True, help="Print one interval, and exit.")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["text", "json"]),
+    help="With --once: format of the output. Default: text.",
+)
 @click.option(
     "--limit",
     type=click.IntRange(min=0),
     metavar="N",
-    help="With --once: rows at most. Default: 20; all as JSON.",
+    help="With --once: maximum number of rows. Default: 20; all as JSON.",
 )
 @click.pass_context
 def command(

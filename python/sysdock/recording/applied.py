@@ -81,7 +81,7 @@ class AppliedFilters:
         else:
             add(filters.process, f"({by_pid} OR {by_name})", "--process", "task_id", "comm_id")
         add(filters.from_, "t.ts_ns >= getvariable('filter_from_ns')", "--from", "ts_ns")
-        add(filters.to, "t.ts_ns < getvariable('filter_to_ns')", "--to", "ts_ns")
+        add(filters.to, "t.ts_ns < getvariable('filter_to_ns')", "--until", "ts_ns")
         if filters.only_ok and result and table.has("errno"):
             found.append(f"t.errno IS NULL AND {result} IS NOT NULL")
         elif filters.only_ok:
@@ -102,7 +102,7 @@ class AppliedFilters:
         if filters.from_:
             self._set("filter_from_ns", time_ns(filters.from_, "--from", self.recording))
         if filters.to:
-            self._set("filter_to_ns", time_ns(filters.to, "--to", self.recording))
+            self._set("filter_to_ns", time_ns(filters.to, "--until", self.recording))
         if filters.by_path:
             self._resolve_paths()
         if filters.process:

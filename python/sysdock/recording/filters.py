@@ -149,7 +149,7 @@ END"""
 
 
 def time_ns(text: str, option: str, recording: Recording) -> int:
-    """The moment that --from or --to states, ns since the epoch on the recording's clock."""
+    """The moment that --from or --until states, ns since the epoch on the recording's clock."""
     if _SECONDS.match(text):
         try:
             return recording.started_ns + int(Decimal(text).scaleb(9).to_integral_value())

@@ -238,7 +238,7 @@ class TestTimes:
 
     def test_a_log_without_a_date_refuses_time_stamps(self, maker: RecordingMaker) -> None:
         with pytest.raises(UserError, match="knows no date"):
-            time_ns("2023-11-14T22:13:20Z", "--to", self.recording(maker, "relative"))
+            time_ns("2023-11-14T22:13:20Z", "--until", self.recording(maker, "relative"))
 
     def test_nonsense_is_refused(self, maker: RecordingMaker) -> None:
         with pytest.raises(UserError, match="is not a time") as caught:
