@@ -81,10 +81,11 @@ class TestShow:
         assert out.read_text().startswith("before\ncall,calls,")
 
     def test_filters_and_parameters(self, cli, rec: Path) -> None:
-        done = cli(
-            "show", rec, "io/summary", "--format", "json", "--file", "a.txt", "--only-ok", "--to", "0.2"
-        )
+        words = ("show", rec, "io/summary", "--format", "json", "--file", "a.txt", "--only-ok")
+        done = cli(*words, "--until", "0.2")
         assert {row["call"]: row["calls"] for row in json.loads(done.stdout)} == {"openat": 1, "read": 1}
+        assert cli(*words, "--to", "0.2").stdout == done.stdout, "its earlier name"
+        assert "--to" not in cli("show", "--help").stdout
         done = cli("show", rec, "io/calls_over_time", "-p", "interval_s=0.25", "--format", "json")
         assert {row["from_s"] for row in json.loads(done.stdout)} == {0.0, 0.25, 0.5}
 
