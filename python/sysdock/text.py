@@ -258,8 +258,12 @@ def _broken(line: str, room: int) -> list[str]:
     return [name[0] + first.lstrip(), *others]
 
 
-# Signs that must not begin a line.
-_CLOSING = "、。・」』】\uff09\uff0c\uff0e\uff1a\uff1b\uff01\uff1f"
+# Signs that must not begin a line, and those that must not end one (JIS X 4051).
+_CLOSING = (
+    "、。・」』】\uff09\uff0c\uff0e\uff1a\uff1b\uff01\uff1f)],.%"
+    "ーぁぃぅぇぉっゃゅょゎァィゥェォッャュョヮヵヶ々"
+)
+_OPENING = "「『【\uff08(["
 
 
 def _pieces(text: str, room: int) -> Iterator[str]:
@@ -267,9 +271,9 @@ def _pieces(text: str, room: int) -> Iterator[str]:
     piece = ""
     for char in text:
         wide = unicodedata.east_asian_width(char) in "WF"
-        breaks = piece.endswith(" ") or wide or (piece and unicodedata.east_asian_width(piece[-1]) in "WF")
-        full = width(piece + char) > room and char != " "
-        if piece and ((breaks and char != " " and char not in _CLOSING) or full):
+        wide = wide or bool(piece and unicodedata.east_asian_width(piece[-1]) in "WF")
+        breaks = piece.endswith(" ") or (wide and char not in _CLOSING and piece[-1:] not in _OPENING)
+        if piece and char != " " and (breaks or width(piece + char) > room):
             yield piece
             piece = ""
         piece += char

@@ -103,6 +103,18 @@ def test_japanese_is_wrapped_anywhere_but_before_a_full_stop() -> None:
     assert not any(line.startswith(("、", "。")) for line in lines)
 
 
+@pytest.mark.parametrize("room", range(8, 40))
+def test_signs_of_japanese_stay_with_their_words(room: int) -> None:
+    text = (
+        "呼び出しは 36 回\uff08最も長いのは「チェック」\uff09で、"
+        "データ\uff08ファイル\uff09の読み込みより長くかかっています (確度: 高)。"
+    )
+    lines = wrapped(text, room)
+    assert not [line for line in lines if line[0] in "\uff09」、。)ーァィゥェォッャュョっゃゅょ"]
+    assert not [line for line in lines if line[-1] in "\uff08「("]
+    assert "".join(lines).replace(" ", "") == text.replace(" ", "")
+
+
 def test_a_noun_agrees_with_its_number() -> None:
     shown = [counted(number, "written file") for number in (0, 1, 1200)]
     assert shown == ["0 written files", "1 written file", "1,200 written files"]
