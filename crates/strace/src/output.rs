@@ -290,7 +290,7 @@ impl Import<'_> {
             Mixed::begin(item, error).filter(|mixed| self.mixed.is_none() && (mixed.expected.is_exact() || !self.giving_back));
         let Some(mut mixed) = mixed else { return self.call_of_another(item, error) };
         match mixed.next(item.text) {
-            Next::Ends(text) => self.mended_call(item, text),
+            Next::Ends(text) => self.call_without_output(item, text),
             Next::Output if item.ended() => {
                 mixed.lines.push(taken(item));
                 self.mixed = Some(Box::new(mixed));
@@ -348,7 +348,7 @@ impl Import<'_> {
                 self.output_lines += mixed.lines.len() as u64;
                 let first = &mixed.lines[0];
                 let (time_ns, tid) = (first.time_ns, first.tid);
-                self.mended_call(&Item { time_ns, tid, line_number: first.line_number, ..*item }, text)
+                self.call_without_output(&Item { time_ns, tid, line_number: first.line_number, ..*item }, text)
             }
             Next::Output => {
                 mixed.lines.push(taken(item));
@@ -397,15 +397,15 @@ impl Import<'_> {
     }
 
     /// A call without the output that stood in its line.
-    fn mended_call(&mut self, item: &Item<'_>, text: Vec<u8>) -> Result<(), TableError> {
+    fn call_without_output(&mut self, item: &Item<'_>, text: Vec<u8>) -> Result<(), TableError> {
         self.place = (item.source, item.line_number);
         let chunk = Chunk::of_line(text, item.ended());
         let Some(line) = chunk.lines[..chunk.count].first() else { return Ok(()) };
         let whole = matches!(line.parsed, Parsed::Whole | Parsed::Begun);
-        let mended = Item { text: chunk.line(line), event: chunk.event(line), line: Some(line), ..*item };
+        let cleaned = Item { text: chunk.line(line), event: chunk.event(line), line: Some(line), ..*item };
         match line.parsed {
-            Parsed::Failed(error) => self.not_a_call(&mended, error),
-            _ if whole => self.event_line(&mended, line),
+            Parsed::Failed(error) => self.not_a_call(&cleaned, error),
+            _ if whole => self.event_line(&cleaned, line),
             _ => self.issue(Issue::UnknownLine, item, None),
         }
     }

@@ -54,7 +54,7 @@ impl Import<'_> {
         if line.kind == Kind::Unknown
             && let Some(torn) = self.terminals[item.session as usize].torn.take()
         {
-            return self.mended_line(item, line, &torn);
+            return self.rejoined_line(item, line, &torn);
         }
         let tid = self.name_thread(item, line);
         self.event_line(&Item { tid, ..*item }, line)
@@ -120,7 +120,7 @@ impl Import<'_> {
     }
 
     /// Both parts of a line that was torn, if they are that.
-    fn mended_line(&mut self, item: &Item<'_>, rest: &Line, torn: &Torn) -> Result<(), TableError> {
+    fn rejoined_line(&mut self, item: &Item<'_>, rest: &Line, torn: &Torn) -> Result<(), TableError> {
         let mut text = torn.text.clone();
         text.extend_from_slice(item.text);
         let chunk = Chunk::of_line(text, item.ended());
@@ -130,15 +130,15 @@ impl Import<'_> {
             let tid = self.name_thread(item, rest);
             return self.event_line(&Item { tid, ..*item }, rest);
         };
-        let mended = Item {
+        let rejoined = Item {
             text: chunk.line(line),
             event: chunk.event(line),
             line: Some(line),
             tid: line.prefix.tid.or(item.tid),
             ..*item
         };
-        let tid = self.name_thread(&mended, line);
-        self.event_line(&Item { tid, ..mended }, line)
+        let tid = self.name_thread(&rejoined, line);
+        self.event_line(&Item { tid, ..rejoined }, line)
     }
 
     /// The thread id of a line: its own, or that of the thread that goes without.

@@ -112,7 +112,7 @@ def test_every_call_is_what_the_program_knows_of_it(run: Run, column: str) -> No
 
 
 def test_every_explained_difference_is_seen(run: Run) -> None:
-    """What was mended is no difference any more."""
+    """What was fixed is no difference any more."""
     for difference in DIFFERENCES[run.recorder]:
         assert any(
             difference.explains(known, found, column)

@@ -1,7 +1,7 @@
 """Generated logs, whose totals are known: every form of log must give the same counts, bytes, times, paths and offsets.
 
 The generator (generator.py) makes a story from a seed and prints it as strace would with each set of options. What the importer
-cannot do yet stands in NOT_YET: whoever mends a thing takes its line out, and its witness says so by passing.
+cannot do yet stands in NOT_YET: a fix takes its line out, and the test of the rest passes.
 """
 
 from __future__ import annotations

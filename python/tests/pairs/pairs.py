@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / "testdata" / "pairs"
 SHARED = FOLDER / "shared"
 NATIVE = Path(os.environ.get("SYSDOCK_NATIVE", Path(sys.executable).parent / "sysdock-native"))
-VARIANTS = ("faulty", "mended")
+VARIANTS = ("faulty", "fixed")
 SUFFIXES = {"c": "c", "python": "py", "shell": "sh", "java": "java"}
 TEXTS = ("name", "rule", "language", "title", "title_ja", "remedy", "remedy_ja", "shows")
 # The interpreter itself: `python3` may be a script that looks for it, and that of an environment starts differently.
@@ -60,7 +60,7 @@ class Pair:
     rules: list[str] = field(default_factory=list)
     output: str = ""
     remote: list[str] = field(default_factory=list)
-    remote_mended: list[str] | None = None
+    remote_fixed: list[str] | None = None
 
     def source(self, variant: str) -> Path:
         """The program; of Java a folder of its own, since the class must be named like the file."""
@@ -154,8 +154,8 @@ class Workshop:
     def _remote(self, pair: Pair, variant: str, scratch: Path) -> Iterator[None]:
         """Shows {dir}/server as {dir}/remote through the slow file system, if the pair asks for it."""
         options = pair.remote
-        if variant == "mended" and pair.remote_mended is not None:
-            options = pair.remote_mended
+        if variant == "fixed" and pair.remote_fixed is not None:
+            options = pair.remote_fixed
         if not options:
             yield
             return

@@ -106,13 +106,13 @@ def told(recorded: Recorded, workshop: Workshop, library: Library, tell: Callabl
 
 def test_both_programs_give_the_same_result(recorded: Recorded):
     assert recorded.printed["faulty"].strip()
-    assert recorded.printed["faulty"] == recorded.printed["mended"]
+    assert recorded.printed["faulty"] == recorded.printed["fixed"]
 
 
 def test_only_the_faulty_recording_shows_the_fault(recorded: Recorded, workshop: Workshop, library: Library):
     def wrong(runs: Recorded) -> dict | None:
         shown = {variant: runs.sessions[variant].fetch(runs.pair.shows) for variant in VARIANTS}
-        return None if shown == {"faulty": [(True,)], "mended": [(False,)]} else shown
+        return None if shown == {"faulty": [(True,)], "fixed": [(False,)]} else shown
 
     said = told(recorded, workshop, library, wrong)
     assert said[-1] is None, said
@@ -143,7 +143,7 @@ def test_the_rule_tells_them_apart(recorded: Recorded, workshop: Workshop, libra
         if runs.pair.rule == "io/cache_rate" and runs.sessions["faulty"].fetch(FAST) == [(False,)]:
             # A machine this busy has no memory faster than a device: then nothing is to be found.
             first = []
-        right = found["faulty"][:1] == first and runs.pair.rule not in found["mended"]
+        right = found["faulty"][:1] == first and runs.pair.rule not in found["fixed"]
         return None if right else found
 
     said = told(recorded, workshop, library, wrong)
