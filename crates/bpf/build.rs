@@ -22,7 +22,9 @@ fn main() {
     for folder in families().into_iter().chain(["src/live", "src/accounting"].map(PathBuf::from)) {
         for source in files_ending(&folder, ".bpf.c") {
             let name = source.file_stem().expect("it has a name");
-            compile(&source, &out.join(name).with_extension("bpf.o"));
+            let object = out.join(name).with_extension("bpf.o");
+            compile(&source, &object);
+            pack(&object);
         }
     }
     let mut headers = vec![PathBuf::from("src/bpf/event.h")];
@@ -77,6 +79,13 @@ fn compile(source: &Path, object: &Path) {
         .arg(object));
     // Debug information is of no use to the kernel; BTF stays.
     run(Command::new(env::var("LLVM_STRIP").unwrap_or_else(|_| "llvm-strip".into())).arg("-g").arg(object));
+}
+
+/// Leaves `NAME.o.zst` by the object: what goes into the executable.
+fn pack(object: &Path) {
+    let content = fs::read(object).expect("it was just compiled");
+    let packed = zstd::encode_all(content.as_slice(), 19).expect("memory only");
+    fs::write(object.with_extension("o.zst"), packed).unwrap_or_else(|error| panic!("{}: {error}", object.display()));
 }
 
 fn run(command: &mut Command) {

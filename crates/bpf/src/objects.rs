@@ -14,6 +14,7 @@ use crate::{
         processes::Processes,
     },
     probes::{ProbeError, failed},
+    programs::unpacked,
     transport::ring,
 };
 
@@ -93,8 +94,9 @@ fn load_opened(mut open: OpenObject, first: &Object, without: &[&str], step: &'s
     open.load().map_err(failed(step))
 }
 
+/// Open a packed object.
 pub(crate) fn open(object: &[u8], config: &Config) -> Result<OpenObject, ProbeError> {
-    let mut open = ObjectBuilder::default().open_memory(object).map_err(failed("read the programs"))?;
+    let mut open = ObjectBuilder::default().open_memory(&unpacked(object)).map_err(failed("read the programs"))?;
     for mut map in open.maps_mut() {
         if map.name() == OsStr::new(".rodata.config") {
             map.set_initial_value(&config.bytes()).map_err(failed("set what to record"))?;

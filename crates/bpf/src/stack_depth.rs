@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use crate::{
     families::{Converter, FAMILIES, calls::Calls, processes::Processes},
     live,
+    programs::unpacked,
 };
 
 const MOST: usize = 512;
@@ -140,7 +141,7 @@ fn programs_take_no_more_stack_than_older_kernels_give() {
     let others = FAMILIES.iter().map(|family| family.object);
     let others = others.chain(live::OBJECTS);
     for object in others.chain([Calls::FAMILY.object, Processes::FAMILY.object]).filter(|object| !object.is_empty()) {
-        let functions = functions(object);
+        let functions = functions(&unpacked(object));
         assert!(functions.values().any(|function| function.stack > 0), "no code was found");
         for place in functions.keys() {
             let (bytes, chain) = deepest(&functions, *place);

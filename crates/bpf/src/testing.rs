@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, fs, path::Path};
 
-use arrow_array::{Array, BooleanArray, DictionaryArray, Float64Array, Int32Array, Int64Array, StringArray, types::Int32Type};
+use arrow_array::{Array, BooleanArray, Float64Array, Int32Array, Int64Array, StringArray};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use sysdock_table::{Access, Cancel, FamilyState, Folder, Manifest, Recording, TableEntry};
 
@@ -322,9 +322,6 @@ fn read_part(part: &Path) -> Vec<HashMap<String, String>> {
 
 fn cell(column: &dyn Array, row: usize) -> String {
     let any = column.as_any();
-    if let Some(words) = any.downcast_ref::<DictionaryArray<Int32Type>>() {
-        return cell(words.values().as_ref(), words.keys().value(row) as usize);
-    }
     let number = any.downcast_ref::<Int64Array>().map(|column| column.value(row).to_string());
     let number = number.or_else(|| any.downcast_ref::<Int32Array>().map(|column| column.value(row).to_string()));
     let text = number.or_else(|| any.downcast_ref::<StringArray>().map(|column| column.value(row).to_string()));

@@ -79,12 +79,12 @@ fn columns(code: &mut String, table: &Table) {
     writeln!(code, "#[doc = \"Columns of `{}`.\"]\n#[derive(Debug, Default)]\npub struct {name}Columns {{", table.name).unwrap();
     for column in &table.columns {
         let builder = match column.kind {
-            Kind::Int64 => "Int64Builder",
-            Kind::Int32 => "Int32Builder",
-            Kind::Float64 => "Float64Builder",
-            Kind::Bool => "BooleanBuilder",
-            Kind::String if column.dictionary => "WordBuilder",
-            Kind::String => "StringBuilder",
+            Kind::Int64 => "Plain<i64>",
+            Kind::Int32 => "Plain<i32>",
+            Kind::Float64 => "Plain<f64>",
+            Kind::Bool => "Plain<bool>",
+            Kind::String if column.dictionary => "CodedTexts",
+            Kind::String => "Texts",
         };
         writeln!(code, "    {}: {builder},", column.name).unwrap();
     }
@@ -95,9 +95,9 @@ fn columns(code: &mut String, table: &Table) {
             .unwrap();
     }
     writeln!(code, "}}\n\nimpl Columns for {name}Columns {{\n    const TABLE: &'static str = {:?};\n", table.name).unwrap();
-    code.push_str("    fn finish(&mut self) -> Vec<ArrayRef> {\n        vec![\n");
+    code.push_str("    fn finish(&mut self) -> Vec<Column> {\n        vec![\n");
     for column in &table.columns {
-        writeln!(code, "            Arc::new(self.{}.finish()),", column.name).unwrap();
+        writeln!(code, "            take(&mut self.{}).into(),", column.name).unwrap();
     }
     code.push_str("        ]\n    }\n}\n\n");
 }

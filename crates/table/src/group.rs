@@ -1,19 +1,18 @@
 //! Row groups of a large table, encoded block by block while their rows are in cache.
 
-use std::{marker::PhantomData, sync::Arc};
+use std::marker::PhantomData;
 
 use bytes::Bytes;
 use parquet::{
-    arrow::ArrowSchemaConverter,
     basic::{Compression, ZstdLevel},
     column::writer::ColumnCloseResult,
     errors::Result,
     file::{metadata::ColumnChunkMetaData, statistics::Statistics},
-    schema::types::{SchemaDescPtr, SchemaDescriptor},
+    schema::types::SchemaDescPtr,
 };
 
 use crate::{
-    ColumnDef, ColumnType, NULL, TableDef,
+    ColumnDef, ColumnType, NULL,
     pages::{Layout, PageBuilder, Pages, Press, put_plain},
     rows::{BlockColumns, BlockWords, ColumnNumber, Columns, Fill},
     schema,
@@ -89,7 +88,7 @@ impl<C: Columns> GroupEncoder<C> {
         let columns = def.columns.iter().enumerate().map(|(number, column)| (ColumnNumber(number), column));
         let columns = columns.filter(|(number, _)| wanted(*number));
         let columns = columns.map(|(number, column)| (number, ColumnEncoder::new(column))).collect();
-        let schema = parquet_schema(def);
+        let schema = def.parquet_schema();
         GroupEncoder { columns, schema, rows: 0, press: Press::new(), values: Vec::new(), table: PhantomData }
     }
 
@@ -168,12 +167,6 @@ impl<C: Columns> LateColumn<C> {
     pub fn finish(&mut self) -> EncodedGroup {
         self.0.close(|column, _| panic!("column {} holds numbers", column.0))
     }
-}
-
-/// The Parquet schema of a table.
-pub(crate) fn parquet_schema(def: &TableDef) -> SchemaDescPtr {
-    let schema: SchemaDescriptor = ArrowSchemaConverter::new().convert(&def.arrow_schema()).expect("plain types");
-    Arc::new(schema)
 }
 
 impl ColumnEncoder {

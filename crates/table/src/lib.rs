@@ -4,6 +4,7 @@
 //! The format is described in `docs/reference/recording.md`.
 
 mod batch;
+mod columns;
 mod control;
 mod dictionary;
 mod encoder_thread;

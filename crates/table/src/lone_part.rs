@@ -3,11 +3,11 @@
 
 use std::{fs::File, io::BufWriter, path::PathBuf};
 
-use parquet::{arrow::ArrowWriter, file::metadata::KeyValue};
+use parquet::file::metadata::KeyValue;
 
 use crate::{
     Batch, Folder, Part, TableError,
-    recording::{HashingFile, Sink, properties},
+    recording::{HashingFile, PartWriter, append_batch, part_writer},
     rows::Columns,
     schema,
 };
@@ -18,7 +18,7 @@ pub struct LonePart {
     path: PathBuf,
     name: String,
     rows: u64,
-    writer: ArrowWriter<Sink>,
+    writer: PartWriter,
 }
 
 impl LonePart {
@@ -31,8 +31,7 @@ impl LonePart {
         let file: File = folder.create_file(name).map_err(|error| TableError::Io(path.clone(), error))?;
         let def = schema::table(C::TABLE);
         let sink = BufWriter::with_capacity(1 << 18, HashingFile::new(file));
-        let writer = ArrowWriter::try_new(sink, def.arrow_schema(), Some(properties(def)))
-            .map_err(|error| TableError::Parquet(path.clone(), error))?;
+        let writer = part_writer(def, sink).map_err(|error| TableError::Parquet(path.clone(), error))?;
         Ok(LonePart { path, name: name.into(), rows: 0, writer })
     }
 
@@ -41,10 +40,9 @@ impl LonePart {
     /// # Errors
     /// [`TableError`] if the disk refuses.
     pub fn write<C: Columns>(&mut self, batch: &mut Batch<C>) -> Result<(), TableError> {
-        let rows = batch.take();
-        self.rows += rows.num_rows() as u64;
-        let written = self.writer.write(&rows).and_then(|()| self.writer.flush());
-        written.map_err(|error| TableError::Parquet(self.path.clone(), error))
+        let rows = append_batch(&mut self.writer, batch);
+        self.rows += rows.map_err(|error| TableError::Parquet(self.path.clone(), error))?;
+        Ok(())
     }
 
     /// End it, with this in its footer: all of it is on the disk then, under the name that it began with.

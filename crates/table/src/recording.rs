@@ -10,9 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use arrow_array::RecordBatch;
 use parquet::{
-    arrow::ArrowWriter,
     basic::{Compression, Encoding, ZstdLevel},
     errors::Result as ParquetResult,
     file::{
@@ -26,7 +24,6 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     Access, Batch, Capture, EncodedGroup, Ending, FORMAT_VERSION, Folder, Manifest, Part, TableDef, TableEntry, TableError,
-    group::parquet_schema,
     manifest::NAME,
     rows::{Columns, Row},
     schema::{self, ColumnType},
@@ -110,19 +107,12 @@ struct OpenPart {
     /// Its name in the folder of the table.
     name: String,
     rows: u64,
-    writer: Writer,
+    writer: PartWriter,
 }
+
+pub(crate) type PartWriter = SerializedFileWriter<Sink>;
 
 pub(crate) type Sink = BufWriter<HashingFile>;
-
-/// How the row groups of a part come in.
-#[derive(Debug)]
-enum Writer {
-    /// As Arrow columns.
-    Batches(Box<ArrowWriter<Sink>>),
-    /// As encoded pages.
-    Groups(Box<SerializedFileWriter<Sink>>),
-}
 
 impl Recording {
     /// Make the folder and a first recording.json, so that even a full disk leaves something that says what it is. Nobody but its owner, who
@@ -240,11 +230,10 @@ impl Recording {
     }
 
     fn write_group<C: Columns>(&mut self, batch: &mut Batch<C>) -> Result<(), TableError> {
-        let batch = batch.take();
-        self.add_to_part(schema::table(C::TABLE), false, |part| part.write(&batch))
+        self.add_to_part(schema::table(C::TABLE), |part| part.write(batch))
     }
 
-    /// Append a row group that [`crate::GroupEncoder`] encoded. A table is written by this, or as rows, never by both.
+    /// Append a row group that [`crate::GroupEncoder`] encoded.
     ///
     /// # Errors
     /// [`TableError`] if the disk refuses; parts closed before stay readable.
@@ -252,17 +241,16 @@ impl Recording {
         if group.rows == 0 {
             return Ok(());
         }
-        self.add_to_part(schema::table(table), true, |part| part.append(group))
+        self.add_to_part(schema::table(table), |part| part.append(group))
     }
 
     fn add_to_part(
         &mut self,
         def: &TableDef,
-        encoded: bool,
         add: impl FnOnce(&mut OpenPart) -> Result<(), TableError>,
     ) -> Result<(), TableError> {
         if !self.open.contains_key(def.name) {
-            let part = self.open_part(def, encoded)?;
+            let part = self.open_part(def)?;
             self.open.insert(def.name.into(), part);
         }
         let part = self.open.get_mut(def.name).expect("just opened");
@@ -385,7 +373,7 @@ impl Recording {
         Ok(&self.tables[table])
     }
 
-    fn open_part(&mut self, def: &TableDef, encoded: bool) -> Result<OpenPart, TableError> {
+    fn open_part(&mut self, def: &TableDef) -> Result<OpenPart, TableError> {
         let next = self.part_numbers.entry(def.name.into()).or_insert(0);
         let number = *next;
         *next += 1;
@@ -394,7 +382,7 @@ impl Recording {
         let path = folder.path().join(&name);
         let file = folder.create_file(&name).map_err(|error| TableError::Io(path.clone(), error))?;
         let sink = BufWriter::with_capacity(1 << 20, HashingFile::new(file));
-        let writer = Writer::new(def, sink, encoded).map_err(|error| TableError::Parquet(path.clone(), error))?;
+        let writer = part_writer(def, sink).map_err(|error| TableError::Parquet(path.clone(), error))?;
         Ok(OpenPart { path, name, rows: 0, writer })
     }
 
@@ -425,18 +413,14 @@ impl Recording {
 }
 
 impl OpenPart {
-    fn write(&mut self, batch: &RecordBatch) -> Result<(), TableError> {
-        let Writer::Batches(writer) = &mut self.writer else { unreachable!("a table has one kind of writer") };
-        let written = writer.write(batch).and_then(|()| writer.flush());
-        written.map_err(|error| TableError::Parquet(self.path.clone(), error))?;
-        self.rows += batch.num_rows() as u64;
+    fn write<C: Columns>(&mut self, batch: &mut Batch<C>) -> Result<(), TableError> {
+        self.rows += append_batch(&mut self.writer, batch).map_err(|error| TableError::Parquet(self.path.clone(), error))?;
         Ok(())
     }
 
     fn append(&mut self, group: EncodedGroup) -> Result<(), TableError> {
-        let Writer::Groups(writer) = &mut self.writer else { unreachable!("a table has one kind of writer") };
         let rows = group.rows as u64;
-        append_group(writer, group).map_err(|error| TableError::Parquet(self.path.clone(), error))?;
+        append_group(&mut self.writer, group).map_err(|error| TableError::Parquet(self.path.clone(), error))?;
         self.rows += rows;
         Ok(())
     }
@@ -450,26 +434,21 @@ impl OpenPart {
     }
 }
 
-impl Writer {
-    fn new(def: &TableDef, sink: Sink, encoded: bool) -> ParquetResult<Self> {
-        let properties = properties(def);
-        if !encoded {
-            return ArrowWriter::try_new(sink, def.arrow_schema(), Some(properties))
-                .map(|writer| Writer::Batches(Box::new(writer)));
-        }
-        let schema = parquet_schema(def).root_schema_ptr();
-        Ok(Writer::Groups(Box::new(SerializedFileWriter::new(sink, schema, properties.into())?)))
-    }
-
-    fn into_inner(self) -> ParquetResult<Sink> {
-        match self {
-            Writer::Batches(writer) => writer.into_inner(),
-            Writer::Groups(writer) => writer.into_inner(),
-        }
-    }
+pub(crate) fn part_writer(def: &TableDef, sink: Sink) -> ParquetResult<PartWriter> {
+    SerializedFileWriter::new(sink, def.parquet_schema().root_schema_ptr(), properties(def).into())
 }
 
-fn append_group(writer: &mut SerializedFileWriter<Sink>, group: EncodedGroup) -> ParquetResult<()> {
+/// Append the rows of a batch, which is empty afterwards, and return how many there were.
+pub(crate) fn append_batch<C: Columns>(writer: &mut PartWriter, batch: &mut Batch<C>) -> ParquetResult<u64> {
+    let rows = batch.len() as u64;
+    if rows > 0 {
+        let group = batch.encode(writer.schema_descr(), writer.properties())?;
+        append_group(writer, group)?;
+    }
+    Ok(rows)
+}
+
+fn append_group(writer: &mut PartWriter, group: EncodedGroup) -> ParquetResult<()> {
     let mut row_group = writer.next_row_group()?;
     for (_, (bytes, close)) in group.columns {
         row_group.append_column(&bytes, close)?;
@@ -478,7 +457,7 @@ fn append_group(writer: &mut SerializedFileWriter<Sink>, group: EncodedGroup) ->
     Ok(())
 }
 
-pub(crate) fn properties(def: &TableDef) -> WriterProperties {
+fn properties(def: &TableDef) -> WriterProperties {
     // Contexts for compressing, of which every column makes two, take a third of the time of a small import.
     let compression = if cfg!(fuzzing) { Compression::UNCOMPRESSED } else { Compression::ZSTD(ZstdLevel::default()) };
     let mut builder = WriterProperties::builder()

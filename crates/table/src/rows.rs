@@ -7,14 +7,13 @@
 //!
 //! A column that is missing, or not in the file, is an error of the compiler.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, mem::take};
 
-use arrow_array::{
-    ArrayRef,
-    builder::{BooleanBuilder, Float64Builder, Int32Builder, Int64Builder, StringBuilder},
+pub use crate::columns::Column;
+use crate::{
+    NULL,
+    columns::{CodedTexts, Plain, Texts},
 };
-
-use crate::{NULL, batch::WordBuilder};
 
 /// A row of a table. Text may be borrowed: it is copied into the column.
 pub trait Row {
@@ -31,7 +30,7 @@ pub trait Columns: Default {
     const TABLE: &'static str;
 
     /// What was added, in the order of the table's file. Starts anew.
-    fn finish(&mut self) -> Vec<ArrayRef>;
+    fn finish(&mut self) -> Vec<Column>;
 }
 
 /// The columns of a table of numbers and words, which are read from rows of type `R` while blocks of them are encoded.

@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use parquet::{
+    basic::{LogicalType, Repetition, Type as PhysicalType},
+    errors::Result,
+    schema::types::{SchemaDescPtr, SchemaDescriptor, Type, TypePtr},
+};
 
 include!(concat!(env!("OUT_DIR"), "/definitions.rs"));
 
@@ -46,25 +50,27 @@ pub enum ColumnType {
 }
 
 impl TableDef {
-    /// The Arrow schema that writers of this table must fill.
-    #[must_use]
-    pub fn arrow_schema(&self) -> SchemaRef {
-        let fields: Vec<Field> = self.columns.iter().map(ColumnDef::arrow_field).collect();
-        Arc::new(Schema::new(fields))
+    /// The Parquet schema of its files.
+    pub(crate) fn parquet_schema(&self) -> SchemaDescPtr {
+        let columns = self.columns.iter().map(ColumnDef::parquet_type).collect::<Result<_>>();
+        // The name of the root means nothing; this one is what other writers use.
+        let root = columns.and_then(|columns| Type::group_type_builder("schema").with_fields(columns).build());
+        Arc::new(SchemaDescriptor::new(Arc::new(root.expect("plain types"))))
     }
 }
 
 impl ColumnDef {
-    fn arrow_field(&self) -> Field {
-        let kind = match self.kind {
-            ColumnType::Int64 => DataType::Int64,
-            ColumnType::Int32 => DataType::Int32,
-            ColumnType::Float64 => DataType::Float64,
-            ColumnType::Bool => DataType::Boolean,
-            ColumnType::String if self.dictionary => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
-            ColumnType::String => DataType::Utf8,
+    fn parquet_type(&self) -> Result<TypePtr> {
+        let (kind, meaning) = match self.kind {
+            ColumnType::Int64 => (PhysicalType::INT64, None),
+            ColumnType::Int32 => (PhysicalType::INT32, None),
+            ColumnType::Float64 => (PhysicalType::DOUBLE, None),
+            ColumnType::Bool => (PhysicalType::BOOLEAN, None),
+            ColumnType::String => (PhysicalType::BYTE_ARRAY, Some(LogicalType::String)),
         };
-        Field::new(self.name, kind, self.nullable)
+        let repetition = if self.nullable { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+        let column = Type::primitive_type_builder(self.name, kind).with_repetition(repetition).with_logical_type(meaning);
+        column.build().map(Arc::new)
     }
 }
 

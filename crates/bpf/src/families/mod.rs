@@ -27,7 +27,7 @@ pub struct Family {
     pub shows: &'static str,
     /// When it is recorded.
     pub recorded: Recorded,
-    /// Its programs; none: it is a part of those for system calls, or the recorder makes its events.
+    /// Its programs, packed; none: it is a part of those for system calls, or the recorder makes its events.
     pub(crate) object: &'static [u8],
     /// Names of programs to leave out, because a kernel lacks what they need or they are for other kernels: what is tried, in this order.
     pub(crate) left_out: &'static [&'static [&'static str]],

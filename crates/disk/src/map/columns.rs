@@ -9,23 +9,24 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use arrow_array::{
-    Array, RecordBatch,
-    cast::AsArray,
-    types::{Int32Type, Int64Type},
-};
 use parquet::{
-    arrow::{
-        ProjectionMask,
-        arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder},
+    basic::Type as PhysicalType,
+    column::reader::ColumnReaderImpl,
+    data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type},
+    file::{
+        metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData},
+        reader::{FileReader, RowGroupReader},
+        serialized_reader::SerializedFileReader,
     },
-    file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData},
 };
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use sysdock_table::{FORMAT_VERSION, Part, TableEntry};
 
 use super::MapError;
+
+/// Rows that are in memory.
+const ROWS_AT_A_TIME: usize = 1 << 14;
 
 /// What is read of recording.json.
 #[derive(Deserialize)]
@@ -62,17 +63,19 @@ impl Tables {
         &self,
         table: &str,
         columns: &[&str],
-        mut take: impl FnMut(&Rows<'_>) -> Result<(), String>,
+        mut take: impl FnMut(&Rows) -> Result<(), String>,
     ) -> Result<(), MapError> {
         let Some(entry) = self.listed.tables.get(table) else { return Ok(()) };
         for part in &entry.parts {
             let path = self.checked(part)?;
             let damaged = |how: String| MapError::Damaged(path.clone(), how);
             let file = File::open(&path).map_err(|error| MapError::Io(path.clone(), error))?;
-            let mut batches = caught(|| batches(file, columns, part.bytes)).and_then(|made| made).map_err(damaged)?;
-            while let Some(batch) = caught(|| batches.next()).map_err(damaged)? {
-                let batch = batch.map_err(|error| damaged(error.to_string()))?;
-                take(&Rows(&batch)).map_err(damaged)?;
+            let reader = caught(|| open(file, part.bytes)).map_err(damaged)?;
+            for number in 0..reader.num_row_groups() {
+                let mut group = caught(|| Group::open(&reader, number, columns)).map_err(damaged)?;
+                while let Some(rows) = caught(|| group.next_rows()).map_err(damaged)? {
+                    take(&rows).map_err(damaged)?;
+                }
             }
         }
         Ok(())
@@ -104,19 +107,15 @@ impl Tables {
     }
 }
 
-/// Some thousand rows of these columns after another, of a part of this length.
-fn batches(file: File, columns: &[&str], bytes: u64) -> Result<ParquetRecordBatchReader, String> {
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| error.to_string())?;
-    if !can_be_right(builder.metadata(), bytes) {
-        return Err("its footer cannot be right".into());
-    }
-    let mask = ProjectionMask::columns(builder.parquet_schema(), columns.iter().copied());
-    builder.with_projection(mask).with_batch_size(1 << 14).build().map_err(|error| error.to_string())
+/// A part of this length.
+fn open(file: File, bytes: u64) -> Result<SerializedFileReader<File>, String> {
+    let reader = SerializedFileReader::new(file).map_err(|error| error.to_string())?;
+    if can_be_right(reader.metadata(), bytes) { Ok(reader) } else { Err("its footer is invalid".into()) }
 }
 
 /// What the Parquet library does: of some files that nobody should write it panics.
-fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
-    panic::catch_unwind(AssertUnwindSafe(work)).map_err(|_| "the Parquet library cannot read it".into())
+fn caught<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err("the Parquet library cannot read it".into()))
 }
 
 /// From now on print nothing when a library that reads tables panics: the panic is caught, and reported as an error.
@@ -143,31 +142,119 @@ fn lies_inside(column: &ColumnChunkMetaData, bytes: u64) -> bool {
     end.is_some_and(|end| end <= bytes) && column.num_values() >= 0
 }
 
-/// Some rows of a table.
-pub(super) struct Rows<'a>(&'a RecordBatch);
+/// Some columns of a row group, which are read side by side.
+struct Group {
+    /// Rows that were not read yet.
+    left: usize,
+    columns: Vec<(String, ColumnOf)>,
+}
 
-impl Rows<'_> {
-    pub(super) fn count(&self) -> usize {
-        self.0.num_rows()
+enum ColumnOf {
+    Int64(ColumnReaderImpl<Int64Type>),
+    Int32(ColumnReaderImpl<Int32Type>),
+    Text(ColumnReaderImpl<ByteArrayType>),
+}
+
+impl Group {
+    fn open(reader: &SerializedFileReader<File>, number: usize, wanted: &[&str]) -> Result<Self, String> {
+        let group = reader.get_row_group(number).map_err(|error| error.to_string())?;
+        let left = usize::try_from(group.metadata().num_rows()).map_err(|error| error.to_string())?;
+        let schema = reader.metadata().file_metadata().schema_descr();
+        let mut columns = Vec::new();
+        for (index, column) in schema.columns().iter().enumerate().filter(|(_, column)| wanted.contains(&column.name())) {
+            columns.push((column.name().to_string(), ColumnOf::open(group.as_ref(), index)?));
+        }
+        // Without a column, nothing would limit the number of rows.
+        if columns.is_empty() { Err(format!("no column {}", wanted.join(", "))) } else { Ok(Group { left, columns }) }
     }
 
-    fn column(&self, name: &str) -> Result<&dyn Array, String> {
-        self.0.column_by_name(name).map(AsRef::as_ref).ok_or_else(|| format!("no column {name}"))
+    /// Some thousand rows more; `None` at the end.
+    fn next_rows(&mut self) -> Result<Option<Rows>, String> {
+        let count = self.left.min(ROWS_AT_A_TIME);
+        if count == 0 {
+            return Ok(None);
+        }
+        self.left -= count;
+        let columns = self.columns.iter_mut().map(|(name, column)| Ok((name.clone(), column.next_values(count)?)));
+        Ok(Some(Rows { count, columns: columns.collect::<Result<_, String>>()? }))
+    }
+}
+
+impl ColumnOf {
+    fn open(group: &dyn RowGroupReader, index: usize) -> Result<Self, String> {
+        let column = group.metadata().column(index).column_descr_ptr();
+        if column.max_rep_level() > 0 || column.max_def_level() > 1 {
+            return Err(format!("column {} holds lists", column.name()));
+        }
+        let pages = group.get_column_page_reader(index).map_err(|error| error.to_string())?;
+        match column.physical_type() {
+            PhysicalType::INT64 => Ok(ColumnOf::Int64(ColumnReaderImpl::new(column, pages))),
+            PhysicalType::INT32 => Ok(ColumnOf::Int32(ColumnReaderImpl::new(column, pages))),
+            PhysicalType::BYTE_ARRAY => Ok(ColumnOf::Text(ColumnReaderImpl::new(column, pages))),
+            _ => Err(format!("column {} holds neither integers nor texts", column.name())),
+        }
+    }
+
+    fn next_values(&mut self, count: usize) -> Result<Values, String> {
+        Ok(match self {
+            ColumnOf::Int64(reader) => Values::Numbers(next_values(reader, count, |number| number)?),
+            ColumnOf::Int32(reader) => Values::Numbers(next_values(reader, count, i64::from)?),
+            ColumnOf::Text(reader) => Values::Texts(next_values(reader, count, |text| text)?),
+        })
+    }
+}
+
+fn next_values<D: DataType, T>(
+    reader: &mut ColumnReaderImpl<D>,
+    count: usize,
+    value: impl Fn(D::T) -> T,
+) -> Result<Vec<Option<T>>, String> {
+    let (mut levels, mut present) = (Vec::new(), Vec::new());
+    let read = reader.read_records(count, Some(&mut levels), None, &mut present);
+    let (rows, ..) = read.map_err(|error| error.to_string())?;
+    let is_nullable = !levels.is_empty();
+    let mut present = present.into_iter().map(value);
+    let values: Vec<_> = if is_nullable {
+        levels.iter().map(|level| if *level == 0 { None } else { present.next() }).collect()
+    } else {
+        present.map(Some).collect()
+    };
+    if rows == count && values.len() == count { Ok(values) } else { Err("its columns differ in length".into()) }
+}
+
+/// Some rows of a table.
+pub(super) struct Rows {
+    count: usize,
+    columns: Vec<(String, Values)>,
+}
+
+/// Of a column. `None` is NULL.
+enum Values {
+    Numbers(Vec<Option<i64>>),
+    Texts(Vec<Option<ByteArray>>),
+}
+
+impl Rows {
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    fn column(&self, name: &str) -> Option<&Values> {
+        self.columns.iter().find(|(known, _)| known == name).map(|(_, values)| values)
     }
 
     /// A column of integers. `None` is NULL.
     pub(super) fn numbers(&self, name: &str) -> Result<Vec<Option<i64>>, String> {
-        let column = self.column(name)?;
-        if let Some(values) = column.as_primitive_opt::<Int64Type>() {
-            return Ok(values.iter().collect());
-        }
-        let values = column.as_primitive_opt::<Int32Type>().ok_or_else(|| format!("column {name} holds no integers"))?;
-        Ok(values.iter().map(|value| value.map(i64::from)).collect())
+        self.numbers_if_there(name)?.ok_or_else(|| format!("no column {name}"))
     }
 
     /// A column of integers that older recordings do not have.
     pub(super) fn numbers_if_there(&self, name: &str) -> Result<Option<Vec<Option<i64>>>, String> {
-        self.0.column_by_name(name).map(|_| self.numbers(name)).transpose()
+        match self.column(name) {
+            Some(Values::Numbers(numbers)) => Ok(Some(numbers.clone())),
+            Some(Values::Texts(_)) => Err(format!("column {name} holds no integers")),
+            None => Ok(None),
+        }
     }
 
     /// The text of the first row; empty where it is NULL.
@@ -187,20 +274,29 @@ impl Rows<'_> {
         Ok(places.into_iter().map(|place| found[place].clone()).collect())
     }
 
-    /// A column of texts, each turned into something by `meaning`: once for each text that a dictionary holds.
+    /// A column of texts, each turned into something by `meaning`: once for equal ones in a row.
     pub(super) fn texts<T: Copy>(&self, name: &str, meaning: impl Fn(Option<&str>) -> T) -> Result<Vec<T>, String> {
         let wrong = || format!("column {name} holds no texts");
-        let column = self.column(name)?;
-        if let Some(texts) = column.as_string_opt::<i32>() {
-            return Ok(texts.iter().map(meaning).collect());
-        }
-        let dictionary = column.as_any_dictionary_opt().ok_or_else(wrong)?;
-        let words = dictionary.values().as_string_opt::<i32>().ok_or_else(wrong)?;
-        let meanings: Vec<T> = words.iter().map(&meaning).collect();
+        let texts = match self.column(name) {
+            Some(Values::Texts(texts)) => texts,
+            Some(Values::Numbers(_)) => return Err(wrong()),
+            None => return Err(format!("no column {name}")),
+        };
         let missing = meaning(None);
-        let keys = if words.is_empty() { vec![0; column.len()] } else { dictionary.normalized_keys() };
-        let of_row = |row: usize| if column.is_null(row) { missing } else { meanings.get(keys[row]).copied().unwrap_or(missing) };
-        Ok((0..column.len()).map(of_row).collect())
+        let mut last: Option<(&[u8], T)> = None;
+        let mut meanings = Vec::with_capacity(texts.len());
+        for text in texts {
+            meanings.push(match (text.as_ref().map(ByteArray::data), last) {
+                (None, _) => missing,
+                (Some(text), Some((before, known))) if text == before => known,
+                (Some(text), _) => {
+                    let known = meaning(Some(str::from_utf8(text).map_err(|_| wrong())?));
+                    last = Some((text, known));
+                    known
+                }
+            });
+        }
+        Ok(meanings)
     }
 }
 
@@ -212,8 +308,8 @@ mod tests {
 
     #[test]
     fn what_panics_is_an_error() {
-        assert_eq!(caught(|| 7), Ok(7));
-        assert!(caught(|| panic!("as a library does")).is_err());
+        assert_eq!(caught(|| Ok(7)), Ok(7));
+        assert!(caught::<()>(|| panic!("as a library does")).is_err());
     }
 
     #[test]
@@ -223,8 +319,8 @@ mod tests {
         let mut recording = Recording::create(&folder, Manifest::new("test", "files", "scan")).unwrap();
         recording.write_rows([Paths { path_id: 0, path: "/".into(), kind: "directory".into() }]).unwrap();
         let part = recording.finish(Ending::EndOfInput).unwrap().tables["paths"].parts[0].clone();
-        let builder = ParquetRecordBatchReaderBuilder::try_new(File::open(folder.join(&part.file)).unwrap()).unwrap();
-        let footer = builder.metadata();
+        let reader = SerializedFileReader::new(File::open(folder.join(&part.file)).unwrap()).unwrap();
+        let footer = reader.metadata();
         assert!(can_be_right(footer, part.bytes) && !can_be_right(footer, 8));
         let column = footer.row_group(0).column(0);
         for wrong in [-1, i64::MIN, i64::MAX] {

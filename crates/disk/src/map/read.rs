@@ -291,7 +291,7 @@ impl Reader {
     }
 
     /// Rows that belong to no file; those without a class are left out.
-    fn plain(&mut self, rows: &Rows<'_>, classes: &[impl Into<Option<Class>> + Copy]) -> Result<(), String> {
+    fn plain(&mut self, rows: &Rows, classes: &[impl Into<Option<Class>> + Copy]) -> Result<(), String> {
         let (starts, lengths) = (rows.numbers("physical_bytes")?, rows.numbers("length_bytes")?);
         let devices = rows.numbers("device")?;
         for row in 0..rows.count() {

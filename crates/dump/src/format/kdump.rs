@@ -169,7 +169,7 @@ fn unpack(packed: &[u8], flags: u32, state: &mut State, out: &mut [u8; PAGE]) ->
         }
         LZO => (super::lzo::unpack(packed, out)? == PAGE).then_some(())?,
         SNAPPY => (snap::raw::Decoder::new().decompress(packed, out).ok()? == PAGE).then_some(())?,
-        ZSTD => (state.zstd.decompress_to_buffer(packed, out).ok()? == PAGE).then_some(())?,
+        ZSTD => (state.zstd.decompress_to_buffer(packed, &mut out[..]).ok()? == PAGE).then_some(())?,
         _ => return None,
     }
     Some(())
