@@ -13,7 +13,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use sysdock_bpf::accounting::{Account, Accounting, JobFile, Reading, Says, Use};
+use sysdock_bpf::accounting::{Account, Accounting, JobFile, Reading, Use, VariableKind};
 use sysdock_table::{
     Cancel,
     rows::{AgentBatches, JobFiles, JobTotals},
@@ -35,7 +35,7 @@ use crate::{
     spool::{Kept, Spool},
 };
 
-/// Ended jobs that can still be asked for.
+/// Ended jobs that can still be requested.
 const REMEMBERED: usize = 1024;
 
 /// Where an agent works.
@@ -55,7 +55,7 @@ pub struct Options {
 
 /// What an agent reports while it runs.
 #[derive(Debug)]
-pub enum Said {
+pub enum Event {
     /// It counts; whether programs of an agent before it went on, and variables for which there is no room.
     Begun {
         /// The programs were there.
@@ -157,27 +157,27 @@ impl Agent {
     ///
     /// # Errors
     /// [`AgentError`]: it cannot begin. Later nothing ends it.
-    pub fn run(mut self, cancel: &Cancel, said: &(dyn Fn(Said) + Sync)) -> Result<(), AgentError> {
+    pub fn run(mut self, cancel: &Cancel, on_event: &(dyn Fn(Event) + Sync)) -> Result<(), AgentError> {
         let (send, questions) = channel();
         asking::listen(&self.options.spool, &send)?;
         let endpoint = self.published.as_mut().and_then(|published| published.endpoint.take());
         let metrics = endpoint.as_ref().and_then(Endpoint::address);
-        said(Said::Begun { is_resumed: self.is_resumed, left_out: self.left_out.clone(), metrics });
+        on_event(Event::Begun { is_resumed: self.is_resumed, left_out: self.left_out.clone(), metrics });
         let every = self.settings.interval;
         let over = Cancel::default();
         let mut ways = self.ways()?;
         std::thread::scope(|scope| {
             for (way, spool, progress) in &mut ways {
-                scope.spawn(|| sending::run(way, spool, every, &over, progress, &|outcome| tell(outcome, said)));
+                scope.spawn(|| sending::run(way, spool, every, &over, progress, &|outcome| report(outcome, on_event)));
             }
             scope.spawn(|| {
                 if let Some(Err(error)) = endpoint.map(|endpoint| endpoint.serve(&over)) {
-                    said(Said::Unserved(error));
+                    on_event(Event::Unserved(error));
                 }
             });
-            self.sample(&BTreeSet::new(), said);
-            self.count(cancel, &questions, said);
-            self.sample(&BTreeSet::new(), said);
+            self.sample(&BTreeSet::new(), on_event);
+            self.count(cancel, &questions, on_event);
+            self.sample(&BTreeSet::new(), on_event);
             over.request();
         });
         Ok(())
@@ -192,7 +192,7 @@ impl Agent {
         self.options.targets.iter().zip(&self.routes).map(way).collect()
     }
 
-    fn count(&mut self, cancel: &Cancel, questions: &Receiver<Question>, said: &dyn Fn(Said)) {
+    fn count(&mut self, cancel: &Cancel, questions: &Receiver<Question>, on_event: &dyn Fn(Event)) {
         const STEP: Duration = Duration::from_millis(200);
         let mut next = next_end(self.settings.interval);
         while !cancel.requested() {
@@ -200,9 +200,9 @@ impl Agent {
             // A clock that was set back must not stop it.
             let left = left.min(self.settings.interval);
             match questions.recv_timeout(left.min(STEP)) {
-                Ok(question) => self.answer(question, said),
+                Ok(question) => self.answer(question, on_event),
                 Err(RecvTimeoutError::Timeout) if left <= STEP => {
-                    self.sample(&BTreeSet::new(), said);
+                    self.sample(&BTreeSet::new(), on_event);
                     next = next_end(self.settings.interval);
                 }
                 Err(_) => {}
@@ -210,10 +210,10 @@ impl Agent {
         }
     }
 
-    fn answer(&mut self, question: Question, said: &dyn Fn(Said)) {
-        let job = question.asked.job.clone();
-        let over = if question.asked.over { BTreeSet::from([job.clone()]) } else { BTreeSet::new() };
-        self.sample(&over, said);
+    fn answer(&mut self, question: Question, on_event: &dyn Fn(Event)) {
+        let job = question.query.job.clone();
+        let over = if question.query.over { BTreeSet::from([job.clone()]) } else { BTreeSet::new() };
+        self.sample(&over, on_event);
         let ended = self.ended.iter().rev().find(|(total, _)| total.job_id.as_deref() == Some(&job));
         let answer = match ended {
             Some((total, files)) if self.so_far(&job).totals.is_empty() => {
@@ -251,7 +251,7 @@ impl Agent {
     ) -> ReadingContext<'a> {
         let (now_ns, since_boot) = now();
         let last_ns = self.kept.state.as_ref().map(|state| state.last_ns);
-        // Where this process has not read before, only the clock on the wall tells how long it is.
+        // Where this process has not read before, only the wall clock shows how long it is.
         let interval_ns = match self.last {
             Some(last) => since_boot.saturating_sub(last).as_nanos() as i64,
             None => last_ns.map_or(0, |last| (now_ns - last).max(0)),
@@ -261,17 +261,17 @@ impl Agent {
     }
 
     /// Read, compare, keep.
-    fn sample(&mut self, over: &BTreeSet<String>, said: &dyn Fn(Said)) {
+    fn sample(&mut self, over: &BTreeSet<String>, on_event: &dyn Fn(Event)) {
         let dropped = self.dropped_series();
-        if let Err(error) = self.try_sample(over, said) {
-            said(Said::Missed(error));
+        if let Err(error) = self.try_sample(over, on_event) {
+            on_event(Event::Missed(error));
             if let Some(published) = &mut self.published {
                 published.missed += 1;
             }
         }
         self.publish();
         if dropped == 0 && self.dropped_series() > 0 {
-            said(Said::Dropped(self.dropped_series()));
+            on_event(Event::Dropped(self.dropped_series()));
         }
     }
 
@@ -307,7 +307,7 @@ impl Agent {
         self.routes.iter().zip(dropped).map(destination).collect()
     }
 
-    fn try_sample(&mut self, over: &BTreeSet<String>, said: &dyn Fn(Said)) -> Result<(), AgentError> {
+    fn try_sample(&mut self, over: &BTreeSet<String>, on_event: &dyn Fn(Event)) -> Result<(), AgentError> {
         let mounts = Mounts::read().map_err(AgentError::Kernel)?;
         self.accounting.set_mounts(&mounts.points).map_err(AgentError::Kernel)?;
         let reading = self.accounting.read().map_err(AgentError::Kernel)?;
@@ -343,7 +343,7 @@ impl Agent {
         for route in self.routes.iter().skip(1) {
             // The lake has it, whatever becomes of this.
             if let Err(error) = route.spool.keep_second(&mut self.kept) {
-                said(Said::Unkept(error));
+                on_event(Event::Unkept(error));
             }
         }
         self.node.keep(counted);
@@ -410,12 +410,12 @@ fn routes(targets: &[Target], spool: &Spool, kept: &mut Kept) -> Result<Vec<Rout
     Ok(routes)
 }
 
-fn tell(outcome: Result<Outcome, AgentError>, said: &dyn Fn(Said)) {
-    said(match outcome {
+fn report(outcome: Result<Outcome, AgentError>, on_event: &dyn Fn(Event)) {
+    on_event(match outcome {
         Ok(Outcome::Idle | Outcome::Landed) => return,
-        Ok(Outcome::Refused(why)) => Said::Refused(why),
-        Ok(Outcome::Rejected(why)) => Said::Rejected(why),
-        Err(error) => Said::Waits(error),
+        Ok(Outcome::Refused(why)) => Event::Refused(why),
+        Ok(Outcome::Rejected(why)) => Event::Rejected(why),
+        Err(error) => Event::Waits(error),
     });
 }
 
@@ -485,12 +485,12 @@ fn account_in_proc(pid: u32, settings: &Settings, root: Option<&Path>) -> Option
             .find_map(|variable| variable.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
             .filter(|value| !value.is_empty())
     };
-    let of = |scheduler: u8, says: Says| {
-        settings.variables.iter().filter(move |one| one.scheduler == scheduler && one.says == says).map(|one| one.name.as_str())
+    let of = |scheduler: u8, kind: VariableKind| {
+        settings.variables.iter().filter(move |one| one.scheduler == scheduler && one.kind == kind).map(|one| one.name.as_str())
     };
-    let id = settings.variables.iter().filter(|one| one.says == Says::Id && value(&one.name).is_some());
+    let id = settings.variables.iter().filter(|one| one.kind == VariableKind::Id && value(&one.name).is_some());
     let id = id.min_by_key(|one| one.needs_marker)?;
-    if id.needs_marker && !of(id.scheduler, Says::Marker).any(|marker| value(marker).is_some()) {
+    if id.needs_marker && !of(id.scheduler, VariableKind::Marker).any(|marker| value(marker).is_some()) {
         return None;
     }
     let group = fs::read_to_string(folder.join("cgroup")).ok()?;
@@ -498,7 +498,7 @@ fn account_in_proc(pid: u32, settings: &Settings, root: Option<&Path>) -> Option
     let cgroup = root.and_then(|root| fs::metadata(root.join(group)).ok()).map_or(0, |found| found.ino());
     Some(Account {
         job: value(&id.name)?.to_vec(),
-        name: of(id.scheduler, Says::Name).find_map(value).unwrap_or_default().to_vec(),
+        name: of(id.scheduler, VariableKind::Name).find_map(value).unwrap_or_default().to_vec(),
         cgroup,
         uid: fs::metadata(&folder).ok()?.uid(),
         scheduler: id.scheduler,

@@ -20,7 +20,7 @@ const LONGEST_ANSWER: u64 = 16 << 20;
 
 /// A question.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct Query {
     pub(crate) job: String,
     /// It is over: its totals are final.
     pub(crate) over: bool,
@@ -36,7 +36,7 @@ pub struct JobAnswer {
 }
 
 pub(crate) struct Question {
-    pub(crate) asked: Asked,
+    pub(crate) query: Query,
     pub(crate) answer: Box<dyn FnOnce(&JobAnswer) + Send>,
 }
 
@@ -53,13 +53,13 @@ pub(crate) fn listen(spool: &Path, questions: &Sender<Question>) -> Result<(), A
             let _ = stream.set_write_timeout(Some(Duration::from_secs(2)));
             let mut line = String::new();
             let read = BufReader::new((&stream).take(LONGEST)).read_line(&mut line);
-            let Some(asked) = read.ok().and_then(|_| serde_json::from_str::<Asked>(&line).ok()) else { continue };
+            let Some(query) = read.ok().and_then(|_| serde_json::from_str::<Query>(&line).ok()) else { continue };
             let answer = Box::new(move |answer: &JobAnswer| {
                 let mut line = serde_json::to_vec(answer).expect("keys are text");
                 line.push(b'\n');
                 let _ = (&stream).write_all(&line);
             });
-            if questions.send(Question { asked, answer }).is_err() {
+            if questions.send(Question { query, answer }).is_err() {
                 return;
             }
         }
@@ -70,16 +70,16 @@ pub(crate) fn listen(spool: &Path, questions: &Sender<Question>) -> Result<(), A
 /// Ask the agent of this spool for a job; `over`: it has ended.
 ///
 /// # Errors
-/// [`AgentError::NoAgent`]: nobody answers.
-pub fn ask(spool: &Path, job: &str, over: bool) -> Result<JobAnswer, AgentError> {
+/// [`AgentError::NoAgent`]: no agent answers.
+pub fn query_job(spool: &Path, job: &str, over: bool) -> Result<JobAnswer, AgentError> {
     let path = Spool::socket(spool);
-    let nobody = |error| AgentError::NoAgent(path.clone(), error);
-    let mut stream = UnixStream::connect(&path).map_err(nobody)?;
-    stream.set_read_timeout(Some(TIMEOUT)).map_err(nobody)?;
-    let mut line = serde_json::to_vec(&Asked { job: job.into(), over }).expect("keys are text");
+    let no_agent = |error| AgentError::NoAgent(path.clone(), error);
+    let mut stream = UnixStream::connect(&path).map_err(no_agent)?;
+    stream.set_read_timeout(Some(TIMEOUT)).map_err(no_agent)?;
+    let mut line = serde_json::to_vec(&Query { job: job.into(), over }).expect("keys are text");
     line.push(b'\n');
-    stream.write_all(&line).map_err(nobody)?;
+    stream.write_all(&line).map_err(no_agent)?;
     let mut text = String::new();
-    BufReader::new(stream.take(LONGEST_ANSWER)).read_line(&mut text).map_err(nobody)?;
-    serde_json::from_str(&text).map_err(|error| nobody(std::io::Error::other(error)))
+    BufReader::new(stream.take(LONGEST_ANSWER)).read_line(&mut text).map_err(no_agent)?;
+    serde_json::from_str(&text).map_err(|error| no_agent(std::io::Error::other(error)))
 }

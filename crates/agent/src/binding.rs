@@ -73,7 +73,7 @@ impl Binder {
 }
 
 impl Settings {
-    /// A name as it may leave the node: the same one everywhere at this site, and nobody finds out which.
+    /// A name as it may leave the node: the same one everywhere at this site, and not reversible.
     pub(crate) fn hidden(&self, what: Hidden, name: String) -> String {
         if !self.hide.contains(&what) || name.is_empty() {
             return name;
@@ -92,7 +92,7 @@ impl Settings {
 fn job_in_group(path: &[u8], groups: &[(String, String)]) -> Option<String> {
     let path = String::from_utf8_lossy(path);
     path.split('/').find_map(|segment| {
-        let job = groups.iter().find_map(|(before, behind)| segment.strip_prefix(before)?.strip_suffix(behind));
+        let job = groups.iter().find_map(|(before, after)| segment.strip_prefix(before)?.strip_suffix(after));
         job.filter(|job| !job.is_empty()).map(str::to_string)
     })
 }

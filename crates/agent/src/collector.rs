@@ -89,7 +89,7 @@ impl Collector {
     /// Listen.
     ///
     /// # Errors
-    /// [`AgentError`]: the address is taken, the tokens or certificates cannot be used, the lake is somebody else's.
+    /// [`AgentError`]: the address is taken, the tokens or certificates cannot be used, the lake belongs to another user.
     pub fn open(options: CollectorOptions) -> Result<Collector, AgentError> {
         let tokens = Tokens::read(&options.tokens)?;
         let tls = options.tls.as_ref().map(|(chain, key)| acceptor(chain, key)).transpose()?;
@@ -255,7 +255,7 @@ fn raise_files() {
     }
 }
 
-/// What tells the parts of this process from those of all others on the lake.
+/// What distinguishes the parts of this process from those of all others on the lake.
 fn writer_name() -> String {
     let mut bytes = [0; 4];
     let read = File::open("/dev/urandom").and_then(|file| BufReader::with_capacity(4, file).read_exact(&mut bytes));

@@ -1,5 +1,5 @@
 //! `GET /metrics` of an agent: one text for all, made once for each interval, so that a client can neither make the agent work nor read more than
-//! everybody may.
+//! every client may.
 
 use std::{
     net::SocketAddr,
@@ -34,7 +34,7 @@ const LIMITS: Limits =
 pub struct MetricsOptions {
     /// Address and port; port 0: one that the system chooses.
     pub listen: SocketAddr,
-    /// A file of tokens of which a client must have one; `None`: anybody who reaches the address may read.
+    /// A file of tokens of which a client must have one; `None`: every client that reaches the address may read.
     pub tokens: Option<PathBuf>,
     /// Series at most.
     pub series: usize,

@@ -26,7 +26,7 @@ pub enum AgentError {
     Address(String),
     /// The collector cannot be reached, or does not take batches.
     Collector(String),
-    /// The receiver of OTLP cannot be reached, or wants to be asked later: after this time, if it says so.
+    /// The receiver of OTLP cannot be reached, or requests a later try: after this time, if it gives one.
     Otlp(String, Option<Duration>),
     /// A certificate or a key.
     Certificate(PathBuf, String),

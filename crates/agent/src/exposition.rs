@@ -15,7 +15,7 @@ const OWN: usize = 40;
 /// The fewest series that an endpoint may be limited to.
 pub const FEWEST_SERIES: usize = 200;
 
-/// What is known beside the sums.
+/// What is known in addition to the sums.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Health {
     /// Unix time when the process began [ns].

@@ -1,7 +1,7 @@
 //! The lake: Parquet parts in folders by table, date and cluster, which anything may read, and many may write at a time.
 //!
 //! `job_samples/date=2026-11-27/cluster=c/part-SECONDS-WRITER-NUMBER-ROWS-HASH.parquet`: the name says how many rows there are, and begins the SHA-256
-//! of the content. Names that begin with `_` are not part of the lake: files that are being written, and batches of which nobody knows yet
+//! of the content. Names that begin with `_` are not part of the lake: files that are being written, and batches of which it is unknown
 //! whether they have landed. The footer of a part names the batches that it holds (`sysdock.batches`), so that a batch that comes twice is found.
 
 use std::{
@@ -19,7 +19,7 @@ use sysdock_table::{
 
 use crate::{batch::Batch, error::AgentError};
 
-/// Says that a folder is a lake, and of which form.
+/// Marks a folder as a lake, and of which form.
 const MARK: &str = "lake.json";
 const FORMAT: u32 = 1;
 /// The key in footers.
@@ -56,7 +56,7 @@ impl Landed {
 #[derive(Debug)]
 pub struct Lake {
     path: PathBuf,
-    /// Tells parts of this process from those of others.
+    /// Distinguishes parts of this process from those of others.
     writer: String,
     number: u64,
     /// Footers that were read: parts never change.
@@ -91,7 +91,7 @@ impl Lake {
     /// Open it, or make it.
     ///
     /// # Errors
-    /// [`AgentError`]: it is somebody else's, of a newer form, or the disk refuses.
+    /// [`AgentError`]: it belongs to another user, of a newer form, or the disk refuses.
     pub fn open(path: &Path, writer: &str) -> Result<Lake, AgentError> {
         if !path.exists() {
             drop(Folder::create(path, Access::default())?);
@@ -144,7 +144,7 @@ impl Lake {
         Ok(())
     }
 
-    /// The same for batches of which nobody knows whether they have landed: what has is left out.
+    /// The same for batches of which it is unknown whether they have landed: what has is left out.
     ///
     /// # Errors
     /// As for [`Lake::land`].
@@ -235,7 +235,7 @@ impl Lake {
         renamed.map_err(|error| AgentError::Io(folder.path().join(name), error))
     }
 
-    /// Remove what writers that were killed have left: files that nobody writes any more.
+    /// Remove what writers that were killed have left: files that are not being written any more.
     pub(crate) fn remove_unfinished(&self, older_than: std::time::Duration) {
         let below = |path: PathBuf| fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
         let is_table = |path: &PathBuf| path.file_name().is_some_and(|name| !name.to_string_lossy().starts_with('_'));

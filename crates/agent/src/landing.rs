@@ -44,7 +44,7 @@ pub struct Landing {
     pub limit: Duration,
 }
 
-/// Brings batches into the lake until nobody sends any more.
+/// Brings batches into the lake until no more are sent.
 pub(crate) struct Lander {
     pub(crate) lake: Lake,
     pub(crate) times: Landing,
@@ -138,7 +138,7 @@ impl Lander {
             }
             let line = fs::read(&path).map_err(|error| AgentError::Io(path.clone(), error))?;
             let Ok(batch) = Batch::parse(&line, i64::MAX - DAY_NS) else {
-                // It was whole when it was written: the disk is to blame, and somebody should look at it.
+                // It was whole when it was written: the disk is to blame, and should be checked.
                 let _ = fs::rename(&path, path.with_extension("damaged"));
                 continue;
             };

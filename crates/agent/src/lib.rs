@@ -28,8 +28,8 @@ mod sketch;
 mod spool;
 mod sums;
 
-pub use agent::{Agent, Options, Said};
-pub use asking::{JobAnswer, ask};
+pub use agent::{Agent, Event, Options};
+pub use asking::{JobAnswer, query_job};
 pub use batch::Batch;
 pub use collector::{Collector, CollectorOptions};
 pub use endpoint::MetricsOptions;

@@ -344,8 +344,8 @@ fn lustre_jobs(target: &str, text: &str) -> Vec<Counters> {
         }
         let Some(counters) = all.last_mut() else { continue };
         let field = |key: &str| {
-            let behind = rest.split_once(&format!("{key}:"))?.1;
-            behind.trim_start().split(|letter: char| !letter.is_ascii_digit()).next()?.parse::<u64>().ok()
+            let after = rest.split_once(&format!("{key}:"))?.1;
+            after.trim_start().split(|letter: char| !letter.is_ascii_digit()).next()?.parse::<u64>().ok()
         };
         let (samples, sum) = (field("samples").unwrap_or(0), field("sum").unwrap_or(0));
         let mut add = |name: &'static str, more: u64| *counters.numbers.entry(name).or_insert(0) += more;

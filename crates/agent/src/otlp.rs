@@ -3,7 +3,7 @@
 //!
 //! Sums have delta temporality: each point is what was done in one interval, as the rows say it. A job may end, and an agent may be killed, at any time,
 //! and no receiver has to guess what a counter that begins anew means. A request that was taken while its answer got lost is sent again: OTLP has no
-//! number by which a receiver could tell.
+//! number by which a receiver could notice.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -28,7 +28,7 @@ const DELTA: u32 = 1;
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 const LONGEST_ANSWER: u64 = 1 << 20;
 
-/// How far sending has come; kept beside the batches, so that an agent that was killed sends no rows again that were taken.
+/// How far sending has come; kept next to the batches, so that an agent that was killed sends no rows again that were taken.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Done {
     agent: String,
@@ -142,10 +142,10 @@ fn wait_of(value: &str) -> Option<Duration> {
 /// An answer with `partialSuccess`; its number may be text, as JSON has no integers of 64 bits.
 fn partly(answer: &str) -> Taken {
     let answer: Value = serde_json::from_str(answer).unwrap_or_default();
-    let said = &answer["partialSuccess"];
-    let rejected = &said["rejectedDataPoints"];
+    let partial = &answer["partialSuccess"];
+    let rejected = &partial["rejectedDataPoints"];
     let points = rejected.as_u64().or_else(|| rejected.as_str()?.parse().ok()).unwrap_or(0);
-    if points == 0 { Taken::All } else { Taken::Not(points, said["errorMessage"].as_str().unwrap_or_default().into()) }
+    if points == 0 { Taken::All } else { Taken::Not(points, partial["errorMessage"].as_str().unwrap_or_default().into()) }
 }
 
 /// `ExportMetricsServiceRequest`, and how many points it has: a resource for each job, a metric for each column. What was not done has no point.

@@ -1,7 +1,7 @@
 //! From sums that only grow to what was done in an interval, by job; and to what a job did in all, when it has ended.
 //!
 //! States of a job on this node: it *lives* while a process of it does. Without one it *rests*; if one comes back within the time to linger, it
-//! lives on. Then it has ended: its totals are said once, and its sums in the kernel are dropped, in this reading or, where the agent was killed
+//! lives on. Then it has ended: its totals are reported once, and its sums in the kernel are dropped, in this reading or, where the agent was killed
 //! before that, in a later one. One that comes back later is begun anew.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -67,7 +67,7 @@ pub(crate) struct Sampled {
     pub(crate) jobs: i64,
 }
 
-/// When a reading was, and what is known beside it.
+/// When a reading was, and what is known about it.
 pub(crate) struct ReadingContext<'a> {
     pub(crate) now_ns: i64,
     /// Unix time when the machine was started [ns].
@@ -78,12 +78,12 @@ pub(crate) struct ReadingContext<'a> {
     pub(crate) settings: &'a Settings,
     /// Calls that found no room in the list of files.
     pub(crate) left_out: u64,
-    /// Jobs that have ended, whatever processes they have left: somebody said so.
+    /// Jobs that have ended, whatever processes they have left: as was reported.
     pub(crate) over: &'a BTreeSet<String>,
 }
 
 impl State {
-    /// Take a first reading: what was used before it is nobody's.
+    /// Take a first reading: what was used before it belongs to no job.
     pub(crate) fn begin(generation: &str, reading: &Reading, jobs: &BTreeMap<u32, Job>, moment: &ReadingContext<'_>) -> State {
         let mut state = State { generation: generation.into(), last_ns: moment.now_ns, ..State::default() };
         for (id, job) in jobs {
@@ -180,7 +180,7 @@ impl State {
         done.add_use(job, &change);
     }
 
-    /// Jobs without a process for long enough, and those of which somebody said that they are over.
+    /// Jobs without a process for long enough, and those that were reported as over.
     fn end_jobs(&mut self, done: &Done, moment: &ReadingContext<'_>, sampled: &mut Sampled) {
         let linger_ns = moment.settings.linger.as_nanos() as i64;
         for (job, used) in &done.uses {
@@ -208,7 +208,7 @@ impl State {
         sampled
     }
 
-    /// Jobs of programs that are not loaded any more: they ended while nobody was there.
+    /// Jobs of programs that are not loaded any more: they ended while no agent was running.
     pub(crate) fn end_all(&mut self, moment: &ReadingContext<'_>) -> Sampled {
         let mut sampled = Sampled::default();
         for (id, mut life) in std::mem::take(&mut self.jobs) {
@@ -228,7 +228,7 @@ impl Life {
         (total.begun_ns, total.ended_ns) = (self.begun_ns, self.alive_ns);
         total.is_whole = self.is_whole;
         total.command = Some(settings.hidden(Hidden::Jobs, self.command).into());
-        // A job may be over before anybody reads how much it has.
+        // A job may be over before its sums are read.
         total.memory_bytes = Some(self.most_bytes.max(self.used.largest_bytes) as i64);
         total.left_out_calls = *left_out as i64;
         sampled.totals.push(total);

@@ -1,5 +1,5 @@
-//! Brings batches from the spool to a collector, or into a lake that this node can write to itself. Runs beside the loop that counts: a collector
-//! that is slow, or away for a day, delays nothing.
+//! Brings batches from the spool to a collector, or into a lake that this node can write to itself. Runs in parallel to the loop that counts: a
+//! collector that is slow, or away for a day, delays nothing.
 
 use std::{
     fs,
@@ -83,9 +83,9 @@ impl Tokens {
     #[must_use]
     pub fn allows(&self, token: &str, cluster: &str) -> Option<bool> {
         use sha2::{Digest, Sha256};
-        // Hashes are compared, so that the time says nothing of how much of a guess was right.
-        let asked = Sha256::digest(token);
-        let known = self.0.iter().filter(|(known, _)| Sha256::digest(known) == asked);
+        // Hashes are compared, so that the time reveals nothing about how much of a guess was right.
+        let digest = Sha256::digest(token);
+        let known = self.0.iter().filter(|(known, _)| Sha256::digest(known) == digest);
         known.map(|(_, of)| of.as_deref().is_none_or(|of| of == cluster)).reduce(|one, other| one || other)
     }
 
@@ -257,7 +257,7 @@ fn into_lake(lake: &mut Lake, spool: &Spool, chosen: &[Waiting]) -> Result<Outco
 
 fn push(agent: &ureq::Agent, url: &str, token: &str, spool: &Spool, chosen: &[Waiting]) -> Result<Outcome, AgentError> {
     let unreachable = |error: ureq::Error| AgentError::Collector(error.to_string());
-    // Where nobody listens, nothing was sent.
+    // Where no process listens, nothing was sent.
     let ready = agent.get(format!("{url}/v1/ready")).call().map_err(unreachable)?;
     if ready.status() != 200 {
         return Err(AgentError::Collector(format!("it is not ready: {}", ready.status())));
@@ -277,11 +277,11 @@ fn push(agent: &ureq::Agent, url: &str, token: &str, spool: &Spool, chosen: &[Wa
         .send(&packed[..]);
     let mut answer = sent.map_err(unreachable)?;
     let status = answer.status();
-    let said = answer.body_mut().read_to_string().unwrap_or_default();
+    let text = answer.body_mut().read_to_string().unwrap_or_default();
     if status != 200 {
-        return Err(AgentError::Collector(format!("it answers {status}: {}", said.trim())));
+        return Err(AgentError::Collector(format!("it answers {status}: {}", text.trim())));
     }
-    let Answer { refused } = serde_json::from_str(&said).unwrap_or_default();
+    let Answer { refused } = serde_json::from_str(&text).unwrap_or_default();
     for (place, waiting) in chosen.iter().enumerate() {
         let is_refused = refused.iter().any(|(line, _)| *line == place);
         let waiting = Waiting { was_sent: true, ..waiting.clone() };
@@ -305,7 +305,7 @@ pub(crate) fn run(
     every: Duration,
     cancel: &Cancel,
     progress: &Progress,
-    said: &dyn Fn(Result<Outcome, AgentError>),
+    on_outcome: &dyn Fn(Result<Outcome, AgentError>),
 ) {
     let mut pause = offset(spool, every);
     let mut failures = 0u32;
@@ -325,13 +325,13 @@ pub(crate) fn run(
             Err(error) => {
                 failures += 1;
                 let usual = (Duration::from_secs(1) * 2u32.saturating_pow(failures.min(6))).min(LONGEST_PAUSE);
-                if let AgentError::Otlp(_, Some(asked)) = error { *asked } else { usual }
+                if let AgentError::Otlp(_, Some(after)) = error { *after } else { usual }
             }
         };
         let is_idle = matches!(outcome, Ok(Outcome::Idle));
         let is_failed = outcome.is_err();
         if !is_idle {
-            said(outcome);
+            on_outcome(outcome);
         }
         if is_last && (is_idle || is_failed) {
             return;

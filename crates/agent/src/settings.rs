@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, fs, io, path::Path, time::Duration};
 
 use serde::Deserialize;
-use sysdock_bpf::accounting::{Says, Variable};
+use sysdock_bpf::accounting::{Variable, VariableKind};
 
 /// The file.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -19,10 +19,10 @@ pub struct SettingsFile {
     pub hide: Vec<Hidden>,
     /// A text that only this site knows: hidden names are hashed with it.
     pub secret: Option<String>,
-    /// Variables of the environment that name jobs, beside the usual ones.
+    /// Variables of the environment that name jobs, in addition to the usual ones.
     #[serde(default)]
     pub variables: Vec<SiteVariable>,
-    /// Names of control groups that name jobs, beside the usual ones.
+    /// Names of control groups that name jobs, in addition to the usual ones.
     #[serde(default)]
     pub groups: Vec<SiteGroup>,
 }
@@ -91,7 +91,7 @@ pub struct Settings {
     pub secret: Vec<u8>,
     /// Variables, in the order in which they are believed.
     pub variables: Vec<Variable>,
-    /// Names of groups: what stands before and behind the number of the job.
+    /// Names of groups: what stands before and after the number of the job.
     pub groups: Vec<(String, String)>,
 }
 
@@ -126,11 +126,11 @@ impl Settings {
     /// [`SettingsError`].
     pub fn new(file: &SettingsFile, host: &str) -> Result<Settings, SettingsError> {
         let place = |group: &SiteGroup| {
-            let (before, behind) = group.segment.split_once("{job}").ok_or(SettingsError::NoPlace(group.segment.clone()))?;
-            Ok((before.to_string(), behind.to_string()))
+            let (before, after) = group.segment.split_once("{job}").ok_or(SettingsError::NoPlace(group.segment.clone()))?;
+            Ok((before.to_string(), after.to_string()))
         };
         let mut groups = file.groups.iter().map(place).collect::<Result<Vec<_>, _>>()?;
-        groups.extend(GROUPS.map(|(before, behind)| (before.to_string(), behind.to_string())));
+        groups.extend(GROUPS.map(|(before, after)| (before.to_string(), after.to_string())));
         if !file.hide.is_empty() && file.secret.as_deref().unwrap_or_default().is_empty() {
             return Err(SettingsError::NoSecret);
         }
@@ -154,10 +154,10 @@ fn variables(of_site: &[SiteVariable]) -> Vec<Variable> {
     let mut found: BTreeMap<String, Variable> = BTreeMap::new();
     let mut order = Vec::new();
     for (scheduler, (id, name, marker)) in of_site.chain(usual).enumerate() {
-        let says = [(Some(id), Says::Id), (name, Says::Name), (marker, Says::Marker)];
-        for (name, says) in says.into_iter().filter_map(|(name, says)| Some((name?, says))) {
-            let needs_marker = marker.is_some() && says == Says::Id;
-            let variable = Variable { name: name.into(), says, scheduler: scheduler as u8, needs_marker };
+        let kinds = [(Some(id), VariableKind::Id), (name, VariableKind::Name), (marker, VariableKind::Marker)];
+        for (name, kind) in kinds.into_iter().filter_map(|(name, kind)| Some((name?, kind))) {
+            let needs_marker = marker.is_some() && kind == VariableKind::Id;
+            let variable = Variable { name: name.into(), kind, scheduler: scheduler as u8, needs_marker };
             if found.insert(name.into(), variable.clone()).is_none() {
                 order.push(variable);
             }
@@ -192,7 +192,7 @@ mod tests {
         .expect("it is fine");
         assert_eq!(
             settings.variables[0],
-            Variable { name: "PJM_JOBID".into(), says: Says::Id, scheduler: 0, needs_marker: false }
+            Variable { name: "PJM_JOBID".into(), kind: VariableKind::Id, scheduler: 0, needs_marker: false }
         );
         assert_eq!(settings.groups[0], ("pjm-".to_string(), ".x".to_string()));
     }

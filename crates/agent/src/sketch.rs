@@ -1,5 +1,5 @@
 //! The files that took most time, in a bounded list (Space-Saving: Metwally, Agrawal, El Abbadi 2005): where it is full, a new file takes the place
-//! of the one with least time, and its time counts from there on. What a file is said to have taken is at most `error_ns` too much.
+//! of the one with least time, and its time counts from there on. What is reported for a file is at most `error_ns` too much.
 
 use serde::{Deserialize, Serialize};
 use sysdock_bpf::accounting::JobFile;

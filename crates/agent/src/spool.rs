@@ -4,7 +4,7 @@
 //! there with its state, or neither: nothing that was counted is lost or counted twice. Then come the files of batches:
 //!
 //! - `batch-N.json`: was never sent;
-//! - `batch-N.sent.json`: was sent at least once, and nobody said that it landed: the lake must look whether it did.
+//! - `batch-N.sent.json`: was sent at least once, and was not confirmed as landed: the lake must be checked.
 
 use std::{
     fs::{self, File},
@@ -75,7 +75,7 @@ impl Spool {
     /// Open it, or make it.
     ///
     /// # Errors
-    /// [`AgentError`]: another agent uses it, it is somebody else's, or the disk refuses.
+    /// [`AgentError`]: another agent uses it, it belongs to another user, or the disk refuses.
     pub(crate) fn open(path: &Path, limit_bytes: u64) -> Result<Spool, AgentError> {
         let folder =
             if path.exists() { Folder::open(path, Access::default())? } else { Folder::create(path, Access::default())? };
@@ -252,7 +252,7 @@ impl Spool {
         Ok(())
     }
 
-    /// The collector refuses it: it is put aside, where somebody can look at it.
+    /// The collector refuses it: it is put aside for inspection.
     pub(crate) fn refused(&self, waiting: &Waiting) -> Result<(), AgentError> {
         let line = self.line(waiting)?;
         let aside = self.folder.subfolder(REFUSED)?;
@@ -323,7 +323,7 @@ mod tests {
         let kept = spool.begin().expect("as it was");
         assert_eq!((kept.agent, kept.sequence, numbers(&spool)), (agent, 3, vec![(2, false), (3, false)]));
         assert!(!path.join("batch-0000000000000009.json.new").exists());
-        // Killed after the state, before the file of the batch; or after that had landed, which nobody knows.
+        // Killed after the state, before the file of the batch; or after that had landed, which is unknown.
         spool.landed(&spool.waiting().expect("read")[1]).expect("it goes");
         spool.begin().expect("as it was");
         assert_eq!(numbers(&spool), [(2, false), (3, true)]);

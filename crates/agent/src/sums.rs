@@ -144,7 +144,7 @@ pub(crate) fn fixed_series() -> usize {
 }
 
 impl Sums {
-    /// `room`: series beside [`fixed_series`].
+    /// `room`: series besides [`fixed_series`].
     pub(crate) fn new(room: usize) -> Sums {
         Sums { all: BTreeMap::new(), room, dropped: 0 }
     }
@@ -214,7 +214,7 @@ fn other(group: usize) -> Key {
     Key { group, target: OTHER.into(), file_system: String::new() }
 }
 
-/// The value of a label: of bounded length, without control characters, and without what tells one job, user or container from the next, of
+/// The value of a label: of bounded length, without control characters, and without what distinguishes one job, user or container from the next, of
 /// which there is no end: in mount points such as /run/user/1000 or .../overlay2/ID/merged, components with four digits or sixteen hexadecimal
 /// ones are `*`.
 fn bounded(text: &str) -> String {

@@ -1,4 +1,4 @@
-//! What the compiler has put into an object beside code.
+//! What the compiler has put into an object in addition to code.
 
 /// A section of an ELF file for 64 bits, little-endian.
 pub(crate) fn section<'a>(object: &'a [u8], wanted: &str) -> &'a [u8] {

@@ -8,7 +8,7 @@ use crate::btf::{Type, Types};
 /// Stands at the beginning of each event and is read apart from it.
 const HEADER: &str = "event_header";
 
-/// A C file that mentions each structure and enum of the headers, so that the compiler tells their layouts.
+/// A C file that mentions each structure and enum of the headers, so that the compiler describes their layouts.
 pub(crate) fn c_source(headers: &[PathBuf]) -> String {
     let mut code = String::new();
     let mut number = 0;
@@ -19,7 +19,7 @@ pub(crate) fn c_source(headers: &[PathBuf]) -> String {
         for line in text.lines() {
             let mut words = line.split(' ');
             if let (Some(kind @ ("struct" | "enum")), Some(name), Some("{")) = (words.next(), words.next(), words.next()) {
-                writeln!(code, "{kind} {name} *told_{number};").expect("a string takes all");
+                writeln!(code, "{kind} {name} *layout_{number};").expect("a string takes all");
                 number += 1;
             }
         }
@@ -62,7 +62,7 @@ fn structure(code: &mut String, types: &Types, c_name: &str, bytes: usize, membe
     let mut fields = Vec::new();
     for (member, of, offset) in members {
         match types.get(*of) {
-            // What stands behind the structure: as many as there are.
+            // What stands after the structure: as many as there are.
             Type::Array { number: 0, .. } => length = *offset,
             Type::Array { of, .. } if matches!(types.get(of), Type::Struct { .. }) => length = *offset,
             Type::Struct { name, .. } if name == HEADER => {}

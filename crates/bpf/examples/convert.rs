@@ -66,7 +66,7 @@ fn write(folder: &Path, calls: u64) -> Result<(), Box<dyn Error>> {
     let mut spool = Spool::create(&Folder::open(folder, Access::default())?)?;
     spool.note(&clock_note())?;
     let mut random = Random(1);
-    let (mut now, mut offsets, mut told) = ([1000u64; 2], [0i64; 16], vec![false; FILES as usize]);
+    let (mut now, mut offsets, mut reported) = ([1000u64; 2], [0i64; 16], vec![false; FILES as usize]);
     let mut span = Vec::new();
     for number in 0..calls / 64 {
         let cpu = (number % 2) as usize;
@@ -82,11 +82,11 @@ fn write(folder: &Path, calls: u64) -> Result<(), Box<dyn Error>> {
                     let place = &mut offsets[thread as usize];
                     *place += 4096;
                     let number = u64::from(kind >= 40);
-                    tell(&mut span, &mut told, thread);
+                    report(&mut span, &mut reported, thread);
                     call(&mut span, (time, duration, number), tid, 5, 4096, thread + 1, *place, 4096, None);
                 }
                 60..70 => {
-                    tell(&mut span, &mut told, file);
+                    report(&mut span, &mut reported, file);
                     call(&mut span, (time, duration, 257), tid, 6, 6, file + 1, -1, 0o2_000_000, Some(&name(file)));
                     call(&mut span, (time + 300, 200, 3), tid, 6, 0, file + 1, -1, 0, None);
                 }
@@ -103,8 +103,8 @@ fn name(file: u64) -> String {
     format!("/home/somebody/project/src/module{}/file{file}.rs", file % 50)
 }
 
-fn tell(out: &mut Vec<u8>, told: &mut [bool], file: u64) {
-    if std::mem::replace(&mut told[file as usize], true) {
+fn report(out: &mut Vec<u8>, reported: &mut [bool], file: u64) {
+    if std::mem::replace(&mut reported[file as usize], true) {
         return;
     }
     let name = name(file);

@@ -33,7 +33,7 @@ fn record(folder: &Folder, command: &[String]) -> Result<u64, Box<dyn Error>> {
         stacks: Default::default(),
         sample_period: Duration::from_millis(5),
         no_loss: false,
-        asked: Default::default(),
+        probe_list: Default::default(),
     };
     let mut probes = Probes::load(&settings).map_err(|error| format!("{}: {}", error.step, error.reason))?;
     probes.attach().map_err(|error| format!("{}: {}", error.step, error.reason))?;

@@ -1,4 +1,4 @@
-//! A process that stands beside this one and may outlive it: a copy of it, joined by a pipe, that no signal ends.
+//! A process alongside this one that may outlive it: a copy of it, joined by a pipe, that no signal ends.
 
 use std::{
     fs::File,

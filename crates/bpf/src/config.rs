@@ -2,11 +2,11 @@
 
 use std::{fs, io, os::unix::fs::MetadataExt, time::Duration};
 
-use sysdock_calls::syscalls::{self, Asked, At, Calls, Class, Shape};
+use sysdock_calls::syscalls::{self, At, Calls, Class, Requested, Shape};
 
 use crate::families::calls::{compat, numbers};
 
-/// Calls that can be told apart by number.
+/// Calls that can be distinguished by number.
 pub(crate) const CALLS: usize = 512;
 const NONE: u8 = 0xff;
 
@@ -97,7 +97,7 @@ impl CallShape {
             Shape::Fcntl | Shape::Ioctl | Shape::Truncate => CallShape { count: 1, ..on_fd },
             Shape::Seek => CallShape { flags: POSITION, count: 2, ..on_fd },
             Shape::Close => CallShape { flags: FILE_BEFORE, ..on_fd },
-            Shape::Transfer(asked, from) => CallShape::transfer(asked, from),
+            Shape::Transfer(requested, from) => CallShape::transfer(requested, from),
             Shape::Between { from, from_offset, to, to_offset, size } => CallShape {
                 flags: POSITION | OFFSET_POINTER,
                 fd: at(from),
@@ -144,10 +144,10 @@ impl CallShape {
         }
     }
 
-    fn transfer(asked: Asked, from: At) -> Self {
-        let (count, vector) = match asked {
-            Asked::Argument(index) => (index as u8, 0),
-            Asked::Vector(index) => (index as u8, VECTOR),
+    fn transfer(requested: Requested, from: At) -> Self {
+        let (count, vector) = match requested {
+            Requested::Argument(index) => (index as u8, 0),
+            Requested::Vector(index) => (index as u8, VECTOR),
         };
         let (offset, position) = match from {
             At::Position => (NONE, POSITION),

@@ -19,7 +19,7 @@ pub enum BpfError {
 }
 
 impl BpfError {
-    /// An error of the spool at `path`; a full disk is told apart.
+    /// An error of the spool at `path`; a full disk is an error of its own.
     #[must_use]
     pub fn spool(path: impl Into<PathBuf>, error: io::Error) -> Self {
         match error.kind() {
@@ -42,7 +42,7 @@ impl fmt::Display for BpfError {
         match self {
             BpfError::Spool(path, error) => write!(f, "{}: {error}", path.display()),
             BpfError::Full(path) => write!(f, "{}: no space left", path.display()),
-            BpfError::InUse(path) => write!(f, "{}: is being recorded", path.display()),
+            BpfError::InUse(path) => write!(f, "{}: recording in progress", path.display()),
             BpfError::NotASpool(path) => write!(f, "{}: no recorded events", path.display()),
             BpfError::Table(error) => error.fmt(f),
         }

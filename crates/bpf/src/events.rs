@@ -2,11 +2,11 @@
 //! structures here of them: `struct fault_event` is [`FaultEvent`], the kinds and flags are constants with the names that they have in C.
 //!
 //! A spool may be cut, damaged or made up, so every length is checked against the bytes that are there. What is too short for what it says
-//! it holds is *broken*: nothing behind it can be found either, because its length was the way there.
+//! it holds is *broken*: nothing after it can be found either, because its length was the way there.
 
 /// A structure at the places where C has its fields.
 pub(crate) trait Layout: Sized {
-    /// Its length, without what it may have behind its last field.
+    /// Its length, without what it may have after its last field.
     const BYTES: usize;
 
     /// From its bytes; `None`: there are too few.
@@ -16,7 +16,7 @@ pub(crate) trait Layout: Sized {
     fn write(&self, out: &mut [u8]);
 }
 
-/// What the compiler tells of the headers.
+/// What the compiler reports about the headers.
 #[allow(dead_code, reason = "some fields are for one of the two sides only")]
 #[allow(clippy::identity_op, reason = "a first field that is an array stands at 0")]
 mod layouts {
@@ -51,7 +51,7 @@ pub(crate) fn split(bytes: &[u8]) -> Option<(Raw<'_>, &[u8])> {
 }
 
 impl<'a> Raw<'a> {
-    /// Its fixed part, and what stands behind that.
+    /// Its fixed part, and what stands after that.
     #[inline]
     pub(crate) fn read<L: Layout>(&self) -> Option<(L, &'a [u8])> {
         Some((L::read(self.bytes)?, self.bytes.get(L::BYTES..)?))
@@ -68,7 +68,7 @@ impl<'a> Raw<'a> {
         self.bytes.len() >= L::BYTES
     }
 
-    /// The first number behind the header: of most events the time.
+    /// The first number after the header: of most events the time.
     #[inline]
     pub(crate) fn first_number(&self) -> Option<u64> {
         Some(u64::from_le_bytes(*self.bytes.get(HEADER..)?.first_chunk()?))
@@ -76,12 +76,12 @@ impl<'a> Raw<'a> {
 }
 
 /// Write an event as the kernel side does. Its position is only how many bytes of `out` stand before it, as for all that no ring held.
-pub(crate) fn add<L: Layout>(out: &mut Vec<u8>, kind: u8, flags: u8, fixed: &L, behind: &[u8]) {
+pub(crate) fn add<L: Layout>(out: &mut Vec<u8>, kind: u8, flags: u8, fixed: &L, after: &[u8]) {
     let start = out.len();
-    let length = (L::BYTES + behind.len()).next_multiple_of(8);
+    let length = (L::BYTES + after.len()).next_multiple_of(8);
     out.resize(start + L::BYTES, 0);
     fixed.write(&mut out[start..]);
-    out.extend(behind);
+    out.extend(after);
     out.resize(start + length, 0);
     out[start..start + 4].copy_from_slice(&(start as u32).to_le_bytes());
     out[start + 4..start + 6].copy_from_slice(&(length as u16).to_le_bytes());
@@ -120,12 +120,12 @@ mod tests {
         // The places are those of `families/processes/events.h`.
         assert_eq!((out.len(), out[24], out[32], &out[40..56]), (56 + 64, 4, 6, &b"a name of 16 let"[..]));
         let (event, rest) = split(&out).unwrap();
-        let (again, behind) = event.read::<ForkEvent>().unwrap();
-        assert_eq!((event.kind, again.at_ns, again.tid, again.comm, behind.len()), (EVENT_FORK, 1, 4, fork.comm, 0));
+        let (again, after) = event.read::<ForkEvent>().unwrap();
+        assert_eq!((event.kind, again.at_ns, again.tid, again.comm, after.len()), (EVENT_FORK, 1, 4, fork.comm, 0));
         assert_eq!(event.first_number(), Some(1));
         let (event, rest) = split(rest).unwrap();
         assert_eq!((event.kind, event.flags, rest.len()), (200, 255, 0));
-        assert_eq!(event.read::<ForkEvent>().map(|(_, behind)| behind), Some(&[9, 9, 9, 0, 0, 0, 0, 0][..]));
+        assert_eq!(event.read::<ForkEvent>().map(|(_, after)| after), Some(&[9, 9, 9, 0, 0, 0, 0, 0][..]));
     }
 
     #[test]

@@ -56,7 +56,7 @@ pub fn elf(data: &[u8], path: &Path) {
     assert_eq!(symbols::symbols(path, &addresses).len(), addresses.len());
 }
 
-/// What events tell of one file.
+/// What events report about one file.
 fn places(path: &Path) -> Places {
     let mut names = Vec::new();
     for name in path.as_os_str().as_bytes().split(|byte| *byte == b'/').rev().filter(|name| !name.is_empty()) {
@@ -67,7 +67,7 @@ fn places(path: &Path) -> Places {
     let (mut bytes, mut places) = (Vec::new(), Places::default());
     events::add(&mut bytes, EVENT_PATH, 0, &event, &names);
     let (raw, _) = events::split(&bytes).expect("an event");
-    places.tell(&paths::Path::of(&raw).expect("a whole one"));
+    places.add(&paths::Path::of(&raw).expect("a whole one"));
     places
 }
 
@@ -78,10 +78,10 @@ fn places(path: &Path) -> Places {
 pub fn python_stacks(data: &[u8], recording: &mut Recording) -> Result<(), TableError> {
     let (mut stacks, mut places) = (StackRows::default(), Places::default());
     let mut rest = data;
-    while let Some((event, behind)) = events::split(rest) {
-        rest = behind;
+    while let Some((event, after)) = events::split(rest) {
+        rest = after;
         match event.kind {
-            EVENT_PYTHON_CODE => PythonCode::of(&event).iter().for_each(|code| places.codes.tell(code)),
+            EVENT_PYTHON_CODE => PythonCode::of(&event).iter().for_each(|code| places.codes.add(code)),
             EVENT_PYTHON => PythonFrames::of(&event).iter().for_each(|frames| stacks.python(frames, &places.codes)),
             EVENT_STACK => {
                 let Some(part) = StackPart::of(&event) else { continue };

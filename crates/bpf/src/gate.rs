@@ -30,19 +30,19 @@ impl Gate {
     /// # Errors
     /// Where no process or pipe can be made.
     pub fn close(mut command: Command, prepare: impl FnMut() -> io::Result<()> + Send + Sync + 'static) -> io::Result<Gate> {
-        let (mut told, tell) = pipe()?;
+        let (mut pid_reader, pid_writer) = pipe()?;
         let (wait, go) = pipe()?;
         let mut prepare = prepare;
-        let (tell_fd, wait_fd, go_fd) = (tell.as_raw_fd(), wait.as_raw_fd(), go.as_raw_fd());
+        let (pid_fd, wait_fd, go_fd) = (pid_writer.as_raw_fd(), wait.as_raw_fd(), go.as_raw_fd());
         // SAFETY: between fork and exec, only calls that may be made there: getpid, write, close, read.
         unsafe {
             command.pre_exec(move || {
                 // Its own copy of the other end would keep it waiting for itself.
                 libc::close(go_fd);
-                // Before anything of it is recorded. Nobody but this user could end the process then, and that ends the recording.
+                // Before anything of it is recorded. Only this user could end the process then, and that ends the recording.
                 prepare()?;
                 let pid = libc::getpid().to_ne_bytes();
-                if libc::write(tell_fd, pid.as_ptr().cast(), pid.len()) != 4 {
+                if libc::write(pid_fd, pid.as_ptr().cast(), pid.len()) != 4 {
                     return Err(io::Error::last_os_error());
                 }
                 let mut word = [0u8; 1];
@@ -56,11 +56,11 @@ impl Gate {
         // `spawn` returns when the command runs: not before it is let go.
         let start = thread::spawn(move || {
             let started = command.spawn();
-            drop((tell, wait));
+            drop((pid_writer, wait));
             started
         });
         let mut pid = [0; 4];
-        match told.read_exact(&mut pid) {
+        match pid_reader.read_exact(&mut pid) {
             Ok(()) => Ok(Gate { pid: u32::from_ne_bytes(pid), go: Some(go), start: Some(start) }),
             Err(error) => Err(start.join().ok().and_then(Result::err).unwrap_or(error)),
         }
@@ -72,7 +72,7 @@ impl Gate {
         self.pid
     }
 
-    /// Let it run. If it was killed while it waited, the status of the child says so.
+    /// Let it run. If it was killed while it waited, the status of the child shows it.
     ///
     /// # Errors
     /// Where the command cannot be executed.

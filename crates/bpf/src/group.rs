@@ -1,4 +1,4 @@
-//! A control group (version 2) of the recording's own: whatever the command makes is born into it, and the kernel side tells its processes
+//! A control group (version 2) of the recording's own: whatever the command starts is created in it, and the kernel side tells its processes
 //! from others by one comparison.
 
 use std::{
@@ -33,7 +33,7 @@ impl Freezer {
     /// Hold all its processes still, or let them go on.
     ///
     /// # Errors
-    /// The group is gone, or nobody would let it go on if this process died.
+    /// The group is gone, or it would stay frozen if this process died.
     pub fn freeze(&mut self, still: bool) -> io::Result<()> {
         if still && !self.keeper.is_alive() {
             return Err(io::ErrorKind::NotFound.into());
@@ -136,7 +136,7 @@ fn remove_abandoned(above: &Path) {
 /// The folder of the group that this process is in.
 fn own_folder() -> io::Result<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mountinfo")?;
-    // Fields: proc(5), /proc/pid/mountinfo; the type stands behind a lone dash.
+    // Fields: proc(5), /proc/pid/mountinfo; the type stands after a lone dash.
     let mount = mounts.lines().find(|line| line.contains(" - cgroup2 ")).and_then(|line| line.split(' ').nth(4));
     let mount = mount.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no control groups of version 2 are mounted"))?;
     let groups = fs::read_to_string("/proc/self/cgroup")?;

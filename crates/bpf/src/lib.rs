@@ -1,13 +1,13 @@
 //! Kernel events, by BPF, to the tables about system calls.
 //!
 //! [`families`] says what is recorded and what becomes of it, a folder for each family. [`probes`] loads their programs ([`refusal`]: or
-//! says why not), which [`config`] tells what is wanted, and [`transport`] brings their events into a spool, unparsed. [`gate`] starts a
+//! says why not), which [`config`] configures, and [`transport`] brings their events into a spool, unparsed. [`gate`] starts a
 //! command that waits until it is recorded, [`group`] makes the control group that it is in. Afterwards [`conversion`] makes the tables of
 //! the spool, or [`salvage`] does where the recorder died; [`stacks`] finds functions for it.
 //!
 //! [`flight`] keeps the last while in memory and makes a spool of it when something happens.
 //!
-//! [`live`] is for who looks at the machine as it is, and records nothing.
+//! [`live`] is for users who watch the machine as it is, and records nothing.
 
 #[macro_use]
 mod programs;
@@ -49,7 +49,7 @@ pub use families::{
     FAMILIES, Family, IO, PROBES, Recorded, STACKS, SYSCALLS, SYSTEM, chosen,
     probes::{
         attach::Refused,
-        spec::{Asked, Ends, Probe},
+        spec::{Ends, Probe, ProbeList},
     },
     processes::{
         signals::name as signal_name,

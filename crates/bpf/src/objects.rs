@@ -10,7 +10,7 @@ use crate::{
     families::{
         Converter, FAMILIES, Family, PROBES, STACKS, Spared,
         calls::Calls,
-        probes::{attach, spec::Asked},
+        probes::{attach, spec::ProbeList},
         processes::Processes,
     },
     probes::{ProbeError, failed},
@@ -40,13 +40,13 @@ pub(crate) fn load_first(config: &Config, cpus: usize, families: &[Family]) -> R
         sized.map_err(failed("size the rings"))?;
     }
     let calls = open.load().map_err(failed("load the programs for system calls"))?;
-    let processes = load_beside(Processes::FAMILY.object, config, &calls, &[], "load the programs for processes")?;
+    let processes = load_sharing(Processes::FAMILY.object, config, &calls, &[], "load the programs for processes")?;
     Ok((calls, processes))
 }
 
 /// Load the programs of a family that fit this kernel. Where none do: what the kernel says of the last ones.
 pub(crate) fn load_family(family: Family, config: &Config, first: &Object) -> Result<Object, ProbeError> {
-    let mut tries = family.left_out.iter().map(|without| load_beside(family.object, config, first, without, family.shows));
+    let mut tries = family.left_out.iter().map(|without| load_sharing(family.object, config, first, without, family.shows));
     let mut loaded = tries.next().expect("each family has programs to try");
     while loaded.is_err()
         && let Some(next) = tries.next()
@@ -57,18 +57,18 @@ pub(crate) fn load_family(family: Family, config: &Config, first: &Object) -> Re
 }
 
 /// Load the programs for places that the user named: those that they need.
-pub(crate) fn load_probes(asked: &Asked, config: &Config, first: &Object) -> Result<Object, ProbeError> {
+pub(crate) fn load_probes(probe_list: &ProbeList, config: &Config, first: &Object) -> Result<Object, ProbeError> {
     let mut open = open(PROBES.object, config)?;
     for mut map in open.maps_mut() {
         if map.name() == OsStr::new(".rodata.probes") {
-            map.set_initial_value(&[u8::from(asked.stacks)]).map_err(failed(PROBES.shows))?;
+            map.set_initial_value(&[u8::from(probe_list.stacks)]).map_err(failed(PROBES.shows))?;
         }
     }
-    load_opened(open, first, &attach::unused(asked), PROBES.shows)
+    load_opened(open, first, &attach::unused(probe_list), PROBES.shows)
 }
 
 /// Load an object that uses the maps of `first` where both have one of a name; programs named in `without` are left out.
-fn load_beside(
+fn load_sharing(
     object: &[u8],
     config: &Config,
     first: &Object,
@@ -79,7 +79,7 @@ fn load_beside(
 }
 
 fn load_opened(mut open: OpenObject, first: &Object, without: &[&str], step: &'static str) -> Result<Object, ProbeError> {
-    const SHARED: [&str; 7] = ["rings", "processes", "exec_tids", "told", "layouts", "inode_ids", "inodes_left_out"];
+    const SHARED: [&str; 7] = ["rings", "processes", "exec_tids", "reported", "layouts", "inode_ids", "inodes_left_out"];
     for mut program in open.progs_mut() {
         let left_out = without.iter().any(|name| program.name() == OsStr::new(name));
         program.set_autoload(!left_out);

@@ -17,10 +17,10 @@ use crate::{
         CPU, FAMILIES, Family, PROBES, SCHED, STACKS,
         probes::{
             attach::{Refused, attach},
-            spec::Asked,
+            spec::ProbeList,
         },
         processes::tasks::task_events,
-        stacks::layouts::Teller,
+        stacks::layouts::LayoutReporter,
     },
     objects::{attach_all, load_family, load_first, load_probes},
     refusal,
@@ -41,7 +41,7 @@ pub struct Settings {
     pub ring_bytes: u32,
     /// Whether system calls are recorded.
     pub calls: bool,
-    /// What is recorded beside them and processes.
+    /// What is recorded in addition to them and to processes.
     pub families: Vec<Family>,
     /// Makes ids of files from addresses; another one for each recording.
     pub secret: u64,
@@ -52,7 +52,7 @@ pub struct Settings {
     /// Slow the processes down where a ring is half full, rather than lose events.
     pub no_loss: bool,
     /// Places that the user named.
-    pub asked: Asked,
+    pub probe_list: ProbeList,
 }
 
 /// Why recording cannot start.
@@ -60,7 +60,7 @@ pub struct Settings {
 pub struct ProbeError {
     /// What was tried.
     pub step: &'static str,
-    /// What the kernel said.
+    /// What the kernel reported.
     pub reason: String,
 }
 
@@ -70,12 +70,10 @@ const NOT_PERMITTED: &str =
 
 pub(crate) fn failed(step: &'static str) -> impl FnOnce(libbpf_rs::Error) -> ProbeError {
     move |error| {
-        let said = refusal::take();
-        let reason = match said {
-            Some(said) if said.contains(refusal::NONE_LOADS) && error.kind() == ErrorKind::PermissionDenied => {
-                NOT_PERMITTED.into()
-            }
-            Some(said) => format!("{error}: {said}"),
+        let why = refusal::take();
+        let reason = match why {
+            Some(why) if why.contains(refusal::NONE_LOADS) && error.kind() == ErrorKind::PermissionDenied => NOT_PERMITTED.into(),
+            Some(why) => format!("{error}: {why}"),
             None => error.to_string(),
         };
         ProbeError { step, reason }
@@ -111,13 +109,13 @@ pub struct Probes {
 /// Calls that take longer are waits that one wants to see the place of.
 const LONG_WAIT: Duration = Duration::from_millis(1);
 
-/// Of which calls stacks are recorded: where none are asked for, of long waits.
+/// Of which calls stacks are recorded: where none are requested, of long waits.
 fn wanted_stacks(settings: &Settings) -> Stacks {
     match settings.stacks {
         // Those of calls are taken where they return.
         _ if !settings.calls => Stacks::Off,
         Stacks::Off if settings.families.contains(&SCHED) => Stacks::Slower(LONG_WAIT),
-        asked => asked,
+        wanted => wanted,
     }
 }
 
@@ -125,7 +123,7 @@ fn wanted_stacks(settings: &Settings) -> Stacks {
 fn load_families(settings: &Settings, config: &Config, calls: &Object) -> Vec<Result<Object, ProbeError>> {
     let is_loaded = |family: &&Family| **family != STACKS && settings.families.contains(family) && !family.object.is_empty();
     let load = |family: Family| {
-        if family == PROBES { load_probes(&settings.asked, config, calls) } else { load_family(family, config, calls) }
+        if family == PROBES { load_probes(&settings.probe_list, config, calls) } else { load_family(family, config, calls) }
     };
     thread::scope(|scope| {
         let load = &load;
@@ -161,16 +159,16 @@ impl Probes {
             // Higher than the level at which the processes are held: events wait only where that came too late.
             wait_above: if settings.no_loss { settings.ring_bytes / 2 } else { 0 },
             stacks: wanted_stacks(settings),
-            layouts: wanted_stacks(settings) != Stacks::Off || settings.families.contains(&CPU) || settings.asked.stacks,
+            layouts: wanted_stacks(settings) != Stacks::Off || settings.families.contains(&CPU) || settings.probe_list.stacks,
         };
         refusal::listen();
         let cpus = libbpf_rs::num_possible_cpus().map_err(failed("count the CPUs"))?;
-        let mut without_stacks = "not asked for".to_string();
+        let mut without_stacks = "not requested".to_string();
         let (calls, processes) = match load_first(&config, cpus, &settings.families) {
             Err(error) if config.stacks != Stacks::Off => {
                 config.stacks = Stacks::Off;
                 without_stacks = error.reason;
-                config.layouts = settings.families.contains(&CPU) || settings.asked.stacks;
+                config.layouts = settings.families.contains(&CPU) || settings.probe_list.stacks;
                 load_first(&config, cpus, &settings.families)?
             }
             loaded => loaded?,
@@ -189,9 +187,9 @@ impl Probes {
                 let loaded = loaded.next().expect("each family was loaded").map_err(|error| error.reason);
                 loaded.map(|object| objects.push(Loaded { object, family: Some(family), is_idle: false })).err()
             } else {
-                Some("not asked for".to_string())
+                Some("not requested".to_string())
             };
-            families.push(FamilyState { family: family.word.to_string(), missing });
+            families.push(FamilyState { family: family.name.to_string(), missing });
         }
         let map = calls.maps().find(|map| map.name() == OsStr::new("rings")).expect("the object has rings");
         let rings = ring::map(map.as_fd().as_raw_fd(), cpus, settings.ring_bytes)
@@ -214,21 +212,21 @@ impl Probes {
         Ok(probes)
     }
 
-    /// Tell what code lies where in processes that are there already, if that is wanted. Returns events for the spool.
+    /// Report what code lies where in processes that are there already, if that is wanted. Returns events for the spool.
     ///
     /// # Errors
     /// [`ProbeError`] where the kernel refuses.
-    pub fn tell_layouts(&self, pids: &[u32]) -> Result<Vec<u8>, ProbeError> {
+    pub fn report_layouts(&self, pids: &[u32]) -> Result<Vec<u8>, ProbeError> {
         if !self.layouts {
             return Ok(Vec::new());
         }
         let map = self.objects[0].object.maps().find(|map| map.name() == OsStr::new("layouts")).expect("the object has layouts");
-        let mut teller = Teller::new(self.secret, monotonic_ns());
+        let mut reporter = LayoutReporter::new(self.secret, monotonic_ns());
         for pid in pids {
-            let Some(layout) = teller.layout(*pid) else { continue };
-            map.update(&pid.to_ne_bytes(), &layout, MapFlags::ANY).map_err(failed("tell of the processes"))?;
+            let Some(layout) = reporter.layout(*pid) else { continue };
+            map.update(&pid.to_ne_bytes(), &layout, MapFlags::ANY).map_err(failed("pass on the code layouts of processes"))?;
         }
-        Ok(teller.events)
+        Ok(reporter.events)
     }
 
     /// Record these processes, too. Events about the threads that they have are for the spool.
@@ -238,7 +236,7 @@ impl Probes {
     pub fn follow(&self, pids: &[u32]) -> Result<Vec<u8>, ProbeError> {
         name_processes(&self.objects[0].object, pids)?;
         let mut events = task_events(pids.iter().copied());
-        events.extend(self.tell_layouts(pids)?);
+        events.extend(self.report_layouts(pids)?);
         Ok(events)
     }
 
@@ -255,7 +253,7 @@ impl Probes {
                 (Ok(links), _) => self.links.extend(links),
                 (Err(error), None) => return Err(failed("attach a program")(error)),
                 (Err(error), Some(family)) => {
-                    let state = self.families.iter_mut().find(|state| state.family == family.word);
+                    let state = self.families.iter_mut().find(|state| state.family == family.name);
                     state.expect("each family has a state").missing = Some(error.to_string());
                 }
             }
@@ -267,12 +265,12 @@ impl Probes {
     ///
     /// # Errors
     /// The first one that is refused.
-    pub fn attach_asked(&mut self, asked: &Asked) -> Result<(), Refused> {
+    pub fn attach_probes(&mut self, probe_list: &ProbeList) -> Result<(), Refused> {
         let loaded = self.objects.iter().find(|loaded| loaded.family == Some(PROBES));
-        match (loaded, asked.probes.first()) {
-            (Some(loaded), _) => self.links.extend(attach(&loaded.object, asked)?),
+        match (loaded, probe_list.probes.first()) {
+            (Some(loaded), _) => self.links.extend(attach(&loaded.object, probe_list)?),
             (None, Some(probe)) => {
-                let state = self.families.iter().find(|state| state.family == PROBES.word);
+                let state = self.families.iter().find(|state| state.family == PROBES.name);
                 return Err((probe.text.clone(), state.and_then(|state| state.missing.clone()).unwrap_or_default()));
             }
             (None, None) => {}
@@ -292,7 +290,7 @@ impl Probes {
         let mut found = Vec::new();
         for map in self.objects.iter().flat_map(|loaded| loaded.object.maps()) {
             let from = REPORTED.iter().find(|(name, _)| map.name() == OsStr::new(name)).map(|(_, from)| *from);
-            // Where nobody uses it, it has no room for any.
+            // Where it is not used, it has no room for any.
             if let Some(from) = from.filter(|from| map.value_size() as usize > from + 8) {
                 found.push(Reported::map(map.as_fd().as_raw_fd(), map.value_size() as usize, from)?);
             }

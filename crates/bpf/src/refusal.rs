@@ -12,30 +12,30 @@ const MOST_BYTES: usize = 1 << 25;
 pub(crate) const NONE_LOADS: &str = "Couldn't load trivial BPF program";
 
 thread_local! {
-    /// By this thread, which loads programs beside others.
-    static SAID: RefCell<String> = const { RefCell::new(String::new()) };
+    /// By this thread, which loads programs alongside others.
+    static MESSAGES: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
 /// From now on nothing is printed.
 pub(crate) fn listen() {
     libbpf_rs::set_print(Some((PrintLevel::Warn, |_, text| {
-        SAID.with_borrow_mut(|said| {
-            if said.len() + text.len() <= MOST_BYTES {
-                said.push_str(&text);
+        MESSAGES.with_borrow_mut(|messages| {
+            if messages.len() + text.len() <= MOST_BYTES {
+                messages.push_str(&text);
             }
         });
     })));
     let _ = take();
 }
 
-/// What was said to this thread since the last time, in one line; `None`: nothing.
+/// What was printed for this thread since the last time, in one line; `None`: nothing.
 pub(crate) fn take() -> Option<String> {
-    reason_in(&SAID.take())
+    reason_in(&MESSAGES.take())
 }
 
 /// The verifier's reason stands before its statistics; what stands before its log is about the kernel.
-fn reason_in(said: &str) -> Option<String> {
-    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+fn reason_in(messages: &str) -> Option<String> {
+    let lines: Vec<&str> = messages.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let is_statistic =
         |line: &str| ["processed ", "verification time ", "stack depth "].iter().any(|start| line.starts_with(start));
     let statistics = lines.iter().position(|line| is_statistic(line));
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn the_reason_is_that_of_the_verifier_or_of_the_kernel() {
-        // As a kernel 6.1 said them.
+        // As a kernel 6.1 printed them.
         let verifier = "libbpf: prog 'enter': BPF program load failed: -EACCES\nlibbpf: prog 'enter': -- BEGIN PROG LOAD LOG --\n\
             85: (7b) *(u64 *)(r7 +8) = r4\nR7 unbounded memory access, make sure to bounds check any such access\n\
             processed 968 insns (limit 1000000) max_states_per_insn 3\n-- END PROG LOAD LOG --\n";

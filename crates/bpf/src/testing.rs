@@ -13,7 +13,7 @@ use crate::{
         CallSecondFile, EVENT_CALL, EVENT_EXEC, EVENT_EXIT, EVENT_FORK, EVENT_PATH, EVENT_SIGNAL, EVENT_TASK, ExecEvent,
         ExitEvent, ForkEvent, Layout, PathEvent, SignalEvent, TaskEvent,
     },
-    families::probes::spec::Asked,
+    families::probes::spec::ProbeList,
 };
 
 /// Numbers that look random and are the same each time (xorshift).
@@ -57,7 +57,7 @@ impl Bytes {
         self
     }
 
-    /// With a structure behind the fixed part.
+    /// With a structure after the fixed part.
     fn with<L: Layout>(mut self, part: &L) -> Self {
         let start = self.body.len();
         self.body.resize(start + L::BYTES, 0);
@@ -65,7 +65,7 @@ impl Bytes {
         self
     }
 
-    /// The whole event. Its position is left 0: nobody reads it but the ring.
+    /// The whole event. Its position is left 0: only the ring reads it.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let length = (8 + self.body.len()).next_multiple_of(8);
         let mut out = vec![0; 4];
@@ -76,7 +76,7 @@ impl Bytes {
         out
     }
 
-    // Of calls; what stands behind the fixed part in the order in which it stands there.
+    // Of calls; what stands after the fixed part in the order in which it stands there.
 
     fn call(mut self, change: impl FnOnce(&mut CallEvent)) -> Self {
         let mut whole = [&[0; 8], &self.body[..]].concat();
@@ -224,13 +224,13 @@ pub(crate) fn try_spool_in(folder: &Path) -> Result<Spool, BpfError> {
 
 /// Write a spool into a folder: events of CPUs, between a start and an end. The clocks differ by `EPOCH`.
 pub(crate) fn write_spool(folder: &Path, cpus: &[&[Bytes]]) {
-    write_spool_of(folder, cpus, Asked::default());
+    write_spool_of(folder, cpus, ProbeList::default());
 }
 
-fn write_spool_of(folder: &Path, cpus: &[&[Bytes]], asked: Asked) {
-    // The other two are recorded beside others, and have no tables of their own.
-    let recorded = |family: &&Family| !["uring", "stacks"].contains(&family.word);
-    let state = |family: &Family| FamilyState { family: family.word.into(), missing: None };
+fn write_spool_of(folder: &Path, cpus: &[&[Bytes]], probe_list: ProbeList) {
+    // The other two are recorded alongside others, and have no tables of their own.
+    let recorded = |family: &&Family| !["uring", "stacks"].contains(&family.name);
+    let state = |family: &Family| FamilyState { family: family.name.into(), missing: None };
     let mut spool = spool_in(folder);
     spool
         .note(&Note::Start(Box::new(crate::Start {
@@ -238,7 +238,7 @@ fn write_spool_of(folder: &Path, cpus: &[&[Bytes]], asked: Asked) {
             directory: Some("/srv".into()),
             pid: Some(7),
             sample_period_ns: Some(5_000_000),
-            asked,
+            probe_list,
             families: FAMILIES.iter().filter(recorded).map(state).collect(),
             ..Default::default()
         })))
@@ -261,14 +261,14 @@ pub(crate) struct Tables {
 
 impl Tables {
     pub(crate) fn of(cpus: &[&[Bytes]]) -> Tables {
-        Tables::with_places(cpus, Asked::default())
+        Tables::with_places(cpus, ProbeList::default())
     }
 
     /// With places that the user named.
-    pub(crate) fn with_places(cpus: &[&[Bytes]], asked: Asked) -> Tables {
+    pub(crate) fn with_places(cpus: &[&[Bytes]], probe_list: ProbeList) -> Tables {
         let folder = tempfile::tempdir().unwrap();
         let spool = folder.path().join(SPOOL);
-        write_spool_of(folder.path(), cpus, asked);
+        write_spool_of(folder.path(), cpus, probe_list);
         Tables::converted(folder.path(), &spool)
     }
 

@@ -1,9 +1,9 @@
-//! Rows of `calls`: collected in blocks, sorted and encoded beside the reading.
+//! Rows of `calls`: collected in blocks, sorted and encoded in parallel to reading.
 
 use rustc_hash::FxHashMap;
 use sysdock_table::{
     BlockEncoder, EncodedGroup, EncoderThread, GroupEncoder, NULL, ROWS_PER_BLOCK, ROWS_PER_GROUP, Recording, TableError,
-    rows::{CallsColumns, CallsRow, CallsWords, ObjectUseWords},
+    rows::{CallsColumns, CallsRow, CallsTexts, ObjectUseTexts},
 };
 
 use crate::{
@@ -25,8 +25,8 @@ pub struct CallRow {
     pub ts_ns: i64,
     pub dur_ns: i64,
     pub offset: i64,
-    pub asked: i64,
-    pub moved: i64,
+    pub requested: i64,
+    pub transferred: i64,
     pub result: i64,
     pub to_offset: i64,
     pub life: u32,
@@ -40,7 +40,7 @@ pub struct CallRow {
     pub open_flags: i16,
     pub class: u8,
     pub via: Via,
-    /// Calls on the same open file overlapped: the log cannot tell which came first.
+    /// Calls on the same open file overlapped: the log cannot show which came first.
     pub uncertain: bool,
 }
 
@@ -51,8 +51,8 @@ impl CallRow {
             ts_ns,
             dur_ns: NONE,
             offset: NONE,
-            asked: NONE,
-            moved: NONE,
+            requested: NONE,
+            transferred: NONE,
             result: NONE,
             to_offset: NONE,
             life,
@@ -92,7 +92,7 @@ impl CallRow {
     }
 }
 
-/// How an operation was issued; the words of `calls.via`.
+/// How an operation was issued; the values of `calls.via`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Via {
     /// By the system call itself.
@@ -135,9 +135,9 @@ impl Numbered {
     }
 }
 
-/// The words that codes in rows stand for.
+/// The texts that codes in rows stand for.
 #[derive(Debug)]
-struct Words {
+struct Texts {
     calls: Vec<String>,
     errnos: Vec<String>,
     open_flags: Vec<String>,
@@ -145,7 +145,7 @@ struct Words {
 
 /// The end of a row group.
 struct End {
-    words: Words,
+    words: Texts,
     /// It is the last one: the sums are to be written, too.
     is_end: bool,
 }
@@ -174,11 +174,11 @@ pub struct CallRows {
 }
 
 impl CallRows {
-    /// With `beside`, rows are encoded in a thread of their own.
-    pub fn new(beside: bool) -> Self {
+    /// With `in_parallel`, rows are encoded in a thread of their own.
+    pub fn new(in_parallel: bool) -> Self {
         /// Blocks that may wait for the encoder.
         const WAITING: usize = 16;
-        let encoder = match beside {
+        let encoder = match in_parallel {
             true => Encoder::EncoderThread(EncoderThread::new(WAITING, CallEncoder::default)),
             false => Encoder::Here(Box::default()),
         };
@@ -240,7 +240,7 @@ impl CallRows {
         self.before += self.encoded as u64;
         self.encoded = 0;
         let (errnos, open_flags) = (self.errnos.names.clone(), self.open_flags.names.clone());
-        self.encoder.finish(End { words: Words { calls: calls.to_vec(), errnos, open_flags }, is_end }, recording)
+        self.encoder.finish(End { words: Texts { calls: calls.to_vec(), errnos, open_flags }, is_end }, recording)
     }
 }
 
@@ -367,15 +367,15 @@ impl CallsRow for CallRow {
     }
 
     fn requested_bytes(&self) -> Option<i64> {
-        known(self.asked)
+        known(self.requested)
     }
 
     fn transferred_bytes(&self) -> Option<i64> {
-        known(self.moved)
+        known(self.transferred)
     }
 
     fn value(&self) -> Option<i64> {
-        known(self.result).filter(|result| *result != self.moved)
+        known(self.result).filter(|result| *result != self.transferred)
     }
 
     fn errno(&self) -> Option<usize> {
@@ -403,29 +403,29 @@ impl CallsRow for CallRow {
     }
 }
 
-impl ObjectUseWords for Words {
+impl ObjectUseTexts for Texts {
     fn call(&self, number: usize) -> &str {
-        CallsWords::call(self, number)
+        CallsTexts::call(self, number)
     }
 
     fn class(&self, number: usize) -> &str {
-        CallsWords::class(self, number)
+        CallsTexts::class(self, number)
     }
 
     fn errno(&self, number: usize) -> &str {
-        CallsWords::errno(self, number)
+        CallsTexts::errno(self, number)
     }
 
     fn via(&self, number: usize) -> &str {
-        CallsWords::via(self, number)
+        CallsTexts::via(self, number)
     }
 
     fn open_flags(&self, number: usize) -> &str {
-        CallsWords::open_flags(self, number)
+        CallsTexts::open_flags(self, number)
     }
 }
 
-impl CallsWords for Words {
+impl CallsTexts for Texts {
     fn call(&self, number: usize) -> &str {
         &self.calls[number]
     }

@@ -1,8 +1,8 @@
-//! What a thread waits for, as far as its call and the object of that tell.
+//! What a thread waits for, as far as its call and the object of that show.
 
 use crate::{Kind, syscalls::Class};
 
-/// What a thread waits for; the words of `run_states.cause` and `critical_path.cause`.
+/// What a thread waits for; the values of `run_states.cause` and `critical_path.cause`.
 #[allow(missing_docs)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
@@ -26,8 +26,8 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// The word in a table.
-    pub fn word(self) -> &'static str {
+    /// The name in a table.
+    pub fn name(self) -> &'static str {
         match self {
             Cause::Disk => "disk",
             Cause::FileLock => "file lock",

@@ -3,7 +3,7 @@
 //! From the end of the command's first thread backwards. Where a thread ran, or had no CPU, the end depended on it. Where it waited until
 //! another recorded thread woke it, on that one, and so on from the moment of the wake-up; where it was new, on the one that made it. Where
 //! something else woke it (a disk, a timer, a program that is not recorded), it is the wait itself. Where it is known for which lock a thread
-//! waits, the pieces say so for as long as the path is with others for its sake.
+//! waits, the pieces show it for as long as the path is with others for its sake.
 
 use crate::Life;
 
@@ -36,8 +36,8 @@ pub enum Part {
 }
 
 impl Part {
-    /// The words of `critical_path.part`.
-    pub fn word(self) -> &'static str {
+    /// The values of `critical_path.part`.
+    pub fn name(self) -> &'static str {
         match self {
             Part::Running => "running",
             Part::Runnable => "runnable",
@@ -144,6 +144,6 @@ fn backwards<'a, A: Absence>(absences: &'a [A], first: u32, end_ns: i64, lives: 
 
 /// The last absence of a thread that began before.
 fn last_before<A: Absence>(absences: &[A], life: u32, at_ns: i64) -> Option<&A> {
-    let behind = absences.partition_point(|absence| (absence.life(), absence.times().0) < (life, at_ns));
-    absences[..behind].last().filter(|absence| absence.life() == life)
+    let after = absences.partition_point(|absence| (absence.life(), absence.times().0) < (life, at_ns));
+    absences[..after].last().filter(|absence| absence.life() == life)
 }

@@ -1,4 +1,4 @@
-//! Errors of Linux on x86-64 by their numbers, in the words in which strace prints them.
+//! Errors of Linux on x86-64 by their numbers, by the names that strace prints.
 
 /// Names of errors from 1 on; empty where there is none.
 const ERRORS: &str = "\

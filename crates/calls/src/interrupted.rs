@@ -1,6 +1,6 @@
 //! Calls that a signal interrupted, and their next parts.
 //!
-//! A call that a signal interrupts returns ERESTARTSYS or one of its kin to the kernel, which starts it again, at once or behind the
+//! A call that a signal interrupts returns ERESTARTSYS or a similar code to the kernel, which starts it again, at once or after the
 //! signal's handler, as the same call or as `restart_syscall`; or it returns EINTR to the program, which shows as the result of
 //! `rt_sigreturn`. For the program, all parts are one call. States of a thread's call: *interrupted* (its row waits) -> *restarted* (the next
 //! part joins it) or *given up* (EINTR, another call in its place, end of the thread: the row is written as it is).
@@ -49,7 +49,7 @@ impl<T> Interrupted<T> {
     }
 
     /// A call of a thread that has interrupted calls, or that is interrupted itself. `continues` says whether it is the next part of the
-    /// one that was interrupted last, as far as its arguments tell; `about` is kept where it waits.
+    /// one that was interrupted last, as far as its arguments show; `about` is kept where it waits.
     pub fn join(
         &mut self,
         mut row: CallRow,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use sysdock_table::{ROWS_PER_GROUP, Recording, TableError, readable, rows};
 
-/// What can be wrong with a line, an event or a thread; the words of `import_issues.issue`, explained in docs/reference/import-issues.md.
+/// What can be wrong with a line, an event or a thread; the values of `import_issues.issue`, explained in docs/reference/import-issues.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Issue {
@@ -31,7 +31,7 @@ pub enum Issue {
 }
 
 impl Issue {
-    fn word(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
             Issue::UnknownLine => "unknown_line",
             Issue::BrokenCall => "broken_call",
@@ -99,7 +99,7 @@ impl Issues {
         const EXCERPT_BYTES: usize = 120;
         // It may hold a name from the log.
         const DETAIL_BYTES: usize = 400;
-        *self.counts.entry(issue.word()).or_default() += 1;
+        *self.counts.entry(issue.name()).or_default() += 1;
         self.lines_lost += u64::from(!issue.understood() && place.1 > 0);
         let keep = !text.is_empty() && self.excerpts < EXCERPTS;
         self.excerpts += u64::from(keep);
@@ -116,7 +116,7 @@ impl Issues {
     pub fn add_many(&mut self, issue: Issue, source: usize, count: u64, detail: String) {
         if count > 0 {
             self.add(issue, (source, 0), b"", Some(detail));
-            *self.counts.entry(issue.word()).or_default() += count - 1;
+            *self.counts.entry(issue.name()).or_default() += count - 1;
         }
     }
 
@@ -129,7 +129,7 @@ impl Issues {
         recording.write_rows(self.rows.iter().map(|row| rows::ImportIssues {
             source: sources[row.source].as_str().into(),
             line: row.line.cast_signed(),
-            issue: row.issue.word().into(),
+            issue: row.issue.name().into(),
             understood: row.issue.understood(),
             detail: row.detail.as_deref().map(Into::into),
             excerpt: row.excerpt.as_deref().map(Into::into),

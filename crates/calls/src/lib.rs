@@ -1,4 +1,4 @@
-//! Rows of the tables about system calls, whoever recorded them: a log of strace or truss, or the kernel's own events.
+//! Rows of the tables about system calls, from any recorder: a log of strace or truss, or the kernel's own events.
 //!
 //! [`syscalls`] says what each call does and where its arguments stand; the other modules collect rows and write them.
 

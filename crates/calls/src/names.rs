@@ -33,7 +33,7 @@ pub fn normal(path: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
 
 /// Whether a path has a slash at its end, or in front of a slash or a dot.
 fn has_odd_slash(path: &[u8]) -> bool {
-    // Without an early way out many bytes are looked at in one step.
+    // Without an early way out many bytes are compared in one step.
     let pairs = path.iter().zip(path.iter().skip(1));
     let odd = |(one, next): (&u8, &u8)| (*one == b'/') & ((*next == b'/') | (*next == b'.'));
     pairs.fold(false, |found, pair| found | odd(pair)) || path.last() == Some(&b'/')

@@ -110,12 +110,12 @@ impl Sum {
         let (end_ns, too_late) = row.ts_ns.overflowing_add(took_ns);
         let task_id = row.life.cast_signed();
         self.calls += 1;
-        self.returned += i64::from(row.moved != NONE || row.result != NONE);
+        self.returned += i64::from(row.transferred != NONE || row.result != NONE);
         self.first_ns = self.first_ns.min(row.ts_ns);
         self.last_ns = self.last_ns.max(end_ns);
         self.first_task_id = self.first_task_id.min(task_id);
         self.last_task_id = self.last_task_id.max(task_id);
-        !too_late & self.durations.add(row.dur_ns) & self.sizes.add(row.moved)
+        !too_late & self.durations.add(row.dur_ns) & self.sizes.add(row.transferred)
     }
 }
 
@@ -198,7 +198,7 @@ pub(crate) struct Row {
 /// A row group of sums; `None` if there are none.
 pub(crate) fn encode<W>(sums: &[Row], words: &W) -> Option<EncodedGroup>
 where
-    ObjectUseColumns: sysdock_table::rows::BlockWords<W>,
+    ObjectUseColumns: sysdock_table::rows::BlockTexts<W>,
 {
     let mut groups = GroupEncoder::<ObjectUseColumns>::default();
     sums.chunks(ROWS_PER_BLOCK).for_each(|block| groups.block(&block.iter()));
@@ -292,8 +292,8 @@ mod tests {
     use super::*;
     use crate::syscalls::Class;
 
-    fn call(object: i32, dur_ns: i64, moved: i64) -> CallRow {
-        CallRow { object, dur_ns, moved, ..CallRow::begun(1_000, 7, -1, 0, Class::Read) }
+    fn call(object: i32, dur_ns: i64, transferred: i64) -> CallRow {
+        CallRow { object, dur_ns, transferred, ..CallRow::begun(1_000, 7, -1, 0, Class::Read) }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use sysdock_table::{Recording, TableError, readable, rows};
 /// Number of an object in `paths`.
 pub type ObjectId = u32;
 
-/// The words of `paths.kind`.
+/// The values of `paths.kind`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Kind {
@@ -23,10 +23,10 @@ pub enum Kind {
     Unknown,
 }
 
-/// The words for [`Kind`], in its order.
+/// The names of [`Kind`], in its order.
 const KIND_WORDS: [&str; 8] = ["file", "directory", "device", "virtual", "pipe", "socket", "anonymous", "unknown"];
 
-/// All objects of a recording. Names lie behind one another in one buffer: millions of paths cost little more than their bytes.
+/// All objects of a recording. Names lie one after another in one buffer: millions of paths cost little more than their bytes.
 #[derive(Debug, Default)]
 pub struct Objects {
     bytes: Vec<u8>,
@@ -34,7 +34,7 @@ pub struct Objects {
     kinds: Vec<Kind>,
     /// Size of a file as far as it is known, else -1. Needed for the offset of writes in append mode.
     sizes: Vec<i64>,
-    /// With half of each name's hash, so that growing and looking up need not look at names.
+    /// With half of each name's hash, so that growing and looking up need not read names.
     index: HashTable<(u32, ObjectId)>,
 }
 
@@ -119,7 +119,7 @@ impl Objects {
     }
 
     /// How many objects there are.
-    #[allow(clippy::len_without_is_empty, reason = "nobody asks")]
+    #[allow(clippy::len_without_is_empty, reason = "not needed")]
     pub fn len(&self) -> usize {
         self.ends.len()
     }

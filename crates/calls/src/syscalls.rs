@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
 
-/// What a call does; the words of `calls.class`.
+/// What a call does; the values of `calls.class`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum Class {
@@ -34,15 +34,15 @@ pub enum Class {
     Other,
 }
 
-/// The words for [`Class`], in its order.
+/// The names of [`Class`], in its order.
 pub const CLASS_WORDS: [&str; 21] = [
     "open", "close", "read", "write", "copy", "seek", "stat", "dir", "name", "attr", "sync", "map", "control", "lock", "wait",
     "socket", "process", "memory", "signal", "time", "other",
 ];
 
-/// Where an argument is that says how many bytes are asked for.
+/// Where an argument is that says how many bytes are requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum Requested {
     /// A number in this argument.
     Argument(usize),
     /// The sum of `iov_len` in this argument.
@@ -66,14 +66,14 @@ pub enum At {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Shape {
-    /// Nothing beside its name, result and time.
+    /// Nothing besides its name, result and time.
     Plain,
     /// Works on the descriptor in argument 0.
     Fd,
     /// Works on the directory in argument 0.
     Directory,
     /// Moves bytes through the descriptor in argument 0.
-    Transfer(Asked, At),
+    Transfer(Requested, At),
     /// Moves `size` bytes from one descriptor to another; offsets are pointers, NULL for the file position.
     Between {
         from: usize,
@@ -147,10 +147,10 @@ impl Shape {
         }
     }
 
-    /// How many arguments, from the first on, tell what the call means: the others need not be split.
+    /// How many arguments, from the first on, determine what the call means: the others need not be split.
     fn needed(self, class: Class, name: &str) -> u8 {
         const ALL: usize = u8::MAX as usize;
-        // The status of a file stands behind its name, in statx as the last argument.
+        // The status of a file stands after its name, in statx as the last argument.
         let upto = |last: usize| if class == Stat { last + 2 } else { last + 1 };
         let needed = match self {
             _ if name == "statx" => ALL,
@@ -168,9 +168,9 @@ impl Shape {
             Shape::CloseRange | Shape::Seek | Shape::DupTo | Shape::Fcntl | Shape::Exec | Shape::Submit | Shape::AddRule => 3,
             Shape::Reap => 4,
             Shape::Configure => 5,
-            Transfer(Argument(asked) | Vector(asked), at) => match at {
-                AtArgument(at) | ArgumentOrPosition(at) => asked.max(at) + 1,
-                Position | Nowhere => asked + 1,
+            Transfer(Argument(requested) | Vector(requested), at) => match at {
+                AtArgument(at) | ArgumentOrPosition(at) => requested.max(at) + 1,
+                Position | Nowhere => requested + 1,
             },
             Between { from, from_offset, to, to_offset, size } => {
                 [from_offset, to_offset].into_iter().flatten().fold(from.max(to).max(size), usize::max) + 1
@@ -178,7 +178,7 @@ impl Shape {
             Path(path) => upto(path),
             PathAt(directory, path) => upto(directory.max(path)),
             Shape::Open(directory, path, flags) => directory.unwrap_or(0).max(path).max(flags) + 1,
-            // renameat2 has flags behind.
+            // renameat2 has flags after them.
             Shape::Rename(_, old, _, new) => old.max(new) + 2,
             Shape::Remove(_, path) => path + 1,
             // A flag may stand anywhere.
@@ -191,11 +191,11 @@ impl Shape {
 /// Class and shape of one call.
 pub type ClassAndShape = (Class, Shape);
 
-use Asked::{Argument, Vector};
 use At::{Argument as AtArgument, ArgumentOrPosition, Nowhere, Position};
 use Class::{
     Attr, Close, Control, Dir, Lock, Map, Memory, Name, Open, Process, Read, Seek, Signal, Socket, Stat, Sync, Time, Wait, Write,
 };
+use Requested::{Argument, Vector};
 use Shape::{Between, Directory, Fd, NewFd, NewPair, Path, PathAt, Plain, Transfer};
 
 #[rustfmt::skip]
@@ -544,7 +544,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_differ_in_the_middle_are_told_apart() {
+    fn names_that_differ_in_the_middle_are_distinguished() {
         assert_ne!(number(b"sched_get_priority_max"), UNLISTED);
         assert_eq!(number(b"sched_get_Priority_max"), UNLISTED);
     }

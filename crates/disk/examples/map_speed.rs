@@ -16,7 +16,7 @@ fn random(state: &mut u64, below: u64) -> u64 {
     (*state >> 33) % below
 }
 
-/// Extents of 1 to 64 blocks behind one another, of all classes.
+/// Extents of 1 to 64 blocks one after another, of all classes.
 fn pieces() -> Vec<Piece> {
     let (mut state, mut end) = (1, 0);
     let mut piece = |number: u64| {

@@ -5,7 +5,7 @@ use crate::{
     fragments::Fragments,
 };
 
-/// What an inode is; the words of `inodes.kind`.
+/// What an inode is; the values of `inodes.kind`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Kind {
     #[default]
@@ -31,7 +31,7 @@ impl Kind {
     }
 }
 
-/// What is known of a file beside its extents.
+/// What is known of a file besides its extents.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Inode {
     pub(crate) number: u64,
@@ -52,7 +52,7 @@ pub(crate) struct File {
     pub(crate) has_name: bool,
 }
 
-/// Files, their extents, and their names behind one another.
+/// Files, their extents, and their names one after another.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub(crate) files: Vec<File>,
@@ -95,10 +95,10 @@ impl Batch {
     }
 
     /// Every extent, with the number of its file.
-    pub(crate) fn each_extent(&self, mut look: impl FnMut(u64, &Extent)) {
+    pub(crate) fn each_extent(&self, mut visit: impl FnMut(u64, &Extent)) {
         let mut extents = self.extents.iter();
         for file in &self.files {
-            extents.by_ref().take(file.extents as usize).for_each(|extent| look(file.inode.number, extent));
+            extents.by_ref().take(file.extents as usize).for_each(|extent| visit(file.inode.number, extent));
         }
     }
 

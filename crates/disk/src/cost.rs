@@ -1,6 +1,6 @@
 //! What one more request costs a device, and how fast it is read in order: measured with few reads, past the page cache.
 //!
-//! A file in pieces takes T = bytes / bandwidth + pieces * cost of a request. The kernel reads files ahead, with many requests under way at
+//! A file in pieces takes T = bytes / bandwidth + pieces * cost of a request. The kernel reads files ahead, with many requests in progress at
 //! a time, and so does this: what a request costs is how much later the last of many is done for each that is added.
 
 use std::{
@@ -32,7 +32,7 @@ const IN_ORDER: Reads = Reads { count: 32, bytes: 1 << 20, under_way: 4, limit: 
 /// On a device that is done so soon, reads at random places are repeated, and the median counts: a busy machine delays some of them.
 const FAST: Duration = Duration::from_millis(60);
 const ROUNDS: usize = 5;
-/// Below this nothing can be said [reads].
+/// Below this there is no result [reads].
 const FEWEST: usize = 4;
 
 /// How something is read.
@@ -40,7 +40,7 @@ const FEWEST: usize = 4;
 struct Reads {
     count: usize,
     bytes: usize,
-    /// Requests under way at a time.
+    /// Requests in progress at a time.
     under_way: usize,
     /// No read begins later.
     limit: Duration,
@@ -53,11 +53,11 @@ pub struct Cost {
     pub request_ns: u64,
     /// In order, in large requests.
     pub bytes_per_second: u64,
-    /// What was read for it, in words.
+    /// What was read for it, as text.
     pub measurement: String,
 }
 
-/// Measure the device that a target lies on; `Err` says why not, in words.
+/// Measure the device that a target lies on; `Err` says why not, as text.
 ///
 /// # Errors
 /// The reason: no block device, no right to read it, a read that failed.
@@ -95,7 +95,7 @@ fn of_device(path: &Path, cancel: &Cancel) -> io::Result<Cost> {
     Ok(Cost {
         request_ns: (each - bytes_ns).max(1.0) as u64,
         bytes_per_second: (IN_ORDER.bytes as f64 * 1e9 / large) as u64,
-        measurement: said(reads, in_order.len(), start.elapsed()),
+        measurement: description(reads, in_order.len(), start.elapsed()),
     })
 }
 
@@ -108,7 +108,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-fn said(apart: usize, in_order: usize, time: Duration) -> String {
+fn description(apart: usize, in_order: usize, time: Duration) -> String {
     format!(
         "{} reads of {} B at random places, {} at a time; {} of {} B in order, {} at a time; {:.1} ms in all",
         apart,
@@ -186,7 +186,7 @@ impl Buffer {
     /// Read all of it from a place.
     fn fill(&mut self, file: &File, place: u64) -> io::Result<()> {
         let place = libc::off_t::try_from(place).map_err(io::Error::other)?;
-        // SAFETY: the buffer has that many bytes, and is nobody else's.
+        // SAFETY: the buffer has that many bytes, and has no other owner.
         let read = unsafe { libc::pread(file.as_raw_fd(), self.start.as_ptr().cast(), self.layout.size(), place) };
         match usize::try_from(read) {
             Ok(read) if read == self.layout.size() => Ok(()),

@@ -1,4 +1,4 @@
-//! A piece of a file on its device, as every method tells it.
+//! A piece of a file on its device, as every method reports it.
 
 /// What is special of an extent, as bits.
 pub(crate) mod flag {

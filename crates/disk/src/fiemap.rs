@@ -1,4 +1,4 @@
-//! The extents of one file, as the kernel tells them (FIEMAP, include/uapi/linux/fiemap.h).
+//! The extents of one file, as the kernel reports them (FIEMAP, include/uapi/linux/fiemap.h).
 
 use std::{io, os::fd::RawFd};
 
@@ -7,7 +7,7 @@ use crate::{
     ioctl,
 };
 
-/// What the ioctl takes and gives, without the extents behind it.
+/// What the ioctl takes and gives, without the extents after it.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct Head {
@@ -44,7 +44,7 @@ const FLAGS: [(u32, u8); 7] = [
     (0x2000, flag::SHARED),
 ];
 
-/// Extents asked for at a time.
+/// Extents requested at a time.
 const ROOM: usize = 1024;
 
 #[repr(C)]
@@ -70,7 +70,7 @@ impl Fiemap {
         let mut start = 0;
         loop {
             self.0.head = Head { start, length: u64::MAX - start, extent_count: ROOM as u32, ..Head::default() };
-            ioctl::ask(file, FS_IOC_FIEMAP, &mut *self.0)?;
+            ioctl::query(file, FS_IOC_FIEMAP, &mut *self.0)?;
             let mapped = &self.0.extents[..(self.0.head.mapped_extents as usize).min(ROOM)];
             found.extend(mapped.iter().map(extent));
             let Some(last) = mapped.last() else { return Ok(()) };

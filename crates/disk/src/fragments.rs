@@ -14,9 +14,9 @@ impl Fragments {
     pub(crate) fn add(&mut self, extent: &Extent) {
         let goes_on = self.last.is_some_and(|last| {
             let in_file = last.physical.wrapping_add(extent.logical.wrapping_sub(last.logical));
-            let is_behind = extent.physical == last.physical.wrapping_add(last.length);
+            let is_after = extent.physical == last.physical.wrapping_add(last.length);
             let has_place = (extent.flags | last.flags) & flag::NOWHERE == 0;
-            has_place && last.device == extent.device && (extent.physical == in_file || is_behind)
+            has_place && last.device == extent.device && (extent.physical == in_file || is_after)
         });
         if !goes_on {
             self.count = self.count.saturating_add(1);

@@ -1,5 +1,5 @@
-//! The map of a mounted file system, as the kernel tells it (GETFSMAP, include/uapi/linux/fsmap.h): ext4 and xfs. Anybody may ask; who may not
-//! know whose blocks these are gets free space and "unknown" on xfs. Not atomic: records are of the moment in which they were asked for.
+//! The map of a mounted file system, as the kernel reports it (GETFSMAP, include/uapi/linux/fsmap.h): ext4 and xfs. Anybody may ask; who may not
+//! know whose blocks these are gets free space and "unknown" on xfs. Not atomic: records are of the moment in which they were requested.
 
 use std::{
     fs::File,
@@ -45,7 +45,7 @@ const SHARED: u32 = 0x8;
 const SPECIAL_OWNER: u32 = 0x10;
 const LAST: u32 = 0x20;
 
-/// Records asked for at a time.
+/// Records requested at a time.
 const ROOM: usize = 16384;
 
 #[repr(C)]
@@ -61,7 +61,7 @@ unsafe impl ioctl::Request for Request {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
     Free,
-    /// Of the file system itself: the word of `layout.part`.
+    /// Of the file system itself: the value of `layout.part`.
     Part(&'static str),
     /// Of an inode: its number.
     Inode(u64),
@@ -165,7 +165,7 @@ fn pieces(file: RawFd, device: u64, mut take: impl FnMut(Piece) -> io::Result<()
     let mut from = Raw::default();
     loop {
         request.head = Head { room: ROOM as u32, keys: [from, everything], ..Head::default() };
-        ioctl::ask(file, FS_IOC_GETFSMAP, &mut *request)?;
+        ioctl::query(file, FS_IOC_GETFSMAP, &mut *request)?;
         let records = &request.records[..(request.head.entries as usize).min(ROOM)];
         // A separate log or realtime device has addresses of its own.
         let ours = records.iter().filter(|record| u64::from(record.device) == small_device(device));

@@ -31,7 +31,7 @@ impl Mounted {
         Mounted(mount)
     }
 
-    /// Scan it as btrfs (`b`), as xfs (`x`), or ask for the extents of files (any other first byte); the answers stand behind that byte.
+    /// Scan it as btrfs (`b`), as xfs (`x`), or request the extents of files (any other first byte); the answers stand after that byte.
     ///
     /// # Panics
     /// If the recording cannot be written: what the kernel answers is never a reason.

@@ -28,7 +28,7 @@ pub(crate) const fn read_write(kind: u8, number: u8, bytes: usize) -> libc::Ioct
 pub(crate) unsafe trait Request {}
 
 /// Ask the kernel about an open file.
-pub(crate) fn ask<T: Request>(file: RawFd, number: libc::Ioctl, request: &mut T) -> io::Result<()> {
+pub(crate) fn query<T: Request>(file: RawFd, number: libc::Ioctl, request: &mut T) -> io::Result<()> {
     #[cfg(feature = "fuzzing")]
     if let Some(answered) = answers::answer(request) {
         return answered;

@@ -12,7 +12,7 @@
 //! fs/ext  fs/xfs  fs/btrfs  fs/fiemap             everything of one file system; any file system, file by file
 //! fsmap, paths                                    the kernel's map of a device; paths from names
 //! mounted, tables, walk                           what is stated of a mounted one; rows; every file below a folder
-//! method, batch, cost, map                        what a method is; files on their way; beside them: measuring, drawing
+//! method, batch, cost, map                        what a method is; files on their way; in addition: measuring, drawing
 //! target, fiemap, fragments                       what a path means; the extents of a file; counting its pieces
 //! error, extent, ioctl, parallel, paths_by_inode, small_tables, statvfs
 //! ```

@@ -14,8 +14,8 @@ use crate::{DiskError, Target};
 
 /// A way to read where the files of a file system lie. [`crate::fs::METHODS`] lists all of them.
 pub(crate) trait Method: Sync {
-    /// The word of `file_systems.method`.
-    fn word(&self) -> &'static str;
+    /// The value of `file_systems.method`.
+    fn name(&self) -> &'static str;
 
     /// Whether a file system that this reads raw begins in a device or image.
     fn begins_in(&self, _image: &File) -> bool {
@@ -76,7 +76,7 @@ impl Settings {
     }
 
     /// Threads that ask the kernel: most of them wait for it.
-    pub(crate) fn asking_threads(self) -> usize {
+    pub(crate) fn query_threads(self) -> usize {
         self.threads_or(2 * cores())
     }
 }
@@ -112,7 +112,7 @@ impl<E: Into<DiskError>> From<E> for Unable {
 pub struct Outcome {
     /// Why it ended.
     pub ending: Ending,
-    /// The word of `file_systems.method`.
+    /// The value of `file_systems.method`.
     pub method: &'static str,
     /// Why by this one.
     pub reason: String,
@@ -124,7 +124,7 @@ pub struct Outcome {
     pub example: Option<(PathBuf, io::Error)>,
     /// How the file system was made and is used, for `environment`: names and values.
     pub facts: Vec<(String, String)>,
-    /// What could not be understood: the word of `import_issues.issue`, and its detail.
+    /// What could not be understood: the value of `import_issues.issue`, and its detail.
     pub issues: Vec<(&'static str, String)>,
 }
 

@@ -11,32 +11,32 @@ use crate::{
     statvfs::StatVfs,
 };
 
-/// What the kernel told of it.
+/// What the kernel reported about it.
 pub(crate) struct MountedScan<'a> {
     pub(crate) mount: &'a Mount,
     /// A folder or file that was asked about.
     pub(crate) path: &'a Path,
     pub(crate) uuid: Option<[u8; 16]>,
-    /// Asked for before anything else: the device may be gone by now.
+    /// Requested before anything else: the device may be gone by now.
     pub(crate) space: StatVfs,
     pub(crate) is_whole: bool,
-    /// The word of `file_systems.moment`.
+    /// The value of `file_systems.moment`.
     pub(crate) moment: &'static str,
-    /// The word of `file_systems.method`.
+    /// The value of `file_systems.method`.
     pub(crate) method: &'static str,
     pub(crate) reason: String,
     pub(crate) files: u64,
     pub(crate) unread: u64,
-    /// What could not be read: words of `import_issues.issue`, and details.
+    /// What could not be read: values of `import_issues.issue`, and details.
     pub(crate) issues: Vec<(&'static str, String)>,
-    /// Why it is not all: the kernel stopped telling.
+    /// Why it is not complete: the kernel stopped answering.
     pub(crate) broken: Option<io::Error>,
     pub(crate) devices: Devices,
 }
 
 /// Which devices it lies on.
 pub(crate) enum Devices {
-    /// Nobody says.
+    /// Unknown.
     Unknown,
     /// On one.
     One,

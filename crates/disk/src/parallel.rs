@@ -34,7 +34,7 @@ impl<R> Shared<R> {
     }
 }
 
-/// Wakes everybody, also when a thread panics: the panic goes on when the threads are joined.
+/// Wakes all threads, also when a thread panics: the panic goes on when the threads are joined.
 struct EndOnDrop<'a, R>(&'a Shared<R>, bool);
 
 impl<R> Drop for EndOnDrop<'_, R> {

@@ -46,7 +46,7 @@ pub(crate) fn write<N: NamesByInode>(
     cancel: &Cancel,
     tables: &mut Tables<'_>,
 ) -> Result<Nameless, TableError> {
-    // Behind those of another tree of files, such as a subvolume.
+    // After those of another tree of files, such as a subvolume.
     let first = tables.next_late_path;
     thread::scope(|scope| {
         let (sender, batches) = mpsc::sync_channel(1);
@@ -78,7 +78,7 @@ fn make<N: NamesByInode>(
             return nameless;
         }
     }
-    // Whoever took them has said why, if nobody does any more.
+    // The receiver has reported why it is gone.
     let _ = sender.send((named, rows.take()));
     nameless
 }
@@ -132,7 +132,7 @@ impl<'a, N: NamesByInode> Paths<'a, N> {
             if let Some(known) = self.known.get(&at) {
                 break *known;
             }
-            // A loop ends here too: whoever is met again has no path yet.
+            // A loop ends here too: a folder that is met again has no path yet.
             self.known.insert(at, None);
             chain.push(at);
             match self.names.name_of(at) {

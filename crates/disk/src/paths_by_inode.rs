@@ -8,7 +8,7 @@ use std::{
 
 use rustc_hash::FxHashMap;
 
-/// Paths behind one another, found by inode. Of several names of a file the first by its bytes is kept: threads find them in any order.
+/// Paths one after another, found by inode. Of several names of a file the first by its bytes is kept: threads find them in any order.
 #[derive(Debug, Default)]
 pub(crate) struct PathsByInode {
     bytes: Vec<u8>,

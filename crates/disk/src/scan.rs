@@ -12,10 +12,10 @@ use crate::{
 };
 
 impl Target {
-    /// Look at a path. A plain file is taken for an image if a file system begins in it.
+    /// Examine a path. A plain file is taken for an image if a file system begins in it.
     ///
     /// # Errors
-    /// [`DiskError::Io`] if it is not there, or may not be looked at.
+    /// [`DiskError::Io`] if it is not there, or may not be accessed.
     pub fn of(path: &Path) -> Result<Target, DiskError> {
         target(&METHODS, path)
     }

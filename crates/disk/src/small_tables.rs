@@ -4,7 +4,7 @@ use std::path::Path;
 
 use sysdock_table::{Recording, TableError, rows};
 
-/// Words of `import_issues.issue`, explained in docs/reference/import-issues.md.
+/// Values of `import_issues.issue`, explained in docs/reference/import-issues.md.
 pub(crate) const UNREADABLE_BLOCK: &str = "unreadable_block";
 pub(crate) const BROKEN_OFF: &str = "scan_broken_off";
 
@@ -24,7 +24,7 @@ pub(crate) struct FileSystemRow {
     pub(crate) files: u64,
     pub(crate) unread_files: u64,
     pub(crate) is_whole: bool,
-    /// The word of `moment`.
+    /// The value of `moment`.
     pub(crate) moment: &'static str,
 }
 

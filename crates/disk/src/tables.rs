@@ -6,8 +6,8 @@ use sysdock_table::{
     Batch as RowBatch, BlockEncoder, EncodedGroup, EncoderThread, GroupEncoder, LateColumn, ROWS_PER_BLOCK, ROWS_PER_GROUP,
     Recording, TableError, readable,
     rows::{
-        self, BlockColumns, BlockWords, ColumnNumber, ExtentsColumns, ExtentsRow, ExtentsWords, FreeExtentsColumns,
-        FreeExtentsRow, InodesColumns, InodesRow, InodesWords, LayoutColumns, LayoutRow, LayoutWords, PathsColumns,
+        self, BlockColumns, BlockTexts, ColumnNumber, ExtentsColumns, ExtentsRow, ExtentsTexts, FreeExtentsColumns,
+        FreeExtentsRow, InodesColumns, InodesRow, InodesTexts, LayoutColumns, LayoutRow, LayoutTexts, PathsColumns,
     },
 };
 
@@ -48,22 +48,22 @@ struct ExtentRow {
     address: Option<u64>,
 }
 
-/// A part on its way to `layout`, with the number of its word.
+/// A part on its way to `layout`, with the number of its text.
 struct PartRow {
     part: Part,
     word: usize,
 }
 
-/// What the words of a table stand for: each has one column of them at most.
+/// The texts of a table: each table has one column of them at most.
 #[derive(Clone)]
-struct Words(Vec<String>);
+struct Texts(Vec<String>);
 
 /// A table whose rows are of type `T`.
-trait TableOf<T>: BlockColumns<T> + BlockWords<Words> + 'static {}
+trait TableOf<T>: BlockColumns<T> + BlockTexts<Texts> + 'static {}
 
-impl<T, C: BlockColumns<T> + BlockWords<Words> + 'static> TableOf<T> for C {}
+impl<T, C: BlockColumns<T> + BlockTexts<Texts> + 'static> TableOf<T> for C {}
 
-/// Encodes rows of a table of numbers and words.
+/// Encodes rows of a table of numbers and texts.
 struct Encoder<C, T> {
     groups: GroupEncoder<C>,
     rows: PhantomData<fn(T)>,
@@ -71,25 +71,25 @@ struct Encoder<C, T> {
 
 impl<C: TableOf<T>, T: Send + 'static> BlockEncoder for Encoder<C, T> {
     type Row = T;
-    type End = Words;
+    type End = Texts;
     type Done = EncodedGroup;
 
     fn block(&mut self, rows: &[T]) {
         self.groups.block(&rows.iter());
     }
 
-    fn finish(&mut self, words: Words) -> EncodedGroup {
+    fn finish(&mut self, words: Texts) -> EncodedGroup {
         self.groups.finish(&words)
     }
 }
 
-/// Rows of a table on their way through an encoder, which works beside.
+/// Rows of a table on their way through an encoder, which works in parallel.
 struct Rows<C: TableOf<T>, T: Send + 'static> {
     encoder: EncoderThread<Encoder<C, T>>,
     rows: Vec<T>,
     /// With the encoder, of the group.
     sent: usize,
-    words: Words,
+    words: Texts,
     /// Groups that lack this column until [`Rows::complete`].
     late: Option<(ColumnNumber, Vec<EncodedGroup>)>,
 }
@@ -106,7 +106,7 @@ impl<C: TableOf<T>, T: Send + 'static> Rows<C, T> {
         };
         let late = late.map(|column| (column, Vec::new()));
         let rows = Vec::with_capacity(ROWS_PER_BLOCK);
-        Rows { encoder: EncoderThread::new(WAITING, make), rows, sent: 0, words: Words(words), late }
+        Rows { encoder: EncoderThread::new(WAITING, make), rows, sent: 0, words: Texts(words), late }
     }
 
     fn add(&mut self, row: T, recording: &mut Recording) -> Result<(), TableError> {
@@ -299,7 +299,7 @@ impl<'a> Tables<'a> {
         self.placed_extent(inode, extent, None)
     }
 
-    /// One that has an address of its own beside its place on a device.
+    /// One that has an address of its own in addition to its place on a device.
     pub(crate) fn placed_extent(&mut self, inode: u64, extent: &Extent, address: Option<u64>) -> Result<(), TableError> {
         self.extents.add(ExtentRow { inode, extent: *extent, address }, self.recording)
     }
@@ -309,7 +309,7 @@ impl<'a> Tables<'a> {
     }
 
     pub(crate) fn part(&mut self, part: Part) -> Result<(), TableError> {
-        let Words(words) = &mut self.parts.words;
+        let Texts(words) = &mut self.parts.words;
         let word = words.iter().position(|word| word == part.part).unwrap_or_else(|| {
             words.push(part.part.into());
             words.len() - 1
@@ -389,7 +389,7 @@ impl InodesRow for FileRow {
     }
 }
 
-impl InodesWords for Words {
+impl InodesTexts for Texts {
     fn kind(&self, number: usize) -> &str {
         &self.0[number]
     }
@@ -429,7 +429,7 @@ impl ExtentsRow for ExtentRow {
     }
 }
 
-impl ExtentsWords for Words {
+impl ExtentsTexts for Texts {
     fn flags(&self, number: usize) -> &str {
         &self.0[number]
     }
@@ -475,13 +475,13 @@ impl LayoutRow for PartRow {
     }
 }
 
-impl LayoutWords for Words {
+impl LayoutTexts for Texts {
     fn part(&self, number: usize) -> &str {
         &self.0[number]
     }
 }
 
-/// The word of `paths.kind`.
+/// The value of `paths.kind`.
 fn path_kind(kind: Kind) -> &'static str {
     match kind {
         Kind::File => "file",

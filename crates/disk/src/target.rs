@@ -30,7 +30,7 @@ pub(crate) enum TargetKind {
 }
 
 impl Target {
-    /// Look at a path; `begins_in` tells whether a file system begins in a plain file.
+    /// Examine a path; `begins_in` decides whether a file system begins in a plain file.
     pub(crate) fn at(path: &Path, begins_in: impl Fn(&File) -> bool) -> Result<Target, DiskError> {
         let failed = |error| DiskError::Io(path.into(), error);
         let path = path.canonicalize().map_err(failed)?;

@@ -1,4 +1,4 @@
-//! How much files were used in a recording of calls, beside where they lie: the table `file_usage`.
+//! How much files were used in a recording of calls, in addition to where they lie: the table `file_usage`.
 
 use std::{
     fs, io,
@@ -11,7 +11,7 @@ use sysdock_table::{Recording, rows};
 
 use crate::{DiskError, fs::METHODS, method::Numbering, target::Target};
 
-/// Words of `import_issues.issue`, explained in docs/reference/import-issues.md.
+/// Values of `import_issues.issue`, explained in docs/reference/import-issues.md.
 const GONE: &str = "used_file_gone";
 const ELSEWHERE: &str = "used_file_elsewhere";
 
@@ -20,7 +20,7 @@ const ELSEWHERE: &str = "used_file_elsewhere";
 pub struct Found {
     /// They have a row.
     pub files: u64,
-    /// There is no such file any more, or it may not be looked at.
+    /// There is no such file any more, or it may not be accessed.
     pub gone: u64,
     /// They lie on another file system, or outside of the folder that was scanned.
     pub elsewhere: u64,
@@ -50,7 +50,7 @@ struct Use {
 pub fn add_usage(target: &Target, method: &str, list: &Path, recording: &mut Recording) -> Result<Found, DiskError> {
     let failed = |error| DiskError::Io(list.into(), error);
     let root = target.root()?;
-    let method = METHODS.into_iter().find(|known| known.word() == method).expect("the method of a scan");
+    let method = METHODS.into_iter().find(|known| known.name() == method).expect("the method of a scan");
     let numbering = method.numbering(&root).map_err(|error| DiskError::Io(root.clone(), error))?;
     let mut found = Found::default();
     let mut used = FxHashMap::<u64, Use>::default();

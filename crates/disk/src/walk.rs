@@ -1,6 +1,6 @@
-//! Every file below a folder, asked for its extents one by one, by several threads.
+//! Every file below a folder, requested its extents one by one, by several threads.
 //!
-//! A thread takes a folder, reads its names, and asks for the files in the order of their inodes, which is that of the inode tables as a
+//! A thread takes a folder, reads its names, and requests the files in the order of their inodes, which is that of the inode tables as a
 //! rule; folders that it finds are put back for all. It needs no more rights than reading the files; those that it may not read are counted.
 
 use std::{
@@ -45,7 +45,7 @@ pub(crate) struct Walk<'a> {
     linked: Mutex<FxHashSet<u64>>,
     /// Files that were met and could not be read.
     pub(crate) unread: AtomicU64,
-    /// Symbolic links, devices and the like, which have no extents that can be asked for.
+    /// Symbolic links, devices and the like, which have no extents that can be requested.
     pub(crate) others: AtomicU64,
     /// The first reason for one.
     pub(crate) reason: Mutex<Option<(PathBuf, io::Error)>>,
@@ -53,7 +53,7 @@ pub(crate) struct Walk<'a> {
     read_errors: Mutex<(u64, String)>,
 }
 
-/// Folders that nobody has read yet, and how many threads are reading one.
+/// Folders that are not read yet, and how many threads are reading one.
 struct Waiting {
     folders: Vec<Vec<u8>>,
     busy: usize,
@@ -178,7 +178,7 @@ impl<'a> Worker<'a> {
 
     fn hand_over(&mut self) {
         if !self.batch.is_empty() {
-            // Whoever takes them went away: the walk is over.
+            // The receiver is gone: the walk is over.
             let _ = self.batches.send(std::mem::take(&mut self.batch));
         }
     }
@@ -212,7 +212,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Note the names in a folder, and keep the folders in it to be read. What is mounted on one of them is told by its device.
+    /// Note the names in a folder, and keep the folders in it to be read. What is mounted on one of them is recognized by its device.
     fn names(&mut self, names: &SharedPaths, opened: RawFd, folder: &[u8], entries: &[Entry]) {
         match status_of(opened) {
             Ok(status) if status.st_dev == self.walk.device => {}
@@ -257,7 +257,7 @@ impl<'a> Worker<'a> {
             self.walk.more.notify_one();
         }
         if let Err(error) = self.fiemap.extents(file.as_raw_fd(), &mut self.extents) {
-            // Folders of some file systems have no extents to ask for.
+            // Folders of some file systems have no extents to request.
             if kind == Kind::File || !matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOTTY | libc::EINVAL)) {
                 return self.walk.refused(path, error);
             }
@@ -303,7 +303,7 @@ fn open(folder: RawFd, name: &CString, flags: i32) -> io::Result<OwnedFd> {
     if file < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: just opened, and nobody else's.
+    // SAFETY: just opened, and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(file) })
 }
 
@@ -333,12 +333,12 @@ fn read_entries(folder: RawFd, found: &mut Vec<Entry>) -> io::Result<()> {
         while rest.len() > HEAD {
             let inode = u64::from_ne_bytes(rest[..8].try_into().expect("eight bytes"));
             let length = usize::from(u16::from_ne_bytes([rest[16], rest[17]])).clamp(HEAD + 1, rest.len());
-            let (entry, behind) = rest.split_at(length);
+            let (entry, after) = rest.split_at(length);
             let name = entry[HEAD..].split(|byte| *byte == 0).next().unwrap_or_default();
             if name != b"." && name != b".." {
                 found.push(Entry { inode, kind: entry[18], name: c_string(name) });
             }
-            rest = behind;
+            rest = after;
         }
     }
 }

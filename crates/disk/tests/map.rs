@@ -228,7 +228,7 @@ fn devices(recorded: &map::Recorded) -> Vec<(i64, u64)> {
 }
 
 #[test]
-fn devices_are_laid_behind_one_another() {
+fn devices_are_laid_after_one_another() {
     let folder = tempfile::tempdir().unwrap();
     recording(folder.path(), 16, &[(12, 0, Some(0), 4, None, "", 1), (13, 0, Some(0), 6, None, "", 2)], &[], &[]);
     let recorded = map::read(folder.path(), None).unwrap();

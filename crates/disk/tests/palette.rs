@@ -1,4 +1,4 @@
-//! The colours of a map are told apart by everybody: CAM02-UCS over the colour vision deficiencies (Machado, Oliveira and Fernandes 2009, full
+//! The colours of a map are distinguishable for everyone: CAM02-UCS over the colour vision deficiencies (Machado, Oliveira and Fernandes 2009, full
 //! severity), and lightness alone.
 
 // The numbers stand in docs/explain/measurements.md.
@@ -82,7 +82,7 @@ fn least(of: impl Fn([u8; 3], [u8; 3]) -> f64) -> f64 {
 }
 
 #[test]
-fn the_main_classes_are_told_apart_by_everybody_and_in_grey() {
+fn the_main_classes_are_distinguishable_for_everyone_and_in_grey() {
     let seen = VISIONS.map(|vision| least(|a, b| difference(a, b, &vision)));
     assert!(seen.iter().all(|difference| *difference >= 25.0), "{seen:.1?}");
     let grey = least(|a, b| (lightness(a) - lightness(b)).abs());

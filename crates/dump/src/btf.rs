@@ -28,7 +28,7 @@ const ENUM64: u32 = 19;
 /// A member of a structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Field {
-    /// From the begin of the structure that was asked for [B].
+    /// From the begin of the structure that was requested [B].
     pub(crate) offset: u64,
     /// Of the whole member [B].
     pub(crate) size: usize,

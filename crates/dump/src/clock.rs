@@ -1,7 +1,7 @@
-//! Which time it was: the clocks of a kernel (kernel/time/timekeeping.c, kernel/sched/clock.c), so that a dump lies beside other recordings.
+//! Which time it was: the clocks of a kernel (kernel/time/timekeeping.c, kernel/sched/clock.c), so that a dump can be compared with other recordings.
 //!
 //! Three clocks matter. Tasks were made by *boot time*, which goes on while the machine sleeps. The log and the scheduler count by their own *log
-//! clock*, which nobody corrects. The *wall clock* is what other recordings have. The timekeeper knows the wall clock and boot time at its last tick;
+//! clock*, which is never corrected. The *wall clock* is what other recordings have. The timekeeper knows the wall clock and boot time at its last tick;
 //! the log clock at the same moment follows from the same cycles where both clocks count them, else from what the kernel compared last.
 
 use crate::{error::Fault, kernel::Kernel};

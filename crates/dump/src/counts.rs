@@ -23,11 +23,11 @@ impl Count {
         Count { name, found: found.ok(), expected: expected.ok(), against, fault }
     }
 
-    /// The word of `dump_counts.status`.
+    /// The value of `dump_counts.status`.
     #[must_use]
     pub fn status(&self) -> &'static str {
         match self.fault {
-            Some(fault) => fault.word(),
+            Some(fault) => fault.name(),
             None if self.found == self.expected => "ok",
             None => "differs",
         }

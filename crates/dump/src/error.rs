@@ -5,7 +5,7 @@ use std::{
 
 use sysdock_table::TableError;
 
-/// Why nothing can be said of a dump at all. Text for people is formed in `native`.
+/// Why a dump cannot be read at all. Text for people is formed in `native`.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum DumpError {
@@ -61,16 +61,16 @@ pub enum Fault {
     TooLong,
     /// A type or a member that this kernel does not have, or not under this name.
     NoType,
-    /// The page holds data of users, which were not asked for.
+    /// The page holds data of users, which were not requested.
     OfUser,
-    /// It was to be read after somebody had asked for an end.
+    /// It was to be read after an end had been requested.
     Interrupted,
 }
 
 impl Fault {
     /// The word of the columns `status`.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Fault::NotMapped => "not mapped",
             Fault::NotInDump => "not in the dump",

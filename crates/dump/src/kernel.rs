@@ -64,9 +64,9 @@ pub struct Kernel {
     description: Description,
     /// Where the kernel's own code lies.
     pub(crate) image: Range<u64>,
-    /// That of modules, once it was asked for.
+    /// That of modules, once it was requested.
     pub(crate) code: OnceCell<Vec<Code>>,
-    /// Types of modules, once they were asked for.
+    /// Types of modules, once they were requested.
     pub(crate) module_types: OnceCell<Vec<Types>>,
     /// Of a file of debug information, where one is used.
     pub(crate) debug_info: Option<DebugInfo>,
@@ -97,17 +97,17 @@ impl Kernel {
         };
         let pages = physical.pages();
         let mut memory = Memory::new(physical, &info).ok_or_else(|| {
-            DumpError::NotReadable(path.into(), "VMCOREINFO does not say where the page table of the kernel lies".into())
+            DumpError::NotReadable(path.into(), "VMCOREINFO lacks the address of the kernel's page table".into())
         })?;
         let symbols = Symbols::read(&memory, &info).unwrap_or_else(|fault| {
-            remarks.push(format!("the names of the kernel (kallsyms) cannot be read: {}", fault.word()));
+            remarks.push(format!("the names of the kernel (kallsyms) cannot be read: {}", fault.name()));
             Symbols::default()
         });
         if let Some(start) = symbols.address("page_offset_base").and_then(|place| memory.u64(place).ok()) {
             memory.set_direct_map(start);
         }
         let types = types_of(&memory, &symbols).unwrap_or_else(|fault| {
-            remarks.push(format!("the types of the kernel (BTF) cannot be read: {}", fault.word()));
+            remarks.push(format!("the types of the kernel (BTF) cannot be read: {}", fault.name()));
             Types::default()
         });
         let description = Description {

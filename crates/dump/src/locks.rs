@@ -29,7 +29,7 @@ pub enum LockKind {
 impl LockKind {
     /// Its name in the kernel's sources.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             LockKind::Mutex => "mutex",
             LockKind::ReadersAndWriters => "rwsem",
@@ -46,11 +46,11 @@ pub struct LockWait {
     pub lock: u64,
     /// Who waits: the number of the task in the list that was given.
     pub waiter: usize,
-    /// Who holds it; `None`: nobody, or readers, or a task that is in no list.
+    /// Who holds it; `None`: no task, or readers, or a task that is in no list.
     pub holder: Option<usize>,
     /// Whether readers hold it: `holder` is the last that got it then, and may have let go of it.
     pub is_of_readers: bool,
-    /// Locks until somebody who waits for none; `None`: they wait for each other.
+    /// Locks until a task that waits for none; `None`: they wait for each other.
     pub depth: Option<u32>,
     /// Who that is, if it is known.
     pub root: Option<usize>,
@@ -175,7 +175,7 @@ fn kind_of<'l>(frames: &[crate::Frame], layouts: &'l [Layout]) -> Option<&'l Lay
     names().find_map(|name| layouts.iter().find(|layout| layout.functions.iter().any(|start| name.starts_with(start))))
 }
 
-/// How many locks are between each waiter and somebody who does not wait for one, and who that is.
+/// How many locks are between each waiter and a task that does not wait for one, and who that is.
 fn add_depths(waits: &mut [LockWait]) {
     let by_waiter: FxHashMap<usize, usize> = waits.iter().enumerate().map(|(number, wait)| (wait.waiter, number)).collect();
     let ends: Vec<Option<(u32, Option<usize>)>> = waits

@@ -2,7 +2,7 @@
 
 use crate::{error::Fault, format::PAGE, kernel::Kernel};
 
-/// An array of BPF: elements one behind another.
+/// An array of BPF: elements one after another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BpfArray {
     /// Its number: those that were made later have greater ones.

@@ -30,7 +30,7 @@ pub(crate) struct Memory {
     encrypted: u64,
     /// Where all physical memory is mapped in one piece, once that is known.
     direct_map: Option<u64>,
-    /// Once it is requested, nothing more can be read: whatever is under way comes to its end.
+    /// Once it is requested, nothing more can be read: whatever is in progress comes to its end.
     cancel: Cancel,
     /// Pages whose place is known: page number and place.
     known: Vec<Cell<(u64, u64)>>,
@@ -66,7 +66,7 @@ impl Memory {
         self.cancel = cancel.clone();
     }
 
-    /// Whether an end was asked for.
+    /// Whether an end was requested.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.cancel.requested()
     }

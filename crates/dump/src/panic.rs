@@ -30,7 +30,7 @@ const TAINTS: [(char, &str); 20] = [
     ('R', "module unloaded by force"),
     ('M', "machine check"),
     ('B', "bad page"),
-    ('U', "asked for by user space"),
+    ('U', "requested by user space"),
     ('D', "oops or BUG before"),
     ('A', "ACPI table overridden"),
     ('W', "warning"),
@@ -61,9 +61,9 @@ pub enum SavedAt {
 }
 
 impl SavedAt {
-    /// The word of `dump_registers.origin`.
+    /// The value of `dump_registers.origin`.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             SavedAt::Dump => "dump",
             SavedAt::Exception => "exception",
@@ -213,8 +213,8 @@ impl Kernel {
 impl Kernel {
     /// When the kernel stopped, by the clock of the log: as the log says, else when anything was done last.
     pub(crate) fn stopped_ns(&self, log: Option<&Log>) -> Option<u64> {
-        let said = log.and_then(stop_of).map(|record| record.after_boot_ns);
-        said.or_else(|| {
+        let reported_at = log.and_then(stop_of).map(|record| record.after_boot_ns);
+        reported_at.or_else(|| {
             let logged = log.and_then(|log| log.records.last()).map(|record| record.after_boot_ns);
             let clocks = (0..self.cpus()).filter_map(|cpu| {
                 let queue = self.per_cpu(self.symbol("runqueues").ok()?, cpu).ok()?;
@@ -254,9 +254,9 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// The word of `dump_panic.cause`.
+    /// The value of `dump_panic.cause`.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Cause::Sysrq => "sysrq",
             Cause::HungTask => "hung task",
@@ -339,7 +339,7 @@ pub fn cause(log: &Log) -> Option<(Cause, Option<&LogRecord>)> {
     if let Some(cause) = Cause::of_panic(words) {
         let mut records = before().filter(|record| Cause::of_record(&record.text) == Some(cause));
         let last = records.next();
-        // The kernel looks at all tasks in the order in which they were made: the later ones mostly wait for the first.
+        // The kernel checks all tasks in the order in which they were made: the later ones mostly wait for the first.
         let of_one_round = |record: &&LogRecord| cause == Cause::HungTask && record.after_boot_ns + ROUND_NS > stop.after_boot_ns;
         return Some((cause, records.take_while(of_one_round).last().or(last)));
     }
@@ -401,8 +401,8 @@ mod tests {
             (Cause::StackOverflow, "BUG: TASK stack guard page was hit at 00000000f0e83b5c", fatal),
         ];
         for (wanted, reported, stop) in cases {
-            let said = cause_of(&["Linux version 6.1", reported, "Call Trace:", stop, "---[ end ]---"]);
-            assert_eq!(said, Some((wanted, Some(reported.into()))), "{reported}");
+            let found = cause_of(&["Linux version 6.1", reported, "Call Trace:", stop, "---[ end ]---"]);
+            assert_eq!(found, Some((wanted, Some(reported.into()))), "{reported}");
         }
     }
 

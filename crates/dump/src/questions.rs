@@ -19,7 +19,7 @@ pub enum Question {
     Info,
     /// All that is known of these parts, as the tables of a recording.
     Tables {
-        /// The words of [`Part`].
+        /// The names of [`Part`].
         parts: Vec<String>,
     },
     /// The address of a symbol.
@@ -135,18 +135,18 @@ impl Kernel {
             Question::Memory { address, length } => self.answer_memory(*address, *length),
             Question::Text { address } => Ok(match self.visible(*address, 1).and_then(|()| self.string(*address)) {
                 Ok(text) => json!({ "text": text, "status": "ok" }),
-                Err(fault) => json!({ "text": null, "status": fault.word() }),
+                Err(fault) => json!({ "text": null, "status": fault.name() }),
             }),
             Question::List { structure, head, member } => Ok(walked(&self.list(*head, self.offset(structure, member)?))),
             Question::Tree { structure, root, member } => {
                 let offset = self.offset(structure, member)?;
-                let walk = self.tree(*root, offset).map_err(|fault| fault.word().to_owned())?;
+                let walk = self.tree(*root, offset).map_err(|fault| fault.name().to_owned())?;
                 Ok(walked(&walk))
             }
             Question::Chain { structure, start, member } => Ok(walked(&self.chain(*start, self.offset(structure, member)?))),
             Question::Xarray { address } => {
                 let (entries, fault) = self.xarray(*address).unwrap_or_else(|fault| (Vec::new(), Some(fault)));
-                Ok(json!({ "entries": entries, "status": fault.map_or("ok", Fault::word) }))
+                Ok(json!({ "entries": entries, "status": fault.map_or("ok", Fault::name) }))
             }
             Question::Search { bytes, limit } => self.answer_search(bytes, *limit),
         }
@@ -197,7 +197,7 @@ impl Kernel {
                     Value::Null
                 }));
             }
-            status.push(why.map_or("ok", Fault::word));
+            status.push(why.map_or("ok", Fault::name));
         }
         Ok(json!({ "columns": columns, "status": status }))
     }
@@ -208,7 +208,7 @@ impl Kernel {
         }
         Ok(match self.visible(address, length).and_then(|()| self.memory.bytes(address, length)) {
             Ok(bytes) => json!({ "bytes": in_digits(&bytes), "status": "ok" }),
-            Err(fault) => json!({ "bytes": null, "status": fault.word() }),
+            Err(fault) => json!({ "bytes": null, "status": fault.name() }),
         })
     }
 
@@ -225,7 +225,7 @@ impl Kernel {
 }
 
 fn walked(walk: &Walk) -> Value {
-    json!({ "addresses": walk.entries, "status": walk.fault.map_or("ok", Fault::word) })
+    json!({ "addresses": walk.entries, "status": walk.fault.map_or("ok", Fault::name) })
 }
 
 fn in_digits(bytes: &[u8]) -> String {

@@ -1,4 +1,4 @@
-//! Members of any structure by their names: what somebody asks who explores a dump.
+//! Members of any structure by their names: queries of users who explore a dump.
 //!
 //! A path is written as in C: `se.sum_exec_runtime`, `mm->total_vm`, `rss_stat[0].count`.
 
@@ -10,7 +10,7 @@ use crate::{
     kernel::Kernel,
 };
 
-/// More elements of an array are not shown: ask for single ones.
+/// More elements of an array are not shown: request single ones.
 const MOST_ELEMENTS: usize = 4096;
 
 /// The way from a structure to a member of it, or of one that it points to.

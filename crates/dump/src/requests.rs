@@ -23,9 +23,9 @@ pub enum RequestState {
 }
 
 impl RequestState {
-    /// The word of `dump_requests.state`.
+    /// The value of `dump_requests.state`.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             RequestState::Waiting => "waiting",
             RequestState::InFlight => "in flight",

@@ -7,7 +7,7 @@ use crate::{error::Fault, format::PAGE, kernel::Kernel};
 pub(crate) struct Found {
     /// Physical addresses, in order.
     pub(crate) places: Vec<u64>,
-    /// Whether there are more than were asked for.
+    /// Whether there are more than were requested.
     pub(crate) has_more: bool,
     /// Pages that could not be read.
     pub(crate) unread_pages: u64,
@@ -49,7 +49,7 @@ impl Kernel {
         found
     }
 
-    /// Whether these bytes may be shown: those of users only if that was asked for.
+    /// Whether these bytes may be shown: those of users only if that was requested.
     pub(crate) fn visible(&self, address: u64, length: u64) -> Result<(), Fault> {
         let last = address.saturating_add(length.saturating_sub(1));
         for page in (address / PAGE)..=(last / PAGE).min(address / PAGE + (64 << 20) / PAGE) {

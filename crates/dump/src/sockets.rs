@@ -1,4 +1,4 @@
-//! Sockets of processes: what they are connected to, and what nobody has read from them.
+//! Sockets of processes: what they are connected to, and what is unread in them.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -59,9 +59,9 @@ pub struct Socket {
     pub remote: Option<String>,
     /// See `remote`.
     pub remote_port: Option<u16>,
-    /// What nobody has read.
+    /// What is unread.
     pub receive: Option<u64>,
-    /// Connections that nobody has accepted, of one that listens.
+    /// Connections not accepted yet, of one that listens.
     pub unaccepted: Option<u32>,
     /// What has not been acknowledged.
     pub send: Option<u64>,

@@ -64,7 +64,7 @@ struct Layout {
     saved_ip: Field,
     saved_bytes: u64,
     registers: [Field; 4],
-    /// Code of the scheduler, which everybody waits in.
+    /// Code of the scheduler, which all waiting tasks are in.
     scheduler: Vec<(u64, u64)>,
     on_cpu: Option<Field>,
     /// Of a task: where its stack pointer was when it was taken from its processor.

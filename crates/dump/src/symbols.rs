@@ -38,7 +38,7 @@ impl Symbols {
         let base = memory.u64(place("kallsyms_relative_base")?)?;
         let index = memory.bytes(place("kallsyms_token_index")?, 512)?;
         let index: Vec<usize> = index.chunks_exact(2).map(|two| usize::from(u16::from_le_bytes([two[0], two[1]]))).collect();
-        // Tokens end before their index begins, or some way behind the last of them.
+        // Tokens end before their index begins, or some way after the last of them.
         let tokens = memory.bytes(tokens, *index.iter().max().unwrap_or(&0) as u64 + 64)?;
         let mut found = Symbols::default();
         let packed = Packed { memory, address: names, bytes: Vec::new(), at: 0 };

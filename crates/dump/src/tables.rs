@@ -73,7 +73,7 @@ impl Part {
 
     /// As it is named in commands and in scripts.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Part::Tasks => "tasks",
             Part::Stacks => "stacks",
@@ -95,7 +95,7 @@ impl Part {
     /// The part of that name.
     #[must_use]
     pub fn named(word: &str) -> Option<Part> {
-        Part::ALL.into_iter().find(|part| part.word() == word)
+        Part::ALL.into_iter().find(|part| part.name() == word)
     }
 
     /// The tables that it writes.
@@ -128,15 +128,15 @@ impl Part {
 }
 
 /// What is to be read, and what has begun.
-struct Asked<'a> {
+struct Selection<'a> {
     kernel: &'a Kernel,
     parts: &'a [Part],
     begins: &'a dyn Fn(Part),
     begun: RefCell<Vec<Part>>,
 }
 
-impl Asked<'_> {
-    /// Whether a part is to be read now: it was asked for, and nobody has asked for an end.
+impl Selection<'_> {
+    /// Whether a part is to be read now: it was requested, and no end was requested.
     fn begin(&self, part: Part) -> bool {
         let is_wanted = self.parts.contains(&part) && !self.kernel.memory.is_cancelled();
         if is_wanted {
@@ -162,9 +162,9 @@ pub struct Outcome {
     pub clock: Option<Clock>,
     /// When it stopped, by the clock of the log.
     pub stopped_ns: Option<u64>,
-    /// Whether an end was asked for before all was read.
+    /// Whether an end was requested before all was read.
     pub interrupted: bool,
-    /// A word of `import_issues.issue`, and what happened.
+    /// A value of `import_issues.issue`, and what happened.
     pub issues: Vec<(&'static str, String)>,
 }
 
@@ -194,7 +194,7 @@ impl Sink for Recording {
     }
 }
 
-/// Read these parts of a kernel into a recording; `begins` gets the part that comes next. Those that had not begun when an end was asked for
+/// Read these parts of a kernel into a recording; `begins` gets the part that comes next. Those that had not begun when an end was requested
 /// ([`Kernel::cancel_by`]) have no tables.
 ///
 /// # Errors
@@ -206,8 +206,8 @@ pub fn write(
     out: &mut impl Sink,
     begins: &dyn Fn(Part),
 ) -> Result<Outcome, TableError> {
-    let asked = Asked { kernel, parts, begins, begun: RefCell::default() };
-    let mut outcome = write_asked(&asked, out)?;
+    let selection = Selection { kernel, parts, begins, begun: RefCell::default() };
+    let mut outcome = write_selected(&selection, out)?;
     let remarks = kernel.description().remarks.iter();
     outcome.issues.splice(..0, remarks.map(|remark| (REMARK, remark.clone())));
     // A machine without a name calls itself so.
@@ -223,7 +223,7 @@ pub fn write(
         excerpt: None,
     }))?;
     write_description(kernel, path, &outcome, out)?;
-    for table in asked.begun.borrow().iter().flat_map(|part| part.tables()) {
+    for table in selection.begun.borrow().iter().flat_map(|part| part.tables()) {
         out.has(table);
     }
     Ok(outcome)
@@ -231,11 +231,11 @@ pub fn write(
 
 /// The tables of these parts, and nothing about the dump itself.
 pub(crate) fn write_parts(kernel: &Kernel, parts: &[Part], out: &mut impl Sink) -> Result<Outcome, TableError> {
-    write_asked(&Asked { kernel, parts, begins: &|_| {}, begun: RefCell::default() }, out)
+    write_selected(&Selection { kernel, parts, begins: &|_| {}, begun: RefCell::default() }, out)
 }
 
-fn write_asked(asked: &Asked<'_>, out: &mut impl Sink) -> Result<Outcome, TableError> {
-    let kernel = asked.kernel;
+fn write_selected(selection: &Selection<'_>, out: &mut impl Sink) -> Result<Outcome, TableError> {
+    let kernel = selection.kernel;
     let mut outcome = Outcome::default();
     let clock = kernel.clock();
     note(&mut outcome, "the clocks", clock.as_ref().err());
@@ -243,7 +243,7 @@ fn write_asked(asked: &Asked<'_>, out: &mut impl Sink) -> Result<Outcome, TableE
     let log = kernel.log();
     if let Ok(log) = &log {
         outcome.panic = panic_of(log);
-        if asked.begin(Part::Log) {
+        if selection.begin(Part::Log) {
             write_log(log, outcome.clock.as_ref(), out)?;
         }
         if log.unread > 0 {
@@ -252,22 +252,22 @@ fn write_asked(asked: &Asked<'_>, out: &mut impl Sink) -> Result<Outcome, TableE
     }
     note(&mut outcome, "the log", log.as_ref().err());
     outcome.stopped_ns = kernel.stopped_ns(log.as_ref().ok());
-    if asked.begin(Part::Panic) {
+    if selection.begin(Part::Panic) {
         panic::write(kernel, log.as_ref().ok(), &outcome, out)?;
     }
-    write_tasks(asked, log.as_ref().ok(), out, &mut outcome)?;
-    if asked.begin(Part::Requests) {
+    write_tasks(selection, log.as_ref().ok(), out, &mut outcome)?;
+    if selection.begin(Part::Requests) {
         requests::write(kernel, out, &mut outcome)?;
     }
-    if asked.begin(Part::Memory) {
+    if selection.begin(Part::Memory) {
         write_memory(kernel, out, &mut outcome)?;
     }
-    if asked.begin(Part::Processors) {
+    if selection.begin(Part::Processors) {
         let found = kernel.processors();
         note(&mut outcome, "processors", found.as_ref().err());
         out.write_rows(found.unwrap_or_default().iter().map(processor_row))?;
     }
-    if asked.begin(Part::Modules) {
+    if selection.begin(Part::Modules) {
         write_modules(kernel, out, &mut outcome)?;
     }
     outcome.interrupted = kernel.memory.is_cancelled();
@@ -275,28 +275,33 @@ fn write_asked(asked: &Asked<'_>, out: &mut impl Sink) -> Result<Outcome, TableE
 }
 
 fn note(outcome: &mut Outcome, what: &str, fault: Option<&Fault>) {
-    outcome.issues.extend(fault.map(|fault| (UNREADABLE, format!("{what}: {}", fault.word()))));
+    outcome.issues.extend(fault.map(|fault| (UNREADABLE, format!("{what}: {}", fault.name()))));
 }
 
 /// Tasks, stacks and locks: each needs what comes before it.
-fn write_tasks(asked: &Asked<'_>, log: Option<&Log>, out: &mut impl Sink, outcome: &mut Outcome) -> Result<(), TableError> {
-    let Asked { kernel, parts, .. } = *asked;
+fn write_tasks(
+    selection: &Selection<'_>,
+    log: Option<&Log>,
+    out: &mut impl Sink,
+    outcome: &mut Outcome,
+) -> Result<(), TableError> {
+    let Selection { kernel, parts, .. } = *selection;
     if !parts.iter().any(|part| part.needs_tasks()) || kernel.memory.is_cancelled() {
         return Ok(());
     }
-    let wants_rows = asked.begin(Part::Tasks);
+    let wants_rows = selection.begin(Part::Tasks);
     let found = kernel.tasks();
     note(outcome, "the tasks", found.as_ref().err());
     let found = found.unwrap_or_default();
-    if asked.begin(Part::Counts) {
+    if selection.begin(Part::Counts) {
         counts::write(kernel, &found, log, out)?;
     }
     let Tasks { tasks, broken } = found;
-    outcome.issues.extend(broken.iter().map(|(what, fault)| (UNREADABLE, format!("{what}: {}", fault.word()))));
-    write_of_tasks(asked, &tasks, out, outcome)?;
+    outcome.issues.extend(broken.iter().map(|(what, fault)| (UNREADABLE, format!("{what}: {}", fault.name()))));
+    write_of_tasks(selection, &tasks, out, outcome)?;
     outcome.tasks = tasks.len() as u64;
     outcome.whole_tasks = tasks.iter().filter(|task| task.fault.is_none()).count() as u64;
-    let (wants_stacks, wants_locks) = (asked.begin(Part::Stacks), asked.begin(Part::Locks));
+    let (wants_stacks, wants_locks) = (selection.begin(Part::Stacks), selection.begin(Part::Locks));
     let mut stacks = Stacks::default();
     if wants_stacks || wants_locks {
         match kernel.stacks(&tasks) {
@@ -322,9 +327,14 @@ fn write_tasks(asked: &Asked<'_>, log: Option<&Log>, out: &mut impl Sink, outcom
 }
 
 /// What is found through tasks: open files, mounts.
-fn write_of_tasks(asked: &Asked<'_>, tasks: &[Task], out: &mut impl Sink, outcome: &mut Outcome) -> Result<(), TableError> {
-    let kernel = asked.kernel;
-    let (wants_files, wants_sockets) = (asked.begin(Part::Files), asked.begin(Part::Sockets));
+fn write_of_tasks(
+    selection: &Selection<'_>,
+    tasks: &[Task],
+    out: &mut impl Sink,
+    outcome: &mut Outcome,
+) -> Result<(), TableError> {
+    let kernel = selection.kernel;
+    let (wants_files, wants_sockets) = (selection.begin(Part::Files), selection.begin(Part::Sockets));
     if wants_files || wants_sockets {
         let found = kernel.files(tasks);
         note(outcome, "open files", found.as_ref().err());
@@ -339,7 +349,7 @@ fn write_of_tasks(asked: &Asked<'_>, tasks: &[Task], out: &mut impl Sink, outcom
             sockets::write(kernel, (&files, tasks), out, outcome)?;
         }
     }
-    if asked.begin(Part::Mounts) {
+    if selection.begin(Part::Mounts) {
         let found = kernel.mounts(tasks);
         note(outcome, "mounts", found.as_ref().err());
         let (mounts, broken) = found.unwrap_or_default();
@@ -349,7 +359,7 @@ fn write_of_tasks(asked: &Asked<'_>, tasks: &[Task], out: &mut impl Sink, outcom
             fs_type: readable(mount.fs_type.as_bytes()),
             source: readable(mount.source.as_bytes()),
             read_only: mount.is_read_only,
-            status: mount.fault.map_or("ok", Fault::word).into(),
+            status: mount.fault.map_or("ok", Fault::name).into(),
         }))?;
     }
     Ok(())
@@ -365,7 +375,7 @@ fn file_row<'f>(file: &'f OpenFile, tasks: &[Task]) -> rows::DumpFiles<'f> {
         position_bytes: signed(file.position),
         size_bytes: signed(file.size),
         inode: signed(file.inode),
-        status: file.fault.map_or("ok", Fault::word).into(),
+        status: file.fault.map_or("ok", Fault::name).into(),
     }
 }
 
@@ -398,7 +408,7 @@ fn processor_row(processor: &Processor) -> rows::DumpCpus<'static> {
         idle_ns: time("CPUTIME_IDLE"),
         iowait_ns: time("CPUTIME_IOWAIT"),
         steal_ns: time("CPUTIME_STEAL"),
-        status: processor.fault.map_or("ok", Fault::word).into(),
+        status: processor.fault.map_or("ok", Fault::name).into(),
     }
 }
 
@@ -412,7 +422,7 @@ fn write_modules(kernel: &Kernel, out: &mut impl Sink, outcome: &mut Outcome) ->
         bytes: module.bytes.cast_signed(),
         users: module.users.cast_signed(),
         taints: module.taints.cast_signed(),
-        status: module.fault.map_or("ok", Fault::word).into(),
+        status: module.fault.map_or("ok", Fault::name).into(),
     }))
 }
 
@@ -446,7 +456,7 @@ fn task_row<'t>(
         stack_id: stack.copied().flatten().map(|stack| stack as i32),
         wait_function: wait.and_then(|wait| wait.as_deref()).map(Into::into),
         address: task.address.cast_signed(),
-        status: task.fault.map_or("ok", Fault::word).into(),
+        status: task.fault.map_or("ok", Fault::name).into(),
     }
 }
 
@@ -464,7 +474,7 @@ fn stack_rows(stacks: &Stacks) -> impl Iterator<Item = rows::DumpStacks<'_>> {
             stack_id: number as i32,
             tasks,
             frames: names.join(" < ").into(),
-            status: fault.map_or("ok", Fault::word).into(),
+            status: fault.map_or("ok", Fault::name).into(),
         }
     })
 }
@@ -487,7 +497,7 @@ fn frame_rows<'f>(
     fault: Option<Fault>,
     lines: &'f FxHashMap<u64, Line>,
 ) -> impl Iterator<Item = rows::DumpFrames<'f>> {
-    let why = fault.map_or("ok", Fault::word);
+    let why = fault.map_or("ok", Fault::name);
     let line = |frame: Option<&Frame>| frame.and_then(|frame| lines.get(&frame.address));
     let row = move |place: usize, frame: Option<&'_ Frame>, status: &'static str| rows::DumpFrames {
         stack_id: number as i32,
@@ -516,7 +526,7 @@ fn lock_row<'l>(lock: &LockWait, tasks: &[Task], stacks: &'l Stacks) -> rows::Du
         _ => "ok",
     };
     rows::DumpLocks {
-        kind: lock.kind.word().into(),
+        kind: lock.kind.name().into(),
         lock: format!("{:016x}", lock.lock).into(),
         holder_pid: lock.holder.and_then(pid),
         waiter_pid: pid(lock.waiter),
@@ -542,7 +552,7 @@ fn write_memory(kernel: &Kernel, out: &mut impl Sink, outcome: &mut Outcome) -> 
         objects: slab.objects.cast_signed(),
         slabs: slab.slabs.cast_signed(),
         bytes: slab.bytes.cast_signed(),
-        status: slab.fault.map_or("ok", Fault::word).into(),
+        status: slab.fault.map_or("ok", Fault::name).into(),
     }))
 }
 
@@ -556,7 +566,7 @@ fn write_log(log: &Log, clock: Option<&Clock>, out: &mut impl Sink) -> Result<()
     }))
 }
 
-/// What the kernel said when it stopped.
+/// What the kernel printed when it stopped.
 fn panic_of(log: &Log) -> Option<String> {
     let found = stop_of(log)?.text.strip_prefix(STOPS)?;
     Some(readable(found.as_bytes()).into_owned())

@@ -1,4 +1,4 @@
-//! Which pages hold data of users: the memory of processes and the content of files. They are read only where that was asked for.
+//! Which pages hold data of users: the memory of processes and the content of files. They are read only where that was requested.
 
 use std::{cell::RefCell, collections::hash_map::Entry};
 

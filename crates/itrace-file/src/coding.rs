@@ -4,7 +4,7 @@
 //! |---|---|
 //! | units | new kinds of units, in the order in which they first come: 2 * slots, + 1 with a head; the head, rotated left by 8; bits 48-63 of each access |
 //! | flow | how many units the first guess had right, then the next one: 0 the second guess, 1 a new kind, else its number + 2 |
-//! | choice | how many addresses were what the best guess of their slot said, then of the next one: 0 none, else guess + 1 |
+//! | choice | how many addresses were what the best guess of their slot predicted, then of the next one: 0 none, else guess + 1 |
 //! | misses | addresses that no guess had: difference to the last one of the slot |
 //!
 //! Numbers are LEB128, differences zigzag.

@@ -12,7 +12,7 @@
 //! | 5 index | JSON: where each section of events lies ([`Indexed`]); written when recording ends |
 //!
 //! Each section of events can be decoded without those before it, but for the dictionary. A file whose writer was killed has no index and perhaps
-//! half a section: what is whole can be read, and [`Reader::is_complete`] says so.
+//! half a section: what is whole can be read, and [`Reader::is_complete`] shows it.
 
 mod coding;
 pub mod dictionary;
@@ -48,7 +48,7 @@ pub struct Damage;
 /// Why a file cannot be read.
 #[derive(Debug)]
 pub enum FileError {
-    /// The operating system said so.
+    /// The operating system reported it.
     Io(std::io::Error),
     /// It does not begin as event files do.
     NoEventFile,

@@ -5,7 +5,7 @@
 //! same access of the same unit (its *slot*) did before.
 //!
 //! The guesses are those of value prediction (last value, stride, finite context and differential finite context; Burtscher's VPC, 2004), and of
-//! two kinds that instruction traces have beside: the distance from the access just before, and that from the last access to the same 16 MB.
+//! two kinds that instruction traces have in addition: the distance from the access just before, and that from the last access to the same 16 MB.
 
 /// Slots that one unit has at most; what a block accesses beyond that is a unit without a head.
 pub(crate) const UNIT_SLOTS: usize = 64;

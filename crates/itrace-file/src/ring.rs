@@ -59,7 +59,7 @@ pub struct Head {
 /// Why the recording of a program ended before the program did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// As many instructions as were asked for.
+    /// As many instructions as were requested.
     Limit,
     /// It has started a second thread.
     Thread,
@@ -80,7 +80,7 @@ impl Why {
         Why::ALL.iter().position(|each| *each == self).map_or(0, |at| at as u32 + 1)
     }
 
-    /// None: it has not ended, or nobody knows such a reason.
+    /// None: it has not ended, or the reason is unknown.
     #[must_use]
     pub fn of(number: u32) -> Option<Why> {
         Why::ALL.get((number as usize).checked_sub(1)?).copied()
@@ -124,7 +124,7 @@ impl Ring {
         &self.head().lengths[(number % SLOTS) as usize]
     }
 
-    /// Appends the words of the next slot that is filled, if any; with `partial`, also what one has that is being filled: nobody fills it any more.
+    /// Appends the words of the next slot that is filled, if any; with `partial`, also what one has that was being filled: it is not being filled any more.
     #[must_use]
     pub fn take(&self, partial: bool, words: &mut Vec<u64>) -> bool {
         let head = self.head();
@@ -133,7 +133,7 @@ impl Ring {
             return false;
         }
         let length = (self.length(emptied).load(Ordering::Acquire) as usize).min(SLOT_WORDS);
-        // Safe: a slot that is filled, or that nobody fills any more, is not written to.
+        // Safe: a slot that is filled, or that is not being filled any more, is not written to.
         words.extend_from_slice(unsafe { std::slice::from_raw_parts(self.slot(emptied), length) });
         if filled == emptied {
             self.length(emptied).store(0, Ordering::Relaxed);
@@ -181,7 +181,7 @@ pub enum Piece {
     Maps(String),
 }
 
-/// Takes apart what is at the beginning of words; returns how many it takes. None: it is cut, or nobody writes such words.
+/// Takes apart what is at the beginning of words; returns how many it takes. None: it is cut, or malformed.
 #[must_use]
 pub fn next_piece(words: &[u64]) -> Option<(Piece, usize)> {
     let events = words.iter().position(|word| word >> KIND == 3).unwrap_or(words.len());
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_told_from_events() {
+    fn messages_are_distinguished_from_events() {
         let block = Block { address: 0x40_1000, code: [0x90, 0x0f, 0x05].as_slice().into(), lengths: [1, 2].as_slice().into() };
         let mut words = vec![0, 5];
         words.extend(block_message(&block));

@@ -33,7 +33,7 @@ pub struct Access {
     pub instruction: u16,
 }
 
-/// What is said beside blocks and accesses.
+/// What is reported in addition to blocks and accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Note {
     /// The block before executed only so many of its instructions: a fault, an interrupt or a signal.

@@ -32,7 +32,7 @@ fn blocks(count: u64) -> Vec<Block> {
         .collect()
 }
 
-/// Loops over blocks with accesses of all kinds, notes, and words that nobody can foresee.
+/// Loops over blocks with accesses of all kinds, notes, and unpredictable words.
 fn words(blocks: &[Block], count: usize, seed: u64) -> Vec<u64> {
     let mut numbers = Numbers(seed);
     let mut words = Vec::new();
@@ -198,7 +198,7 @@ fn no_damage_is_read_as_events() {
 }
 
 #[test]
-fn a_block_that_nobody_defined_is_damage() {
+fn an_undefined_block_is_damage() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("trace");
     let mut writer = Writer::create(File::create(&path).unwrap(), &Facts::new()).unwrap();

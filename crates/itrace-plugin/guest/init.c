@@ -1,4 +1,4 @@
-// The first process of a guest whose requests are traced: it starts the service, and does what the host asks for.
+// The first process of a guest whose requests are traced: it starts the service, and does what the host requests.
 //
 // The host speaks through a port of virtio-serial. A command is a line; an answer is any number of pieces, each its length as a line, then so many
 // bytes; a piece of length 0 ends it.
@@ -18,7 +18,7 @@
 // The snapshot is of a guest that holds. The configuration is that of the qemu that loads it: so nothing has to reach the guest from outside before
 // the request that is traced, and all runs are equal.
 //
-// Where that configuration has a first line `alone` when the guest boots, the lines after it are its commands: it obeys them, answers nobody, and ends.
+// Where that configuration has a first line `alone` when the guest boots, the lines after it are its commands: it obeys them, answers no requests, and ends.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -51,7 +51,7 @@
 // Of the guest's own time: what a command may take.
 #define PATIENCE_S 20
 
-// What the first process knows, and the one that talks to the host asks for.
+// What the first process knows, and the one that talks to the host requests.
 static volatile struct { int has_ended, status; } *service;
 static int port = -1;
 
@@ -432,7 +432,7 @@ static ssize_t exchange(int to, int from, const char *line, size_t length, char 
 // Exchanges before the first marker: what the command, or a server for it, does only once is done then.
 #define UNTRACED 2
 
-// If it is traced, the command stays, so that the host can ask for its maps.
+// If it is traced, the command stays, so that the host can request its maps.
 static void converse(int first, int last, long count, char **words, const char *line)
 {
 	static char text[1 << 16];
@@ -612,7 +612,7 @@ int main(void)
 			service->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 			service->has_ended = 1;
 		} else if (ended == server) {
-			// Without it, nobody would ever know: the kernel panics where its first process ends.
+			// Without it, the reason would be lost: the kernel panics where its first process ends.
 			return 1;
 		} else if (ended < 0) {
 			pause();

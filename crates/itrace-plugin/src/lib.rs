@@ -38,7 +38,7 @@ use sysdock_itrace_file::ring::{Head, Why, block_message};
 use sysdock_itrace_file::{Access, Block, Event, Facts, Note};
 
 use options::Options;
-use output::{Output, Status, cpu_ns, say};
+use output::{Output, Status, cpu_ns, print};
 use qemu::{Functions, Id, Info, Insn, NO_REGS, READ_WRITE, Tb};
 use shared::Shared;
 use user::{User, Way};
@@ -103,13 +103,13 @@ impl Kinds {
     fn of(&mut self, info: u32) -> Kind {
         let mut known = self.0[info as usize % KINDS];
         if known == 0 || info as usize >= KINDS {
-            known = self.ask(info);
+            known = self.query(info);
         }
         Kind { store: known & 8 != 0, size_log2: known & 7 }
     }
 
     #[cold]
-    fn ask(&mut self, info: u32) -> u8 {
+    fn query(&mut self, info: u32) -> u8 {
         let (size_log2, store) = unsafe { (qemu::qemu_plugin_mem_size_shift(info), qemu::qemu_plugin_mem_is_store(info)) };
         let known = 0x80 | u8::from(store) << 3 | size_log2 as u8 & 7;
         self.0[info as usize % KINDS] = known;
@@ -157,7 +157,7 @@ fn guarded(act: impl FnOnce(&mut Recorder)) {
     let Some(recorder) = recorder() else { return };
     if catch_unwind(AssertUnwindSafe(|| act(recorder))).is_err() {
         recorder.end_early(Why::Failed);
-        say("failed; the guest goes on without it");
+        print("failed; the guest goes on without it");
     }
 }
 
@@ -197,8 +197,8 @@ pub unsafe extern "C" fn qemu_plugin_install(id: Id, info: *const Info, argc: c_
             unsafe { register(id) };
             0
         }
-        Ok(Err(said)) => {
-            say(&said);
+        Ok(Err(cause)) => {
+            print(&cause);
             1
         }
         Err(_) => 1,
@@ -365,11 +365,11 @@ extern "C" fn on_marker(_: c_uint, data: *mut c_void) {
 
 impl Recorder {
     fn new(id: Id, options: Options, functions: Functions) -> Result<Recorder, String> {
-        let cannot = |said: std::io::Error| format!("{}: {said}", options.out.display());
+        let cannot = |cause: std::io::Error| format!("{}: {cause}", options.out.display());
         let mut header = Facts::new();
         if let Some(path) = &options.header {
-            let text = std::fs::read(path).map_err(|said| format!("{}: {said}", path.display()))?;
-            header = serde_json::from_slice(&text).map_err(|said| format!("{}: {said}", path.display()))?;
+            let text = std::fs::read(path).map_err(|cause| format!("{}: {cause}", path.display()))?;
+            header = serde_json::from_slice(&text).map_err(|cause| format!("{}: {cause}", path.display()))?;
         }
         header.insert("backend".into(), "vm".into());
         let (mut output, mut status, mut user) = (None, None, None);
@@ -655,7 +655,7 @@ mod tests {
     }
 
     #[test]
-    fn markers_are_told_from_other_nops() {
+    fn markers_are_distinguished_from_other_nops() {
         assert_eq!(marker_of(&[0x0f, 0x1f, 0x80, 7, 0, 0x0c, 0x5d]), Some(7));
         assert_eq!(marker_of(&[0x0f, 0x1f, 0x80, 0, 0, 0, 0]), None);
         assert_eq!(marker_of(&[0x0f, 0x1f, 0x40, 0]), None);

@@ -1,11 +1,11 @@
-//! What was asked for: `-plugin libsysdock_itrace_plugin.so,out=trace.sdit,...`.
+//! What was requested: `-plugin libsysdock_itrace_plugin.so,out=trace.sdit,...`.
 
 use std::path::PathBuf;
 
 /// Options, each `key=value`.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Options {
-    /// `out=FILE`: the event file. What became of it is said in FILE.status.
+    /// `out=FILE`: the event file. What became of it is written to FILE.status.
     pub(crate) out: PathBuf,
     /// `shared=N`, instead of a file: the descriptor of memory that another process reads.
     pub(crate) shared: Option<i32>,
@@ -98,11 +98,11 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_is_said() {
-        let said = |words: &[&str]| Options::parse(words.iter().copied()).unwrap_err();
-        assert_eq!(said(&[]), "out=FILE is missing");
-        assert_eq!(said(&["out=a", "limit=x"]), "`limit=x`: the value is not understood");
-        assert_eq!(said(&["out=a", "from=end"]), "`from=end`: the value is not understood");
-        assert_eq!(said(&["out=a", "more=1"]), "`more`: no such option");
-        assert_eq!(said(&["out"]), "`out`: key=value is expected");
+        let refusal = |words: &[&str]| Options::parse(words.iter().copied()).unwrap_err();
+        assert_eq!(refusal(&[]), "out=FILE is missing");
+        assert_eq!(refusal(&["out=a", "limit=x"]), "`limit=x`: the value is not understood");
+        assert_eq!(refusal(&["out=a", "from=end"]), "`from=end`: the value is not understood");
+        assert_eq!(refusal(&["out=a", "more=1"]), "`more`: no such option");
+        assert_eq!(refusal(&["out"]), "`out`: key=value is expected");
     }
 }

@@ -1,7 +1,7 @@
 //! The thread that encodes and writes what the guest's processor did, so that it can go on meanwhile.
 //!
 //! Batches go to it through a queue of [`QUEUE`]; where that is full, the processor waits, so nothing is lost. If the file cannot be written, the
-//! rest is thrown away and the guest goes on: it is said in the status.
+//! rest is thrown away and the guest goes on: the status reports it.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -52,7 +52,7 @@ impl Output {
             let facts = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| write(writer, &messages, &give_back, &seen)));
             seen.store(true, Ordering::Relaxed);
             status.put("done", &facts.unwrap_or_else(|_| error("the writer failed")));
-            // Until nobody sends any more.
+            // Until no more are sent.
             messages.iter().for_each(drop);
         };
         let thread = std::thread::Builder::new().name("itrace".into()).spawn(run)?;
@@ -67,13 +67,13 @@ impl Output {
     /// Hands over a batch; returns an empty one.
     pub(crate) fn send(&mut self, blocks: Vec<Block>, words: Vec<u64>) -> Vec<u64> {
         let before = Instant::now();
-        // An error means that the thread has ended, which is said elsewhere.
+        // An error means that the thread has ended, which is reported elsewhere.
         let _ = self.queue.send(Message::Batch(blocks, words));
         self.waited_ns += before.elapsed().as_nanos() as u64;
         self.emptied.try_recv().unwrap_or_else(|_| Vec::with_capacity(BATCH))
     }
 
-    /// Says that this is all.
+    /// Marks the end.
     pub(crate) fn end(&mut self, facts: Facts) {
         let _ = self.queue.send(Message::End(facts));
     }
@@ -110,9 +110,9 @@ fn write(
                 for block in &blocks {
                     writer.define(block);
                 }
-                if let Err(said) = writer.push(&words) {
+                if let Err(cause) = writer.push(&words) {
                     failed.store(true, Ordering::Relaxed);
-                    return error(&said.to_string());
+                    return error(&cause.to_string());
                 }
                 words.clear();
                 let _ = give_back.send(words);
@@ -126,7 +126,7 @@ fn write(
                             facts.extend(summary);
                         }
                     }
-                    Err(said) => facts.extend(error(&said.to_string())),
+                    Err(cause) => facts.extend(error(&cause.to_string())),
                 }
                 return facts;
             }
@@ -154,17 +154,17 @@ impl Status {
         all.insert("state".into(), state.into());
         let mut text = serde_json::to_vec(&all).unwrap_or_default();
         text.resize(STATUS_BYTES.max(text.len()), b' ');
-        if let Err(said) = self.0.write_all_at(&text, 0) {
-            say(&format!("the status cannot be written: {said}"));
+        if let Err(cause) = self.0.write_all_at(&text, 0) {
+            print(&format!("the status cannot be written: {cause}"));
         }
-        if let Some(said) = facts.get("error").and_then(Value::as_str) {
-            say(said);
+        if let Some(cause) = facts.get("error").and_then(Value::as_str) {
+            print(cause);
         }
     }
 }
 
 /// To standard error of qemu: there is no `native` that could form a text.
 #[allow(clippy::print_stderr)]
-pub(crate) fn say(text: &str) {
+pub(crate) fn print(text: &str) {
     eprintln!("sysdock-itrace: {text}");
 }

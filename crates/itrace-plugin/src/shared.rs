@@ -36,7 +36,7 @@ impl Shared {
         Ok(Shared { ring: unsafe { Ring::at(start.cast()) }, reader: unsafe { libc::getppid() } })
     }
 
-    /// Hands over the slot that is filled now; the next one. None: nobody reads it any more.
+    /// Hands over the slot that is filled now; the next one. None: it is not read any more.
     pub(crate) fn next(&self) -> Option<Words> {
         let head = self.ring.head();
         let filled = head.filled.load(Ordering::Relaxed).wrapping_add(1);

@@ -2,7 +2,7 @@
 //!
 //! qemu says which system calls are made, not which signals are delivered. A handler is known from the call that sets it; it has been entered by a
 //! signal where the code before it did not go there: it was left early, or ended in something else than a jump or call to the handler. (Where it
-//! ended in an indirect jump or call, nobody can tell, and it counts as a call.)
+//! ended in an indirect jump or call, is unknown, and it counts as a call.)
 
 use std::sync::atomic::Ordering;
 
@@ -76,7 +76,7 @@ impl Way {
     }
 }
 
-/// A system call that is under way.
+/// A system call that is in progress.
 struct Call {
     number: i64,
     arguments: [u64; 4],
@@ -149,8 +149,8 @@ pub(crate) fn ends(recorder: &mut Recorder, result: i64) {
     match number {
         call::EXECVE | call::EXECVEAT => head.executes.store(0, Ordering::Relaxed),
         _ if failed => {}
-        call::MMAP | call::MPROTECT | call::PKEY_MPROTECT if arguments[2] & PROT_EXEC != 0 => say_maps(recorder),
-        call::MREMAP | call::SHMAT => say_maps(recorder),
+        call::MMAP | call::MPROTECT | call::PKEY_MPROTECT if arguments[2] & PROT_EXEC != 0 => report_maps(recorder),
+        call::MREMAP | call::SHMAT => report_maps(recorder),
         call::SIGACTION if arguments[1] != 0 => {
             // Safe: qemu has read it there. The handler is its first word; 0 and 1 are none.
             let handler = unsafe { std::ptr::read_unaligned(arguments[1] as usize as *const u64) };
@@ -191,13 +191,13 @@ pub(crate) fn begin(recorder: &mut Recorder, address: u64, code: &[u8]) {
     // Safe: copies as much as there is.
     unsafe { libc::process_vm_readv(libc::getpid(), &raw const to, 1, &raw const from, 1, 0) };
     if there == code {
-        say_maps(recorder);
+        report_maps(recorder);
     } else {
         recorder.end_early(Why::Moved);
     }
 }
 
-fn say_maps(recorder: &mut Recorder) {
+fn report_maps(recorder: &mut Recorder) {
     // It cannot be read where the program has opened as many files as it may; the next time may do.
     let Ok(text) = std::fs::read_to_string("/proc/self/maps") else { return };
     let mut lines = text.as_str();

@@ -8,7 +8,7 @@ use sysdock_itrace_file::ring::{Ring, SLOT_WORDS};
 
 use crate::output::BATCH;
 
-/// More than a callback appends between two looks at the room.
+/// More than a callback appends between two checks of the room.
 const SPARE: usize = 16;
 
 /// A place for so many words.
@@ -19,7 +19,7 @@ pub(crate) struct Words {
     shown: *const AtomicU64,
 }
 
-/// Where the length is shown that nobody looks at.
+/// Where the length is shown that is never read.
 static UNSEEN: AtomicU64 = AtomicU64::new(0);
 
 impl Words {

@@ -101,7 +101,7 @@ pub struct Profile {
     arcs: BTreeMap<(u32, u32, u32), Arc>,
     /// The command, as the first file has it.
     pub command: Option<String>,
-    /// Instructions, all together, and as the files say so themselves.
+    /// Instructions, all together, and as the files themselves report them.
     pub steps: u64,
     /// See `steps`.
     pub stated: u64,
@@ -656,7 +656,7 @@ mod tests {
     }
 
     #[test]
-    fn profiles_are_told_from_logs() {
+    fn profiles_are_distinguished_from_logs() {
         assert!(is_profile(b"# callgrind format\nversion: 1\n"));
         assert!(is_profile(b"version: 1\ncreator: x\n\npositions: line\nevents: Ir\nfn=f\n"));
         assert!(!is_profile(b"1234 1700000000.0 read(3, \"events:\\n\", 8) = 8\nevents: Ir\n"));

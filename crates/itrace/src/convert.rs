@@ -10,7 +10,7 @@ use crate::{Mapping, TaskFact, TraceFacts, code::Code, following::Follower, imag
 
 /// Name of the event file in a recording.
 pub const EVENTS: &str = "trace.sdit";
-/// Name of the file beside it with what its recorder knows.
+/// Name of the file next to it with what its recorder knows.
 pub const FACTS: &str = "facts.json";
 
 /// Why a trace cannot be read.
@@ -18,7 +18,7 @@ pub const FACTS: &str = "facts.json";
 pub enum ItraceError {
     /// The event file.
     File(PathBuf, FileError),
-    /// The facts beside it.
+    /// The facts next to it.
     Facts(PathBuf, String),
     /// The recording cannot be written.
     Table(TableError),
@@ -53,7 +53,7 @@ pub struct Outcome {
     pub cancelled: bool,
 }
 
-/// An event file, and what is known beside it.
+/// An event file, and what is known about it.
 pub(crate) struct Trace {
     pub(crate) reader: Reader,
     pub(crate) facts: TraceFacts,
@@ -67,15 +67,15 @@ impl Trace {
         let reader = Reader::open(File::open(&path).map_err(|error| failed(error.into()))?).map_err(failed)?;
         let mut all = reader.header.clone();
         all.extend(reader.facts.clone());
-        let beside = folder.join(FACTS);
-        if let Ok(text) = std::fs::read_to_string(&beside) {
+        let facts_file = folder.join(FACTS);
+        if let Ok(text) = std::fs::read_to_string(&facts_file) {
             let more: sysdock_itrace_file::Facts =
-                serde_json::from_str(&text).map_err(|error| ItraceError::Facts(beside.clone(), error.to_string()))?;
+                serde_json::from_str(&text).map_err(|error| ItraceError::Facts(facts_file.clone(), error.to_string()))?;
             all.extend(more);
         }
         all.extend(known.cloned().unwrap_or_default());
         let facts = serde_json::from_value(serde_json::Value::Object(all))
-            .map_err(|error| ItraceError::Facts(beside, error.to_string()))?;
+            .map_err(|error| ItraceError::Facts(facts_file, error.to_string()))?;
         Ok(Trace { reader, facts })
     }
 
@@ -145,7 +145,7 @@ pub fn convert(
     let requests = tables.finish(&follower)?;
     let mut facts = trace.facts.clone();
     facts.places = Some(follower.found_places());
-    // Files beside are not needed any more.
+    // The files next to it are not needed any more.
     facts.kallsyms = None;
     facts.root = None;
     facts.tasks.iter_mut().for_each(|task| task.maps = None);

@@ -81,7 +81,7 @@ pub struct Emulated {
     pub children: u32,
     /// Whether it became another program.
     pub executed: bool,
-    /// Whether it was ended as the caller asked for it.
+    /// Whether it was ended as the caller requested it.
     pub cancelled: bool,
     /// Instructions, as entered.
     pub steps: u64,
@@ -140,7 +140,7 @@ impl Collector {
         cancel: &AtomicBool,
         mut report: impl FnMut(u64),
     ) -> io::Result<(Emulated, Option<io::Error>)> {
-        let mut asked: Option<Instant> = None;
+        let mut end_requested: Option<Instant> = None;
         let status = loop {
             // Before it is taken what is there: what comes later would be lost.
             let status = child.try_wait()?;
@@ -153,13 +153,13 @@ impl Collector {
                 break status;
             }
             if cancel.load(Ordering::Relaxed) {
-                self.ask_to_end(&mut asked);
+                self.request_end(&mut end_requested);
             }
             if !found {
                 thread::sleep(PAUSE);
             }
         };
-        let cancelled = asked.is_some() || cancel.load(Ordering::Relaxed);
+        let cancelled = end_requested.is_some() || cancel.load(Ordering::Relaxed);
         self.end(status);
         let ring = self.ring();
         let head = ring.head();
@@ -183,18 +183,18 @@ impl Collector {
         unsafe { Ring::at(self.memory.map.as_ptr().cast_mut()) }
     }
 
-    fn ask_to_end(&self, asked: &mut Option<Instant>) {
-        let signal = match asked {
+    fn request_end(&self, end_requested: &mut Option<Instant>) {
+        let signal = match end_requested {
             None => libc::SIGTERM,
             Some(since) if since.elapsed() > PATIENCE => libc::SIGKILL,
             Some(_) => return,
         };
-        *asked = Some(Instant::now());
+        *end_requested = Some(Instant::now());
         // SAFETY: a number of a child that was not waited for yet.
         unsafe { libc::kill(self.pid, signal) };
     }
 
-    /// Takes one slot. `partial`: also the one that nobody fills any more.
+    /// Takes one slot. `partial`: also the one that is not being filled any more.
     fn take(&mut self, partial: bool) -> bool {
         let mut words = std::mem::take(&mut self.words);
         words.clear();

@@ -1,4 +1,4 @@
-//! What is known about a trace beside its events: in the event file itself, or in `facts.json` beside it.
+//! What is known about a trace besides its events: in the event file itself, or in `facts.json` next to it.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -20,7 +20,7 @@ pub struct TraceFacts {
     pub path: Option<String>,
     /// Version of qemu.
     pub qemu: Option<String>,
-    /// Symbols of the kernel, as /proc/kallsyms has them; a file beside.
+    /// Symbols of the kernel, as /proc/kallsyms has them; a file next to it.
     pub kallsyms: Option<PathBuf>,
     /// Where files of the traced system are found.
     pub root: Option<PathBuf>,
@@ -35,7 +35,7 @@ pub struct TraceFacts {
     pub cut_by_server: bool,
     /// Operands whose addresses the recorder does not know.
     pub unread: u64,
-    /// What each block is, where that was found out before: the files that say so may be gone.
+    /// What each block is, where that was found out before: the files that show it may be gone.
     pub places: Option<Places>,
 }
 
@@ -65,7 +65,7 @@ pub struct TaskFact {
     pub tgid: i32,
     /// Name.
     pub comm: String,
-    /// What it had mapped, as /proc/PID/maps; a file beside.
+    /// What it had mapped, as /proc/PID/maps; a file next to it.
     pub maps: Option<PathBuf>,
 }
 

@@ -4,7 +4,7 @@
 //!
 //! * a call pushes a frame; a return goes back to the frame whose call lies before the address that it returns to;
 //! * a jump to another function ends one frame and begins another with the same caller (a tail call);
-//! * where user code is followed by kernel code, or a block begins an entry of the kernel that nobody has jumped to, an entry frame is pushed: a
+//! * where user code is followed by kernel code, or a block begins an entry of the kernel that was not jumped to, an entry frame is pushed: a
 //!   system call, an interrupt or a fault. Leaving the kernel goes back below it;
 //! * code of mitigations that stands in for a return or an indirect jump (*thunks*) has a frame of its own, and what it does to the stack is
 //!   what the instruction it stands for would have done.
@@ -23,7 +23,7 @@ use crate::{
 /// How a frame came to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum How {
-    /// It was there before, or nobody saw how.
+    /// It was there before, or how is unknown.
     Window,
     Call,
     /// Without a new place to return to.
@@ -36,7 +36,7 @@ pub(crate) enum How {
 }
 
 impl How {
-    pub(crate) fn word(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             How::Window => "before",
             How::Call => "call",
@@ -61,7 +61,7 @@ pub(crate) struct Frame {
     pub(crate) total: u64,
     /// Its function and those that led to it, in [`Follower::paths`].
     pub(crate) path: u32,
-    /// Whether no other call of the function is under way around it.
+    /// Whether no other call of the function is in progress around it.
     pub(crate) outermost: bool,
     return_to: Option<u64>,
     is_entry: bool,
@@ -91,7 +91,7 @@ struct BlockRole {
     role: Role,
     /// Whether it is the first block of its function.
     is_start: bool,
-    /// Whether its function tells which system call a task is in.
+    /// Whether its function shows which system call a task is in.
     names_call: bool,
 }
 
@@ -106,7 +106,7 @@ pub(crate) struct Task {
     tgid: i32,
     frames: Vec<Frame>,
     last: Option<Last>,
-    /// The function of the system call that it is in, as far as it was seen: a call that was under way before is seen when it ends.
+    /// The function of the system call that it is in, as far as it was seen: a call that was in progress before is seen when it ends.
     call: Option<u32>,
     pub(crate) steps: u64,
 }
@@ -143,13 +143,13 @@ pub(crate) trait Sink {
     fn untraced(&mut self, task: u32, step: u64, number: u32);
     /// A signal was delivered.
     fn signal(&mut self, task: u32, step: u64, number: u32);
-    /// Whether something ends or begins where a task enters, or has left, a system call: then frames begin anew before it is said.
+    /// Whether something ends or begins where a task enters, or has left, a system call: then frames begin anew before it is reported.
     fn is_cut_by_call(&self, _task: u32, _call: &str, _leaves: bool) -> bool {
         false
     }
     /// A task enters, or has left, such a system call.
     fn cut_by_call(&mut self, _task: u32, _call: &str, _leaves: bool) {}
-    /// Whether a request begins or ends with a marker: then frames begin anew before it is said.
+    /// Whether a request begins or ends with a marker: then frames begin anew before it is reported.
     fn is_cut(&self, value: u32) -> bool;
     /// The program executed a marker.
     fn marker(&mut self, value: u32);
@@ -159,7 +159,7 @@ pub(crate) trait Sink {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct At {
     pub(crate) task: u32,
-    /// Its process; below 0 where nobody knows it.
+    /// Its process; below 0 where it is unknown.
     pub(crate) process: i32,
     pub(crate) mode: Mode,
     pub(crate) image: u32,
@@ -190,7 +190,7 @@ pub(crate) enum Transition {
 }
 
 impl Transition {
-    pub(crate) fn word(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Transition::Call => "call",
             Transition::Return => "return",
@@ -402,7 +402,7 @@ impl<'b> Follower<'b> {
             let is_it = |text: &String| u64::from_str_radix(text.trim_start_matches("0x"), 16) == Ok(address);
             task.fact = self.facts.tasks.iter().position(|fact| fact.address.as_ref().is_some_and(is_it));
         }
-        // Processes that nobody knows have code of their own.
+        // Unknown processes have code of their own.
         task.tgid = task.fact.map_or(-1 - number as i32, |fact| self.facts.tasks[fact].tgid);
     }
 
@@ -484,7 +484,7 @@ impl<'b> Follower<'b> {
         self.current = Some(Current { block, place, left: None, repeats: 0, switch_to: None, again });
     }
 
-    /// Whether the function is the first one that tells which system call was entered.
+    /// Whether the function is the first one that shows which system call was entered.
     fn name_entry(&mut self, function: u32) -> bool {
         let frames = &mut self.tasks[self.task as usize].frames;
         let Some(entry) = frames.iter_mut().rev().find(|frame| frame.is_entry) else { return false };
@@ -568,7 +568,7 @@ impl<'b> Follower<'b> {
             (None, false) => {}
         }
         match exit {
-            // A call of what comes next only asks for its own address.
+            // A call of what comes next only requests its own address.
             Exit::Call if address != end || place.is_start => {
                 self.push(place, How::Call, Some(end));
                 Some(Transition::Call)
@@ -739,7 +739,7 @@ impl<'b> Follower<'b> {
             self.next_call += kept.len() as u64;
             self.tasks[number as usize].frames = kept;
         }
-        // Nobody has returned.
+        // No frame has returned.
         self.resumes = resumes;
     }
 }

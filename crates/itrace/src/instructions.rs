@@ -72,8 +72,8 @@ pub fn each_instruction(folder: &Path, chosen: &Chosen, take: &mut dyn FnMut(&Ex
         for &word in words {
             follower.take(word, &mut steps);
             for done in std::mem::take(&mut steps.done) {
-                let is_behind = chosen.end_step.is_some_and(|end| done.at.step >= end);
-                if is_behind || !text.show(&trace, &follower, chosen, &done, take) {
+                let is_after = chosen.end_step.is_some_and(|end| done.at.step >= end);
+                if is_after || !text.show(&trace, &follower, chosen, &done, take) {
                     ended = true;
                     return false;
                 }
@@ -149,7 +149,7 @@ impl Text {
         let number = pid.map(|pid| pid.to_string());
         let of_task = same(&chosen.task, task) || same(&chosen.task, number.as_deref());
         let of_image = chosen.image.as_ref().is_none_or(|part| image.contains(part.as_str()));
-        if !of_task || !of_image || !same(&chosen.function, Some(function)) || !same(&chosen.mode, Some(done.at.mode.word())) {
+        if !of_task || !of_image || !same(&chosen.function, Some(function)) || !same(&chosen.mode, Some(done.at.mode.name())) {
             return true;
         }
         let block = &trace.reader.blocks[done.at.block as usize];
@@ -177,7 +177,7 @@ impl Text {
                     step,
                     pid,
                     task,
-                    mode: done.at.mode.word(),
+                    mode: done.at.mode.name(),
                     image,
                     function,
                     address: instruction.ip(),

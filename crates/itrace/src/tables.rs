@@ -138,7 +138,7 @@ impl<'r> Tables<'r> {
         for class in self.reuse.take().into_iter().filter(|_| request_id != OUTSIDE) {
             self.distances.push(&rows::ReuseDistances {
                 request_id,
-                mode: class.mode.word().into(),
+                mode: class.mode.name().into(),
                 kind: class.kind.into(),
                 block_bytes: class.block_bytes,
                 distance: class.distance,
@@ -162,7 +162,7 @@ impl<'r> Tables<'r> {
         self.segments.push(&rows::TraceSegments {
             request_id: self.request,
             task_id: at.task as i32,
-            mode: at.mode.word().into(),
+            mode: at.mode.name().into(),
             image_id: at.image as i32,
             first_step: segment.first_step as i64,
             steps: segment.steps.single as i64,
@@ -214,13 +214,13 @@ impl<'r> Tables<'r> {
 
     fn write_pages(&mut self) -> Result<(), TableError> {
         let mut pages: Vec<_> = std::mem::take(&mut self.pages).into_iter().collect();
-        pages.sort_by_key(|(page, _)| (page.request, page.task, page.number, page.interval, page.is_data, page.mode.word()));
+        pages.sort_by_key(|(page, _)| (page.request, page.task, page.number, page.interval, page.is_data, page.mode.name()));
         let interval_steps = self.interval_steps as i64;
         for part in pages.chunks(GROUP) {
             self.recording.write_rows(part.iter().map(|(page, (references, image))| rows::PageReferences {
                 request_id: page.request,
                 task_id: page.task as i32,
-                mode: page.mode.word().into(),
+                mode: page.mode.name().into(),
                 kind: if page.is_data { "data" } else { "instruction" }.into(),
                 page: page.number as i64,
                 interval: page.interval as i32,
@@ -349,7 +349,7 @@ fn write_images(recording: &mut Recording, images: &Images) -> Result<(), TableE
     recording.write_rows(images.images.iter().enumerate().map(|(number, image)| rows::Images {
         image_id: number as i32,
         path: (&*image.path).into(),
-        mode: image.mode.word().into(),
+        mode: image.mode.name().into(),
         build: image.build_id.as_deref().map(Into::into),
         symbols: (&*image.symbols).into(),
     }))?;
@@ -419,7 +419,7 @@ impl Sink for Tables<'_> {
             step: step as i64,
             previous_function_id: from as i32,
             function_id: to as i32,
-            how: how.word().into(),
+            how: how.name().into(),
             depth: depth as i32,
         });
         write_full(self.recording, &mut self.transitions, &mut self.error);
@@ -439,7 +439,7 @@ impl Sink for Tables<'_> {
             caller_id: frame.caller.map(|caller| caller as i64),
             task_id: task as i32,
             function_id: frame.function as i32,
-            how: frame.how.word().into(),
+            how: frame.how.name().into(),
             depth: depth as i32,
             first_step: frame.first_step as i64,
             steps: frame.own as i64,
@@ -454,7 +454,7 @@ impl Sink for Tables<'_> {
                 task,
                 call: Some(frame.call),
                 step: frame.first_step,
-                kind: frame.how.word(),
+                kind: frame.how.name(),
                 function: Ok(frame.entered.filter(|_| frame.how == How::SystemCall).unwrap_or(frame.function)),
                 steps: Some(frame.total),
             });

@@ -34,7 +34,7 @@ pub(crate) struct Header {
     passed: [AtomicU32; 2],
     /// Phases whose numbers the parent has read.
     collected: AtomicU32,
-    /// Set: everybody ends at once.
+    /// Set: all workers end at once.
     stop: AtomicU32,
     /// When the phase begins, by the monotonic clock [ns].
     start_ns: AtomicU64,
@@ -134,7 +134,7 @@ impl Board {
     }
 
     pub(crate) fn slots(&self) -> &[Slot] {
-        // SAFETY: they lie behind the header, whose size is a multiple of 8.
+        // SAFETY: they lie after the header, whose size is a multiple of 8.
         unsafe { slice::from_raw_parts(self.memory.add(size_of::<Header>()).cast(), self.workers) }
     }
 
@@ -155,7 +155,7 @@ impl Drop for Board {
 }
 
 impl Header {
-    /// As a worker: be ready for this phase, the first is 1, and sleep until it begins. Returns its start [ns]; none: everybody is to end.
+    /// As a worker: be ready for this phase, the first is 1, and sleep until it begins. Returns its start [ns]; none: all workers are to end.
     pub(crate) fn wait_for_start(&self, slot: &Slot, phase: u32) -> Option<u64> {
         self.pass(Barrier::Ready, slot, phase);
         self.wait_until(&self.phase, phase).then(|| self.start_ns.load(Relaxed))
@@ -166,7 +166,7 @@ impl Header {
         self.pass(Barrier::Finished, slot, phase);
     }
 
-    /// As a worker: sleep until what was done has been read. False: everybody is to end.
+    /// As a worker: sleep until what was done has been read. False: all workers are to end.
     pub(crate) fn wait_until_collected(&self, phase: u32) -> bool {
         self.wait_until(&self.collected, phase)
     }
@@ -197,7 +197,7 @@ impl Header {
         wake(&self.phase);
     }
 
-    /// Whether everybody is to end.
+    /// Whether all workers are to end.
     #[inline]
     pub(crate) fn stopped(&self) -> bool {
         self.stop.load(Relaxed) != 0

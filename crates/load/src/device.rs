@@ -21,7 +21,7 @@ pub(crate) enum Below {
     Devices(BTreeSet<Number>),
     /// Nothing but memory.
     Memory,
-    /// A server, a program, or something of which the kernel does not tell.
+    /// A server, a program, or something that the kernel does not report.
     NotKnown,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct FileSystem {
     pub(crate) below: Below,
 }
 
-/// Bytes that devices transferred so far, for anybody.
+/// Bytes that devices transferred so far, for any process.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) read: u64,
@@ -62,7 +62,7 @@ impl FileSystem {
         })
     }
 
-    /// Limits that a control group of ours sets to its devices, in words.
+    /// Limits that a control group of ours sets to its devices, as text.
     pub(crate) fn limits(&self) -> Vec<String> {
         let Below::Devices(numbers) = &self.below else { return Vec::new() };
         let numbers: BTreeSet<Number> = numbers.iter().flat_map(|number| [*number, whole_disk(*number)]).collect();

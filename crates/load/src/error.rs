@@ -11,7 +11,7 @@ pub enum LoadError {
     Io(PathBuf, io::Error),
     /// The path is no directory.
     NotADirectory(PathBuf),
-    /// What was asked for makes no sense, in words.
+    /// What was requested makes no sense, as text.
     Step(String),
     /// The same of a load on a web server.
     Address(String),

@@ -12,7 +12,7 @@ use crate::{
 
 /// Of the bytes that were read, the device must have read this part.
 const FROM_DEVICE: f64 = 0.9;
-/// Workers must have run together for this part of the time, whoever measured it.
+/// Workers must have run together for this part of the time, by any generator.
 pub(crate) const LEAST_OVERLAP: f64 = 0.5;
 /// Anything shorter says more of the scheduler than of a file system [ns].
 const SHORTEST_NS: i64 = 10_000_000;
@@ -43,16 +43,16 @@ fn row_without(step: &Step, operation: Operation, status: Status, note: &str, ho
     Measured { status, note: Some(note.to_string()), ..frame(step, operation, host) }
 }
 
-/// What was asked for.
+/// What was requested.
 fn frame(step: &Step, operation: Operation, host: &str) -> Measured {
-    let mut row = Measured::new(step.item.word(), operation.word(), step.processes as i32);
+    let mut row = Measured::new(step.item.name(), operation.name(), step.processes as i32);
     row.hosts = Some(host.to_string());
-    row.layout = (step.item != Item::Control).then(|| step.layout.word());
+    row.layout = (step.item != Item::Control).then(|| step.layout.name());
     row.depth = Some(step.depth as i32);
     if operation.moves_data() {
         row.length_bytes = Some(step.length_bytes as i64);
         row.direct = Some(step.direct);
-        row.sync = (operation != Operation::Read).then(|| step.sync_of(operation).word());
+        row.sync = (operation != Operation::Read).then(|| step.sync_of(operation).name());
     }
     if step.item == Item::RandomMix && operation == Operation::Append {
         (row.length_bytes, row.direct) = (Some(BESIDE_A_MIX as i64), Some(false));

@@ -3,10 +3,11 @@
 //! A [`Step`] says what is to be done; a [`Measured`] is what came of it, one row of `load_results`. Logs of other tools become the same rows
 //! (`foreign`).
 //!
-//! Modules, from what is asked to what is said: `step` (what is to be done), `run` (a folder, and steps one after the other), `workspace` (the folder,
-//! and what killed runs left), `workers` (processes and their phases), `board` (memory that they share: the barrier), `items` (what a worker does),
-//! `meter` (counts it), `data` (what is written), `device` (what lies below, and what it did), `judge` (whether the number may be believed),
-//! `measured` (rows). `foreign` has nothing to do with these: it reads. Nor has `http`: it makes load on a web server.
+//! Modules, from what is requested to what is reported: `step` (what is to be done), `run` (a folder, and steps one after the other),
+//! `workspace` (the folder, and what killed runs left), `workers` (processes and their phases), `board` (memory that they share: the barrier),
+//! `items` (what a worker does), `meter` (counts it), `data` (what is written), `device` (what lies below, and what it did), `judge` (whether
+//! the number may be believed), `measured` (rows). `foreign` has nothing to do with these: it reads. Nor has `http`: it makes load on a web
+//! server.
 
 mod board;
 mod clock;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use sysdock_table::{Recording, TableError, rows};
 
-/// What a measurement is worth; the words of `status` in `load_results`.
+/// What a measurement is worth; the values of `status` in `load_results`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Status {
@@ -23,9 +23,9 @@ pub enum Status {
 }
 
 impl Status {
-    /// The word in the table.
+    /// The name in the table.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Status::Measured => "measured",
             Status::FromMemory => "from_memory",
@@ -101,7 +101,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Nothing but what was asked for.
+    /// Nothing but what was requested.
     #[must_use]
     pub fn new(item: impl Into<Cow<'static, str>>, operation: impl Into<Cow<'static, str>>, processes: i32) -> Self {
         Measured {
@@ -148,7 +148,7 @@ impl Measured {
     }
 }
 
-/// Write measurements behind those that the recording has from this program; `first_id` is the `result_id` of the first. Returns the next one.
+/// Write measurements after those that the recording has from this program; `first_id` is the `result_id` of the first. Returns the next one.
 ///
 /// # Errors
 ///
@@ -204,7 +204,7 @@ fn result_row(result_id: i32, measured: &Measured) -> rows::LoadResults<'_> {
         p50_ns: measured.p50_ns,
         p99_ns: measured.p99_ns,
         max_ns: measured.max_ns,
-        status: measured.status.word().into(),
+        status: measured.status.name().into(),
         note: measured.note.as_deref().map(Into::into),
     }
 }

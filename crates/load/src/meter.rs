@@ -131,7 +131,7 @@ impl<'a> Meter<'a> {
     #[inline]
     fn succeeded(&mut self, lane: usize, done: Done, ns: u64) {
         let lane = &self.slot.lanes[lane];
-        // Nobody else writes here: no atomic addition is needed.
+        // There is one writer: no atomic addition is needed.
         lane.bytes.store(lane.bytes.load(Relaxed) + done.bytes, Relaxed);
         lane.operations.store(lane.operations.load(Relaxed) + done.operations, Relaxed);
         let count = &lane.latencies[class_of(ns)];

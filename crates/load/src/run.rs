@@ -115,7 +115,7 @@ impl Load {
         }
         let rows = |phase| judge::rows(step, phase, &self.file_system, &self.host);
         let mut rows: Vec<_> = outcome.phases.iter().flat_map(rows).collect();
-        // Who is asked for a step gives a row for each operation: rows of several hosts belong together by their order.
+        // Who is requested a step gives a row for each operation: rows of several hosts belong together by their order.
         if outcome.phases.last().is_some_and(|last| last.hung) {
             let begun: Vec<_> = outcome.phases.iter().flat_map(|phase| &phase.operations).copied().collect();
             let note = "not measured: an operation before it was given up";

@@ -18,11 +18,11 @@ pub enum Item {
     Log,
     /// Read at random offsets.
     RandomRead,
-    /// Read and write at random offsets beside a log.
+    /// Read and write at random offsets alongside a log.
     RandomMix,
     /// Read and write through a mapping.
     Mmap,
-    /// Read at random offsets with many requests under way (`io_uring`).
+    /// Read at random offsets with many requests in progress (`io_uring`).
     Depth,
     /// Compute, and touch no file: how fast the machine itself is.
     Control,
@@ -77,7 +77,7 @@ pub enum Sync {
     Dsync,
 }
 
-/// One item with one setting. In a plan (JSON) what is left out has the value that is said here.
+/// One item with one setting. In a plan (JSON) what is left out has the value that is given here.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
@@ -92,7 +92,7 @@ pub struct Step {
     /// Workers at a time.
     #[serde(default = "one")]
     pub processes: u32,
-    /// Requests that each worker keeps under way (depth).
+    /// Requests that each worker keeps in progress (depth).
     #[serde(default = "one")]
     pub depth: u32,
     /// Open files with `O_DIRECT`.
@@ -180,7 +180,7 @@ impl Step {
     pub fn check(&self) -> Result<(), LoadError> {
         let wrong = |text: String| Err(LoadError::Step(text));
         if let Some(operation) = self.operations.iter().find(|operation| !self.item.operations().contains(operation)) {
-            return wrong(format!("{} has no operation {}", self.item.word(), operation.word()));
+            return wrong(format!("{} has no operation {}", self.item.name(), operation.name()));
         }
         if !(1..=MOST_PROCESSES).contains(&self.processes) {
             return wrong(format!("{} processes: from 1 to {MOST_PROCESSES}", self.processes));
@@ -192,7 +192,7 @@ impl Step {
             return wrong(format!("direct requests of {} bytes: O_DIRECT needs a multiple of 512", self.length_bytes));
         }
         if !(1..=4096).contains(&self.depth) {
-            return wrong(format!("{} requests under way: from 1 to 4096", self.depth));
+            return wrong(format!("{} requests in progress: from 1 to 4096", self.depth));
         }
         if !(0.0..=1.0).contains(&self.write_share) {
             return wrong(format!("a write share of {}: from 0 to 1", self.write_share));
@@ -202,7 +202,7 @@ impl Step {
         }
         let needs_time = matches!(self.item, Item::Log | Item::RandomRead | Item::RandomMix | Item::Depth | Item::Control);
         if needs_time && self.time_ns.is_none() {
-            return wrong(format!("{} has no end of its own: it needs a time", self.item.word()));
+            return wrong(format!("{} has no end of its own: it needs a time", self.item.name()));
         }
         Ok(())
     }
@@ -216,9 +216,9 @@ impl Step {
 }
 
 impl Item {
-    /// Its word in tables.
+    /// Its name in tables.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Item::Transfer => "transfer",
             Item::Volume => "volume",
@@ -254,9 +254,9 @@ impl Item {
 }
 
 impl Operation {
-    /// Its word in tables.
+    /// Its name in tables.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Operation::Mkdir => "mkdir",
             Operation::Create => "create",
@@ -282,9 +282,9 @@ impl Operation {
 }
 
 impl Layout {
-    /// Its word in tables.
+    /// Its name in tables.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Layout::Own => "own",
             Layout::Shared => "shared",
@@ -293,9 +293,9 @@ impl Layout {
 }
 
 impl Sync {
-    /// Its word in tables.
+    /// Its name in tables.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Sync::None => "none",
             Sync::End => "end",

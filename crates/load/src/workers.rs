@@ -31,7 +31,7 @@ const TO_END: Duration = Duration::from_secs(5);
 /// Intervals for a worker whose phases have no time limit: ten minutes.
 const UNTIMED_INTERVALS: usize = 6000;
 
-/// Who asked for a step.
+/// Who requested a step.
 pub trait Caller {
     /// Called now and then while the step goes on.
     fn tick(&mut self) {}
@@ -81,7 +81,7 @@ pub(crate) struct PhaseOutcome {
     pub(crate) deaths: BTreeMap<String, u32>,
     pub(crate) interrupted: bool,
     pub(crate) hung: bool,
-    /// What could not be done before, in words.
+    /// What could not be done before, as text.
     pub(crate) remark: Option<String>,
 }
 
@@ -370,18 +370,18 @@ impl Workers<'_> {
     /// End all workers: ask them to, and kill those that do not.
     fn end(&mut self) {
         self.board.header().stop();
-        let asked = Instant::now();
+        let requested_at = Instant::now();
         let mut killed = false;
         while !self.alive.is_empty() {
             self.reap();
-            if asked.elapsed() > TO_END && !killed {
+            if requested_at.elapsed() > TO_END && !killed {
                 // SAFETY: our own children, not waited for yet.
                 self.alive.iter().for_each(|(_, pid)| unsafe {
                     libc::kill(*pid, libc::SIGKILL);
                 });
                 killed = true;
             }
-            if asked.elapsed() > 2 * TO_END {
+            if requested_at.elapsed() > 2 * TO_END {
                 // They hang in the kernel, and end when it lets them.
                 return;
             }

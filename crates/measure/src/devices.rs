@@ -1,4 +1,4 @@
-//! What block devices did meanwhile, for anybody.
+//! What block devices did meanwhile, for any process.
 //!
 //! Columns of `/sys/class/block/NAME/stat`: Documentation/block/stat.rst of the kernel.
 
@@ -14,10 +14,10 @@ use crate::{MeasureError, missing::Missing};
 
 const SECTOR: u64 = 512;
 
-/// Requests of a block device that were completed during a run, whoever made them.
+/// Requests of a block device that were completed during a run, by any process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DeviceUse {
-    /// As it was asked for.
+    /// As it was requested.
     pub name: String,
     /// Read requests.
     pub reads: Option<u64>,
@@ -35,7 +35,7 @@ pub struct DeviceUse {
     pub flushes: Option<u64>,
     /// Requests to give up blocks.
     pub discards: Option<u64>,
-    /// Time with at least one request under way [ns]; the kernel has ticks of a millisecond or more.
+    /// Time with at least one request in progress [ns]; the kernel has ticks of a millisecond or more.
     pub busy_ns: Option<u64>,
 }
 
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn what_is_no_device_is_said_to_be_none() {
         for name in ["", "..", "no-such-disk", "/dev/null", "/nowhere", "../../proc"] {
-            assert!(matches!(Device::find(name), Err(MeasureError::NoSuchDevice(said)) if said == name), "{name}");
+            assert!(matches!(Device::find(name), Err(MeasureError::NoSuchDevice(unknown)) if unknown == name), "{name}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, io, path::PathBuf};
 
-/// Why there was no run, or nothing can be said of it.
+/// Why there was no run, or nothing is known of it.
 #[derive(Debug)]
 pub enum MeasureError {
     /// The command could not be executed.

@@ -61,7 +61,7 @@ pub(crate) struct Launched {
     shared: *mut Shared,
 }
 
-/// All that is to be there before the fork: behind it, nothing that takes memory is done.
+/// All that is to be there before the fork: after it, nothing that takes memory is done.
 struct Prepared {
     /// The program, looked up: looking on between fork and exec would be part of the run.
     program: CString,
@@ -94,7 +94,7 @@ impl Prepared {
         let null = Path::new("/dev/null");
         let input = File::open(null).map_err(|error| MeasureError::Output(null.into(), error))?;
         Ok(Prepared {
-            program: string(&looked_up(&command.words[0], &variables))?,
+            program: string(&found_in_path(&command.words[0], &variables))?,
             words: command.words.iter().map(|word| string(word)).collect::<Result<_, _>>()?,
             environment: variables.iter().map(join).collect::<Result<_, _>>()?,
             directory: command.directory.as_ref().map(|path| string(path.as_os_str())).transpose()?,
@@ -105,7 +105,7 @@ impl Prepared {
 }
 
 /// The path of a program by the PATH that it gets; as it is where it has a slash, or is in no folder of that.
-fn looked_up(program: &OsStr, variables: &[(OsString, OsString)]) -> OsString {
+fn found_in_path(program: &OsStr, variables: &[(OsString, OsString)]) -> OsString {
     let path = variables.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path);
     let folders = path.into_iter().flat_map(std::env::split_paths);
     let is_program =
@@ -323,7 +323,7 @@ pub(crate) fn status_of(pid: u32) -> Option<ExitStatus> {
 
 /// Wait for a child that has ended: it is gone then, and what it used counts as used by children of ours.
 pub(crate) fn reap(pid: u32) {
-    // SAFETY: takes numbers; no status is asked for.
+    // SAFETY: takes numbers; no status is requested.
     unsafe { libc::waitpid(pid.cast_signed(), ptr::null_mut(), libc::__WALL) };
 }
 
@@ -331,12 +331,12 @@ pub(crate) fn reap(pid: u32) {
 pub(crate) fn reap_all_but(kept: Option<u32>) -> bool {
     loop {
         // SAFETY: zeros are a value of the struct, which the call fills.
-        let (asked, pid) = unsafe {
+        let (status, pid) = unsafe {
             let mut found: libc::siginfo_t = mem::zeroed();
             let how = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL;
             (libc::waitid(libc::P_ALL, 0, &raw mut found, how), found.si_pid().unsigned_abs())
         };
-        match (asked, pid) {
+        match (status, pid) {
             (0, 0) => return true,
             (0, pid) if Some(pid) == kept => return true,
             (0, pid) => reap(pid),

@@ -1,18 +1,18 @@
-//! One run of a command, and what it used, by counters that the kernel keeps anyway: nothing is traced, and nothing is looked at while it runs.
+//! One run of a command, and what it used, by counters that the kernel keeps anyway: nothing is traced, and nothing is sampled while it runs.
 //!
 //! [`measure`] runs it once. What is known of the run comes from four places, as none of them has all:
 //!
-//! - `wait` and getrusage(2): complete to the last instruction of the exit, but without processes that nobody waited for (SIGCHLD ignored).
+//! - `wait` and getrusage(2): complete to the last instruction of the exit, but without processes that were not waited for (SIGCHLD ignored).
 //! - `/proc/self/io`: transfers of the processes that were waited for, which the kernel adds to ours.
-//! - the kernel's record of each task that ends (`taskstats`): delays, and the processes that nobody waited for; but it is made when the exit
+//! - the kernel's record of each task that ends (`taskstats`): delays, and the processes that were not waited for; but it is made when the exit
 //!   begins, and lacks the CPU time since the last tick, the release of memory, and the close of files.
 //! - `/proc/PID/schedstat` of the command while it is a zombie: CPU time and run delay of its first thread in ns, complete.
 //!
 //! A sum that two of them have is the larger of both ([`Measured`]). What none of them has is `None`, and [`Measured::missing`] says why.
 //!
-//! Modules, from what is asked to what is said: `command` (what to run), `launch` (the process, and the moment it is let go), `waiting` (until it
-//! ends, or is ended), `tree` (processes below us that live), `taskstats` (records, and which are of the run), `usage` (getrusage, io and schedstat),
-//! `devices` and `machine` (counters before and after), `measured` (all of it put together).
+//! Modules, from what is requested to what is reported: `command` (what to run), `launch` (the process, and the moment it is let go), `waiting`
+//! (until it ends, or is ended), `tree` (processes below us that live), `taskstats` (records, and which are of the run), `usage` (getrusage, io
+//! and schedstat), `devices` and `machine` (counters before and after), `measured` (all of it put together).
 
 mod clock;
 mod command;

@@ -18,7 +18,7 @@ use crate::{
 
 /// What a run used: all processes of it that ended, those included that outlived the command. `None` is what is not known; `missing` says why.
 ///
-/// Sums are complete for processes that somebody waited for. Of others (SIGCHLD ignored), and of run delay, block delay and reclaim delay of all
+/// Sums are complete for processes that were waited for. Of others (SIGCHLD ignored), and of run delay, block delay and reclaim delay of all
 /// processes but the first thread of the command, what they used during their exit is not in it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Measured {
@@ -28,7 +28,7 @@ pub struct Measured {
     pub signal: Option<i32>,
     /// All of it was ended as its time was over.
     pub timed_out: bool,
-    /// All of it was ended as somebody asked us to end.
+    /// All of it was ended as we were asked to end.
     pub interrupted: bool,
     /// When it was let go, since the Unix epoch [ns].
     pub started_ns: u64,
@@ -140,7 +140,7 @@ fn delays_are_counted() -> Result<(), String> {
     match std::fs::read_to_string(SETTING) {
         Ok(text) if text.trim() == "0" => Err("the kernel does not count it: sysctl kernel.task_delayacct is 0".into()),
         Ok(_) => Ok(()),
-        Err(_) => Err("this kernel does not say whether it counts delays (no sysctl kernel.task_delayacct)".into()),
+        Err(_) => Err("this kernel does not report whether it counts delays (no sysctl kernel.task_delayacct)".into()),
     }
 }
 
@@ -166,7 +166,7 @@ impl Sources<'_> {
         };
         let delay = |of: fn(&Totals) -> u64| delays.clone().and_then(|()| total(of));
         let processes = self.totals.as_ref().map_err(Clone::clone).and_then(|totals| {
-            totals.processes.ok_or_else(|| "this kernel's records do not tell processes from threads".to_string())
+            totals.processes.ok_or_else(|| "this kernel's records do not distinguish processes from threads".to_string())
         });
         let (user_ns, system_ns) = self.cpu_time();
         Measured {
@@ -202,10 +202,14 @@ impl Sources<'_> {
                 before.major_faults.load(Relaxed),
             ),
             max_rss_bytes: missing.known("max_rss_bytes", self.max_rss()),
-            read_chars: missing.known("read_chars", self.moved(|moved| moved.read_chars, |totals| totals.sums.read_chars)),
-            write_chars: missing.known("write_chars", self.moved(|moved| moved.write_chars, |totals| totals.sums.write_chars)),
-            read_bytes: missing.known("read_bytes", self.moved(|moved| moved.read_bytes, |totals| totals.sums.read_bytes)),
-            write_bytes: missing.known("write_bytes", self.moved(|moved| moved.write_bytes, |totals| totals.sums.write_bytes)),
+            read_chars: missing
+                .known("read_chars", self.transferred(|transfers| transfers.read_chars, |totals| totals.sums.read_chars)),
+            write_chars: missing
+                .known("write_chars", self.transferred(|transfers| transfers.write_chars, |totals| totals.sums.write_chars)),
+            read_bytes: missing
+                .known("read_bytes", self.transferred(|transfers| transfers.read_bytes, |totals| totals.sums.read_bytes)),
+            write_bytes: missing
+                .known("write_bytes", self.transferred(|transfers| transfers.write_bytes, |totals| totals.sums.write_bytes)),
             processes: missing.known("processes", processes),
             threads: missing.known("threads", total(|totals| totals.tasks)),
             left_over: 0,
@@ -266,7 +270,7 @@ impl Sources<'_> {
         }
     }
 
-    fn moved(&self, waited_for: fn(&Transfers) -> u64, recorded: fn(&Totals) -> u64) -> Result<u64, String> {
+    fn transferred(&self, waited_for: fn(&Transfers) -> u64, recorded: fn(&Totals) -> u64) -> Result<u64, String> {
         match (&self.transfers, &self.totals) {
             (Ok(transfers), totals) => Ok(waited_for(transfers).max(totals.as_ref().map_or(0, recorded))),
             (Err(_), Ok(totals)) => Ok(recorded(totals)),

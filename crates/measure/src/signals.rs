@@ -22,7 +22,7 @@ pub(crate) enum Woken {
     /// A child may have ended.
     Child,
     /// Somebody wants us to end, by this signal.
-    Asked(libc::c_int),
+    Signal(libc::c_int),
 }
 
 impl Signals {
@@ -66,7 +66,7 @@ impl Signals {
         // SAFETY: the set and the time live through the call; nothing more is asked about the signal.
         match unsafe { libc::sigtimedwait(&raw const self.waited_for, ptr::null_mut(), limit) } {
             libc::SIGCHLD => Woken::Child,
-            signal if signal > 0 => Woken::Asked(signal),
+            signal if signal > 0 => Woken::Signal(signal),
             _ => Woken::Time,
         }
     }

@@ -9,11 +9,11 @@ use std::{
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Process {
     pub(crate) parent: u32,
-    /// It has ended, and nobody has waited for it yet.
+    /// It has ended, and has not been waited for yet.
     pub(crate) ended: bool,
 }
 
-/// What is said of a process. `None`: it is not there.
+/// What is reported of a process. `None`: it is not there.
 pub(crate) fn process(pid: u32) -> Option<Process> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name before them, in parentheses, may hold anything.

@@ -1,6 +1,6 @@
 //! Until the run has ended, or is ended.
 //!
-//! States: *runs* -> (the time is over, or somebody asks us to end: all processes of the run are asked to end) *is asked* -> (2 s later) *is killed*.
+//! States: *runs* -> (the time is over, or we are asked to end: all processes of the run are asked to end) *is asked* -> (2 s later) *is killed*.
 //! It ends from any of them when its command ends; processes that live on are killed then, or left alone where that is wanted.
 
 use std::{
@@ -54,7 +54,7 @@ impl Run {
     }
 
     /// Ask all of it to end.
-    fn ask(&mut self, signal: libc::c_int) {
+    fn send(&mut self, signal: libc::c_int) {
         self.timeout_at = None;
         if self.give_up_at.is_none() {
             self.kill_at.get_or_insert(Instant::now() + GRACE);
@@ -67,7 +67,7 @@ impl Run {
         let is_over = |moment: Option<Instant>| moment.is_some_and(|moment| now >= moment);
         if is_over(self.timeout_at) {
             self.timed_out = true;
-            self.ask(libc::SIGTERM);
+            self.send(libc::SIGTERM);
         }
         if is_over(self.kill_at) {
             (self.kill_at, self.give_up_at) = (None, Some(now + PATIENCE));
@@ -108,9 +108,9 @@ pub(crate) fn until_the_command_ends(
             Woken::Child => {
                 launch::reap_all_but(Some(pid));
             }
-            Woken::Asked(signal) => {
+            Woken::Signal(signal) => {
                 run.interrupted = true;
-                run.ask(signal);
+                run.send(signal);
             }
             Woken::Time => {}
         }

@@ -89,16 +89,16 @@ fn parse(line: &[u8]) -> Option<Mount> {
 fn unescaped(field: &[u8]) -> PathBuf {
     let mut bytes = Vec::with_capacity(field.len());
     let mut rest = field;
-    while let Some((first, behind)) = rest.split_first() {
-        let code = (*first == b'\\').then(|| behind.get(..3)).flatten().and_then(|digits| std::str::from_utf8(digits).ok());
+    while let Some((first, after)) = rest.split_first() {
+        let code = (*first == b'\\').then(|| after.get(..3)).flatten().and_then(|digits| std::str::from_utf8(digits).ok());
         match code.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
             Some(byte) => {
                 bytes.push(byte);
-                rest = &behind[3..];
+                rest = &after[3..];
             }
             None => {
                 bytes.push(*first);
-                rest = behind;
+                rest = after;
             }
         }
     }
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_told_apart_by_the_dash() {
+    fn fields_are_separated_by_the_dash() {
         let line = br"36 35 8:1 / /mnt/a\040b rw,noatime master:1 shared:2 - ext4 /dev/sda1 rw,errors=remount-ro";
         let mount = parse(line).unwrap();
         assert_eq!((mount.point.to_str(), mount.fs_type.as_str()), (Some("/mnt/a b"), "ext4"));

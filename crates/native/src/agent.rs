@@ -7,8 +7,8 @@ use std::{
 };
 
 use sysdock_agent::{
-    Agent, AgentError, Collector, CollectorOptions, JobAnswer, Landing, MetricsOptions, Options, Said, Settings, SettingsFile,
-    Target, ask,
+    Agent, AgentError, Collector, CollectorOptions, Event, JobAnswer, Landing, MetricsOptions, Options, Settings, SettingsFile,
+    Target, query_job,
 };
 use sysdock_bpf::accounting::remove_pins;
 use sysdock_table::Cancel;
@@ -43,7 +43,7 @@ fn count(arguments: &AgentRun) -> Result<u8, Message> {
         metrics: metrics(arguments)?,
     };
     let agent = Agent::begin(settings(arguments)?, options)?;
-    agent.run(&cancel, &say)?;
+    agent.run(&cancel, &report)?;
     if let Some(pins) = pins {
         let _ = remove_pins(&pins);
     }
@@ -64,18 +64,18 @@ fn targets(arguments: &AgentRun) -> Result<Vec<Target>, Message> {
     }
     if targets.is_empty() {
         let hint = "give --lake DIR, or --push URL with --token-file FILE, or --otlp URL";
-        return Err(Message::new("nothing says where the rows go", hint));
+        return Err(Message::new("no destination for the rows", hint));
     }
     Ok(targets)
 }
 
-/// Names of mount points are nobody's business; on loopback, those who are on the machine see them anyway.
+/// Names of mount points are private; on loopback, those who are on the machine see them anyway.
 fn metrics(arguments: &AgentRun) -> Result<Option<MetricsOptions>, Message> {
     let Some(listen) = arguments.metrics else { return Ok(None) };
     let tokens = arguments.metrics_token_file.clone();
     if !listen.ip().is_loopback() && tokens.is_none() {
         return Err(Message::new(
-            format!("--metrics {listen}: anybody in the network could read what this node does"),
+            format!("--metrics {listen}: anyone on the network could read what this node does"),
             "give --metrics-token-file FILE, or an address on loopback, such as 127.0.0.1:8405",
         ));
     }
@@ -132,37 +132,37 @@ fn bpf_folder() -> Result<PathBuf, Message> {
     let error = io::Error::last_os_error();
     Err(Message::new(
         format!("{BPF}: cannot be mounted: {error}"),
-        "run as root, or with --no-pin: then what jobs do is not counted while the agent is not there",
+        "run as root, or with --no-pin: jobs are then not counted while no agent is running",
     ))
 }
 
-fn say(said: Said) {
-    match said {
-        Said::Begun { is_resumed, left_out, metrics } => {
+fn report(event: Event) {
+    match event {
+        Event::Begun { is_resumed, left_out, metrics } => {
             if let Some(address) = metrics {
                 note(&format!("metrics at http://{address}/metrics"));
             }
-            note(if is_resumed { "counting goes on where the agent before this one left it" } else { "counting" });
+            note(if is_resumed { "counting continues where the previous agent stopped" } else { "counting" });
             for name in left_out {
                 note(&format!("variable {name}: left out, its name is too long or there are too many"));
             }
         }
-        Said::Waits(error) => note(&format!("batches wait in the spool: {}", Message::from(error).text())),
-        Said::Refused(why) => note(&format!("a batch was refused and put aside: {why}")),
-        Said::Rejected(why) => note(&format!("the receiver of OTLP refused what is not sent again: {why}")),
-        Said::Unkept(error) => {
-            note(&format!("a batch is missing at the receiver of OTLP: {}", Message::from(error).text()));
+        Event::Waits(error) => note(&format!("batches wait in the spool: {}", Message::from(error).text())),
+        Event::Refused(why) => note(&format!("a batch was refused and put aside: {why}")),
+        Event::Rejected(why) => note(&format!("the OTLP receiver refused data that is not sent again: {why}")),
+        Event::Unkept(error) => {
+            note(&format!("a batch is missing at the OTLP receiver: {}", Message::from(error).text()));
         }
-        Said::Dropped(series) => {
+        Event::Dropped(series) => {
             note(&format!("metrics: {series} series have no room and are added up as (other); --metrics-series sets the limit"));
         }
-        Said::Unserved(error) => note(&format!("metrics are not served any more: {}", Message::from(error).text())),
-        Said::Missed(error) => note(&format!("this interval is added to the next one: {}", Message::from(error).text())),
+        Event::Unserved(error) => note(&format!("metrics are not served any more: {}", Message::from(error).text())),
+        Event::Missed(error) => note(&format!("this interval is added to the next one: {}", Message::from(error).text())),
     }
 }
 
 fn print(arguments: &AgentPrint) -> Result<u8, Message> {
-    let answer = ask(&arguments.spool.spool, &arguments.job, arguments.over)?;
+    let answer = query_job(&arguments.spool.spool, &arguments.job, arguments.over)?;
     let text = match arguments.format {
         PrintFormat::Json => serde_json::to_string(&answer).map_err(|error| Message::bare(error.to_string()))? + "\n",
         PrintFormat::Text => text_of(&answer).ok_or_else(|| {
@@ -208,8 +208,8 @@ fn text_of(answer: &JobAnswer) -> Option<String> {
         text.push_str("  files that took most time:\n");
         for file in answer.files.iter().take(5) {
             let path = if file.file_path.is_empty() { "(name not known)" } else { &file.file_path };
-            let moved = format!("{} read, {} written", bytes(file.read_bytes), bytes(file.written_bytes));
-            text.push_str(&format!("    {:>9}  {} calls, {moved}  {path}\n", seconds(file.io_time_ns), file.calls));
+            let transferred = format!("{} read, {} written", bytes(file.read_bytes), bytes(file.written_bytes));
+            text.push_str(&format!("    {:>9}  {} calls, {transferred}  {path}\n", seconds(file.io_time_ns), file.calls));
         }
     }
     Some(text)
@@ -258,7 +258,7 @@ pub(crate) fn collect(arguments: &Collect) -> Result<u8, Message> {
         (None, None) if arguments.listen.ip().is_loopback() || arguments.plain => None,
         (None, None) => {
             return Err(Message::new(
-                format!("--listen {}: tokens would cross the network readable by all", arguments.listen),
+                format!("--listen {}: tokens would cross the network unencrypted", arguments.listen),
                 "give --certificate and --key, or --plain where the network is trusted",
             ));
         }

@@ -28,7 +28,7 @@ pub(crate) enum Verb {
     /// Make a recording readable whose recorder, or machine, died.
     #[command(after_help = "Example:\n  sysdock-native salvage rec")]
     Salvage(Salvage),
-    /// What processes, control groups, files, devices and locks do, anew each second.
+    /// Show what processes, control groups, files, devices and locks do, refreshed every second.
     ///
     /// The views process, cgroup and device cost other processes nothing. While it is shown, the view file lengthens each system call of the
     /// machine by 0.1 us, and reads and writes of files by 0.4 us; --calls lengthens each by 0.3 us; the view lock lengthens each wait for a
@@ -291,7 +291,7 @@ pub(crate) struct AgentRun {
     /// CA certificates (PEM) to trust, in place of the public ones.
     #[arg(long, value_name = "FILE")]
     pub(crate) ca: Option<PathBuf>,
-    /// Send what jobs did to this receiver of OTLP over HTTP, beside or in place of the lake; /v1/metrics is added.
+    /// Send what jobs did to this OTLP receiver over HTTP, in addition to the lake or instead of it; /v1/metrics is appended.
     #[arg(long, value_name = "URL")]
     pub(crate) otlp: Option<String>,
     /// File with the bearer token for it.
@@ -369,7 +369,7 @@ pub(crate) struct Collect {
     /// Where it all goes.
     #[arg(long, value_name = "DIR")]
     pub(crate) lake: PathBuf,
-    /// Tokens that agents may have: one a line, with the cluster it is for behind it, or for all.
+    /// Tokens of agents: one a line, followed by the cluster it is valid for; without one, for all.
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: PathBuf,
     /// Certificate chain (PEM), for HTTPS.
@@ -397,7 +397,7 @@ pub(crate) enum Flight {
         after_help = "Triggers (--on): call:TIME a call about files that takes longer, call/NAME:TIME this call, run-queue:TIME a wait for a CPU, lock:TIME a wait for a lock of the kernel, pressure/cpu:PERCENT (or memory, io) threads that waited for it in the last second, signal a process that is killed (not by TERM, INT, HUP or PIPE; signal:NAME by this one), probe a place named by --probe, command:COMMAND a shell command, run every 10 s, that ends with status 0.\n\nExamples:\n  sysdock-native flight start\n  sysdock-native flight start --keep 30s --on call/fsync:500ms --on signal"
     )]
     Start(FlightStart),
-    /// Say what a flight recorder holds, and what it has written.
+    /// Show what a flight recorder holds, and what it has written.
     Status(FlightStatus),
     /// Write what it holds as a recording.
     #[command(after_help = "Example:\n  sysdock-native flight dump -o rec --text 'the page was slow'")]
@@ -448,7 +448,7 @@ pub(crate) struct FlightStart {
     /// No trigger writes another recording where the folder has more than this. A number alone is MiB.
     #[arg(long, value_name = "SIZE", default_value = "2048M", value_parser = mebibytes)]
     pub(crate) disk: u32,
-    /// What to record, in the words of `record`; system calls only with `io`, as they cost most. If not given:
+    /// What to record, by the names that `record` takes; system calls only with `io`, as they cost most. If not given:
     /// sched,system,block, and what other options need.
     #[arg(long, value_name = "WORDS", value_delimiter = ',', value_parser = family)]
     pub(crate) what: Vec<String>,
@@ -503,7 +503,7 @@ pub(crate) enum Disk {
     /// Read which file has which blocks, what is free, and what the file system keeps for itself.
     #[command(after_help = "Examples:\n  sysdock-native disk scan / -o rec\n  sysdock-native disk scan disk.img -o rec")]
     Scan(Scan),
-    /// Draw where files lie in what was scanned: a picture without words, and on standard output what it shows, as JSON.
+    /// Draw where files lie in what was scanned: a picture without text, and on standard output what it shows, as JSON.
     #[command(after_help = "Example:\n  sysdock-native disk map rec -o map.png --size 1024")]
     Map(Map),
 }
@@ -511,7 +511,7 @@ pub(crate) enum Disk {
 /// What to do with a crash dump.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Dump {
-    /// Say what a dump is of: one JSON object on standard output.
+    /// Describe a dump: one JSON object on standard output.
     #[command(after_help = "Example:\n  sysdock-native dump info /var/crash/202611271200/dump.202611271200")]
     Info(DumpInfo),
     /// Read a dump into a recording.
@@ -584,7 +584,7 @@ pub(crate) struct DumpRun {
 }
 
 fn part(word: &str) -> Result<sysdock_dump::Part, String> {
-    let words = || sysdock_dump::Part::ALL.map(sysdock_dump::Part::word).join(", ");
+    let words = || sysdock_dump::Part::ALL.map(sysdock_dump::Part::name).join(", ");
     sysdock_dump::Part::named(word).ok_or_else(|| format!("one of {}", words()))
 }
 
@@ -644,7 +644,7 @@ pub(crate) struct Scan {
     /// Folder to make.
     #[arg(short, long, value_name = "REC")]
     pub(crate) output: PathBuf,
-    /// Threads that may ask; 0: one or two for each core, as the method needs.
+    /// Threads that query the file system; 0: one or two for each core, as the method needs.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) threads: usize,
     /// Leave out what files are called: folders are not read, and the memory stays small.
@@ -653,7 +653,7 @@ pub(crate) struct Scan {
     /// Do not measure what a request costs the device. Otherwise at most 35 MiB of it are read, in half a second, where it may be read.
     #[arg(long)]
     pub(crate) no_measure: bool,
-    /// Add the scan to the complete recording REC, beside what it holds.
+    /// Add the scan to the complete recording REC, alongside what it contains.
     #[arg(long)]
     pub(crate) into: bool,
     /// Let others read the recording. Otherwise only its owner may: it holds paths and arguments of programs.
@@ -682,10 +682,10 @@ pub(crate) struct Load {
     #[arg(long, hide = true, conflicts_with_all = ["plan", "item", "output"])]
     pub(crate) agent: bool,
     /// What to measure: transfer, volume, metadata, log, random_read, random_mix, mmap, depth or control.
-    #[arg(long, value_name = "ITEM", value_parser = word::<sysdock_load::Item>)]
+    #[arg(long, value_name = "ITEM", value_parser = enumerated::<sysdock_load::Item>)]
     pub(crate) item: Option<sysdock_load::Item>,
     /// Only these operations of it, with commas between them.
-    #[arg(long, value_name = "WORDS", value_delimiter = ',', value_parser = word::<sysdock_load::Operation>)]
+    #[arg(long, value_name = "WORDS", value_delimiter = ',', value_parser = enumerated::<sysdock_load::Operation>)]
     pub(crate) operations: Vec<sysdock_load::Operation>,
     /// Bytes of a request.
     #[arg(long, value_name = "SIZE", default_value = "4KiB", value_parser = size)]
@@ -702,17 +702,17 @@ pub(crate) struct Load {
     /// Files of each process (metadata).
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub(crate) files: u32,
-    /// Requests that each process keeps under way (depth).
+    /// Requests that each process keeps in progress (depth).
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) depth: u32,
     /// Open files with O_DIRECT: past the page cache.
     #[arg(long)]
     pub(crate) direct: bool,
     /// A file or directory for each process, or one for all: own or shared.
-    #[arg(long, value_name = "own|shared", default_value = "own", value_parser = word::<sysdock_load::Layout>)]
+    #[arg(long, value_name = "own|shared", default_value = "own", value_parser = enumerated::<sysdock_load::Layout>)]
     pub(crate) layout: sysdock_load::Layout,
     /// How writes reach the device: none, end, fdatasync, fsync or dsync. Default: fdatasync of a log, end of others.
-    #[arg(long, value_name = "WORD", value_parser = word::<sysdock_load::Sync>)]
+    #[arg(long, value_name = "WORD", value_parser = enumerated::<sysdock_load::Sync>)]
     pub(crate) sync: Option<sysdock_load::Sync>,
     /// Part of the requests that write (random_mix).
     #[arg(long, value_name = "SHARE", default_value_t = 0.3)]
@@ -748,8 +748,8 @@ pub(crate) struct HttpLoad {
     /// Addresses: http://HOST[:PORT][/PATH]. Of several, each request goes to one that is drawn.
     #[arg(required = true, value_name = "URL")]
     pub(crate) urls: Vec<String>,
-    /// What is asked for, in the lines of a file: `GET /PATH` or `POST /PATH` (without content). Each request is a line that is drawn, and
-    /// goes to the one URL, which has no path then.
+    /// File with the requests, one a line: `GET /PATH` or `POST /PATH` (without content). Each request is a line drawn at random, sent to
+    /// the one URL, which has no path then.
     #[arg(long, value_name = "FILE")]
     pub(crate) requests: Option<PathBuf>,
     /// Add up the numbers that answers have in this field of their heads. Several times for several.
@@ -862,7 +862,7 @@ pub(crate) struct Record {
     /// Folder to make.
     #[arg(short, long, value_name = "REC")]
     pub(crate) output: PathBuf,
-    /// How to record. `auto`: by the kernel's own events where this may be, else by strace, with a line that says why.
+    /// How to record. `auto`: by the kernel's own events when permitted, otherwise by strace, with a line that gives the reason.
     #[arg(long = "with", value_name = "HOW", value_enum, default_value = "auto")]
     pub(crate) recorder: Recorder,
     #[command(flatten)]
@@ -890,7 +890,7 @@ pub(crate) struct Record {
     /// Memory for events of each CPU, a power of two from 1M to 64M. A number alone is MiB.
     #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = ring)]
     pub(crate) ring: u32,
-    /// Where in the program calls were made, with function and source line where the program tells them: of all calls about files, of
+    /// Where in the program calls were made, with function and source line where the program has that information: of all calls about files, of
     /// those slower than a time, or of one in N.
     #[arg(long, value_name = "all|slower:TIME|every:N", num_args = 0..=1, require_equals = true, default_missing_value = "all", value_parser = stacks)]
     pub(crate) stacks: Option<(String, Stacks)>,
@@ -987,7 +987,7 @@ fn duration(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds * factor).map_err(|error| error.to_string())
 }
 
-/// Bytes: a number, with K, M, G, T or KiB, MiB, ... (powers of 1024) or kB, MB, GB, TB (powers of 1000) behind it.
+/// Bytes: a number, with K, M, G, T or KiB, MiB, ... (powers of 1024) or kB, MB, GB, TB (powers of 1000) after it.
 fn size(text: &str) -> Result<u64, String> {
     const FORM: &str = "not a size: write 4096, 4K, 16M or 1GB";
     let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len()));
@@ -1024,12 +1024,12 @@ fn flight_memory(text: &str) -> Result<u32, String> {
     }
 }
 
-/// A word of an enumeration, as plans have it.
-fn word<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
+/// A value of an enumeration, as plans name it.
+fn enumerated<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_json::from_value(serde_json::Value::from(text)).map_err(|error| error.to_string())
 }
 
-/// Requests a second: a number, also with /s behind it.
+/// Requests a second: a number, also with /s after it.
 fn rate(text: &str) -> Result<f64, String> {
     match text.trim_end_matches("/s").parse::<f64>() {
         Ok(rate) if rate.is_finite() && rate > 0.0 => Ok(rate),
@@ -1090,7 +1090,7 @@ fn frequency(text: &str) -> Result<u32, String> {
     }
 }
 
-/// The choice, with the words for it.
+/// The choice, and how it was written.
 fn stacks(text: &str) -> Result<(String, Stacks), String> {
     const FORM: &str = "write all, slower:100us or every:10";
     let chosen = match text.split_once(':') {
@@ -1106,7 +1106,7 @@ fn stacks(text: &str) -> Result<(String, Stacks), String> {
 }
 
 fn family(word: &str) -> Result<String, String> {
-    let words = || sysdock_bpf::FAMILIES.iter().fold(sysdock_bpf::IO.to_string(), |words, family| words + ", " + family.word);
+    let words = || sysdock_bpf::FAMILIES.iter().fold(sysdock_bpf::IO.to_string(), |words, family| words + ", " + family.name);
     sysdock_bpf::chosen([word]).map_or_else(|_| Err(format!("there are {}", words())), |_| Ok(word.to_string()))
 }
 
@@ -1170,7 +1170,7 @@ pub(crate) enum TopView {
 
 impl TopView {
     /// As it is written on the command line.
-    pub(crate) fn word(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             TopView::Process => "process",
             TopView::Cgroup => "cgroup",
@@ -1196,7 +1196,7 @@ pub(crate) struct Salvage {
     /// Folder of a recording whose recorder died.
     #[arg(value_name = "REC")]
     pub(crate) recording: PathBuf,
-    /// Only say how many events would be brought back.
+    /// Only show how many events would be recovered.
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]

@@ -18,8 +18,8 @@ use std::{
 };
 
 use sysdock_bpf::{
-    Asked, BpfError, Capture, End, FAMILIES, Family, Gate, Group, KernelNames, Meters, Note, Probes, Reason, Refused, Settings,
-    Spool, Stacks, Start, Target, all_processes, first_task, task_events,
+    BpfError, Capture, End, FAMILIES, Family, Gate, Group, KernelNames, Meters, Note, ProbeList, Probes, Reason, Refused,
+    Settings, Spool, Stacks, Start, Target, all_processes, first_task, task_events,
 };
 use sysdock_table::{Cancel, Ending, FamilyState, Folder, Manifest, Recording};
 
@@ -71,11 +71,11 @@ impl From<Message> for Refusal {
 /// What is ready before anything is written.
 pub(crate) struct Prepared {
     pub(crate) probes: Probes,
-    pub(crate) asked: Asked,
+    pub(crate) probe_list: ProbeList,
     pub(crate) target: Target,
     /// The command, waiting.
     gate: Option<Gate>,
-    /// Of the command's own, or the one that was asked for.
+    /// Of the command's own, or the one that was requested.
     pub(crate) group: Option<Group>,
     /// Events about the threads that are there, and about what they have mapped.
     pub(crate) tasks: Vec<u8>,
@@ -140,7 +140,7 @@ fn manifest(arguments: &arguments::Record, directory: Option<String>) -> Manifes
     manifest
 }
 
-/// What was asked for, as one would type it.
+/// What was requested, as one would type it.
 pub(crate) fn options(arguments: &arguments::Record) -> Vec<String> {
     let mut options = Vec::new();
     let target = &arguments.target;
@@ -188,17 +188,17 @@ pub(crate) fn prepare(arguments: &arguments::Record) -> Result<Prepared, Refusal
         stacks: stacks(arguments),
         sample_period: sample_period(arguments),
         no_loss: arguments.no_loss,
-        asked: asked(arguments)?,
+        probe_list: probe_list(arguments)?,
     };
     let refused = |error: sysdock_bpf::ProbeError| Refusal::Unable(format!("{}: {}", error.step, error.reason));
     let begun = Instant::now();
     let mut probes = Probes::load(&settings).map_err(refused)?;
     if gate.is_none() {
         let there = processes_there(&settings.target, group.as_ref());
-        tasks.extend(probes.tell_layouts(&there).map_err(refused)?);
+        tasks.extend(probes.report_layouts(&there).map_err(refused)?);
     }
     probes.attach().map_err(refused)?;
-    probes.attach_asked(&settings.asked).map_err(cannot_probe)?;
+    probes.attach_probes(&settings.probe_list).map_err(cannot_probe)?;
     let target = settings.target;
     let target = if arguments.target.pid.is_empty() {
         target
@@ -211,16 +211,26 @@ pub(crate) fn prepare(arguments: &arguments::Record) -> Result<Prepared, Refusal
     }
     let attach = begun.elapsed();
     let meters = Meters::open(&settings.families, group.as_ref().map(Group::folder));
-    Ok(Prepared { probes, asked: settings.asked, target, gate, group, tasks, names: KernelNames::open(), meters, attach })
+    Ok(Prepared {
+        probes,
+        probe_list: settings.probe_list,
+        target,
+        gate,
+        group,
+        tasks,
+        names: KernelNames::open(),
+        meters,
+        attach,
+    })
 }
 
 /// The places that were named.
-fn asked(arguments: &arguments::Record) -> Result<Asked, Message> {
-    let is_meant = arguments.probe_stacks || arguments.what.iter().any(|word| word == sysdock_bpf::PROBES.word);
+fn probe_list(arguments: &arguments::Record) -> Result<ProbeList, Message> {
+    let is_meant = arguments.probe_stacks || arguments.what.iter().any(|word| word == sysdock_bpf::PROBES.name);
     if is_meant && !names_places(arguments) {
         return Err(Message::new("no place is named that could be recorded", "name it: --probe u:PATH:FUNCTION"));
     }
-    Asked::new(&arguments.probe, &arguments.request, arguments.probe_stacks)
+    ProbeList::new(&arguments.probe, &arguments.request, arguments.probe_stacks)
         .map_err(|reason| Message::new(reason, "name fewer, or record several times"))
 }
 
@@ -228,11 +238,11 @@ fn asked(arguments: &arguments::Record) -> Result<Asked, Message> {
 fn cannot_probe((probe, reason): Refused) -> Refusal {
     Refusal::Error(Message::new(
         format!("{probe}: cannot be recorded: {reason}"),
-        "docs/howto/probe-a-program.md says what can be",
+        "docs/howto/probe-a-program.md describes what can be probed",
     ))
 }
 
-/// What was asked for. The command line was refused where it has other words.
+/// What was requested. The command line was refused where it has other names.
 pub(crate) fn families(arguments: &arguments::Record) -> Vec<Family> {
     let mut families = match arguments.preset {
         Some(arguments::Preset::Bottleneck) => {
@@ -282,7 +292,7 @@ fn own_group(pid: u32) -> Option<Group> {
 }
 
 fn target(arguments: &arguments::Record, gate: Option<&Gate>, group: Option<&Group>) -> Result<(Target, Vec<u8>), Message> {
-    let asked = &arguments.target;
+    let target = &arguments.target;
     if let Some(id) = group.and_then(|group| group.id().ok()) {
         let tasks =
             gate.map_or_else(|| task_events(group.map(Group::processes).unwrap_or_default()), |gate| first_task(gate.pid()));
@@ -291,16 +301,16 @@ fn target(arguments: &arguments::Record, gate: Option<&Gate>, group: Option<&Gro
     if let Some(gate) = gate {
         return Ok((Target::Processes(vec![gate.pid()]), first_task(gate.pid())));
     }
-    if asked.all {
+    if target.all {
         let all = all_processes().map_err(|error| Message::new(format!("/proc: {error}"), "is /proc mounted?"))?;
         return Ok((Target::All, task_events(all)));
     }
-    let pids = [asked.pid.clone(), watched::below(&asked.pid)].concat();
+    let pids = [target.pid.clone(), watched::below(&target.pid)].concat();
     let tasks = task_events(pids.iter().copied());
     Ok((Target::Processes(pids), tasks))
 }
 
-/// What a process started between the look at its children and the time at which its own births were heard of.
+/// What a process started between the scan of its children and the time from which its own forks are reported.
 fn follow_late_children(target: Target, probes: &Probes, tasks: &mut Vec<u8>) -> Result<Target, sysdock_bpf::ProbeError> {
     let Target::Processes(mut pids) = target else { return Ok(target) };
     // What these start meanwhile is found in the next round, if it is not heard of.
@@ -333,7 +343,7 @@ impl HeldProcess {
 /// Hold on to the processes with these numbers.
 fn hold(pids: &[u32]) -> Result<Vec<HeldProcess>, Message> {
     let hold = |pid: &u32| {
-        // SAFETY: two numbers; the descriptor that it returns is nobody else's.
+        // SAFETY: two numbers; the descriptor that it returns has no other owner.
         let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, *pid, 0) };
         let descriptor = i32::try_from(descriptor).ok().filter(|number| *number >= 0).ok_or_else(|| no_such_process(*pid))?;
         // SAFETY: as above.
@@ -348,7 +358,7 @@ fn no_such_process(pid: u32) -> Message {
 
 /// Of which calls it is recorded where they were made.
 fn stacks(arguments: &arguments::Record) -> Stacks {
-    let named = arguments.what.iter().any(|word| word == sysdock_bpf::STACKS.word);
+    let named = arguments.what.iter().any(|word| word == sysdock_bpf::STACKS.name);
     let usual = if named { Stacks::All } else { Stacks::Off };
     arguments.stacks.as_ref().map_or(usual, |(_, stacks)| *stacks)
 }
@@ -377,13 +387,13 @@ fn record(
     mut rows: Vec<environment::Row>,
     relay: Relay,
 ) -> Result<Exit, Message> {
-    let Prepared { probes, asked, target, gate, group, tasks, names, meters, attach } = prepared;
-    say_what_is_watched(arguments, &recording);
+    let Prepared { probes, probe_list, target, gate, group, tasks, names, meters, attach } = prepared;
+    note_what_is_watched(arguments, &recording);
     let mut spool = Spool::create(recording.folder())?;
-    say_what_is_missing(arguments, &probes.families);
+    note_what_is_missing(arguments, &probes.families);
     let start = Start {
         families: probes.families.clone(),
-        asked,
+        probe_list,
         sample_period_ns: i64::try_from(sample_period(arguments).as_nanos()).ok(),
         ..start_note(&recording, gate.as_ref())
     };
@@ -454,20 +464,20 @@ fn close_with_rows(
 }
 
 /// Who names a process may not think of those below it, which are recorded too.
-fn say_what_is_watched(arguments: &arguments::Record, recording: &Recording) {
+fn note_what_is_watched(arguments: &arguments::Record, recording: &Recording) {
     if let Some(watched) = recording.manifest.watched.as_ref() {
         let until = if arguments.time.is_some() { "" } else { "; Ctrl-C ends it" };
         messages::note(&format!("recording {}{until}", watched::words(watched)));
     }
 }
 
-pub(crate) fn say_what_is_missing(arguments: &arguments::Record, states: &[FamilyState]) {
-    let mut asked = families(arguments);
-    if stacks(arguments) != Stacks::Off && !asked.contains(&sysdock_bpf::STACKS) {
-        asked.push(sysdock_bpf::STACKS);
+pub(crate) fn note_what_is_missing(arguments: &arguments::Record, states: &[FamilyState]) {
+    let mut wanted = families(arguments);
+    if stacks(arguments) != Stacks::Off && !wanted.contains(&sysdock_bpf::STACKS) {
+        wanted.push(sysdock_bpf::STACKS);
     }
-    for family in asked {
-        let state = states.iter().find(|state| state.family == family.word);
+    for family in wanted {
+        let state = states.iter().find(|state| state.family == family.name);
         if let Some(reason) = state.and_then(|state| state.missing.as_ref()) {
             messages::note(&format!("{} are not recorded: {reason}", family.shows));
         }
@@ -527,7 +537,7 @@ impl Watch {
         if self.child.is_none() {
             return false;
         }
-        self.look_for_its_end();
+        self.check_for_its_end();
         // What the command left running in the background is recorded too, as strace -f does.
         let left = self.group.as_ref().filter(|group| self.status.is_some() && group.is_populated());
         match left {
@@ -536,7 +546,7 @@ impl Watch {
         }
     }
 
-    fn look_for_its_end(&mut self) {
+    fn check_for_its_end(&mut self) {
         if let Some(child) = self.child.as_mut().filter(|_| self.status.is_none()) {
             self.status = child.try_wait().ok().flatten();
         }
@@ -544,7 +554,7 @@ impl Watch {
 
     /// What a signal to the recorder means: it goes on to the command, unless that has it too. A second SIGINT that the command does not
     /// handle says that it is not going to end: then recording ends and the command runs on. Where no command runs (any more), every signal
-    /// that asks for an end ends the recording.
+    /// that requests an end ends the recording.
     fn heed_signals(&mut self) {
         let received = self.relay.received();
         if received.is_empty() {
@@ -552,7 +562,7 @@ impl Watch {
         }
         // It may have ended by this very signal: what came while it was not known to have ended was meant for it.
         let Some(child) = self.child.as_ref().filter(|_| self.status.is_none()) else {
-            self.interrupted |= received.iter().any(|one| signals::asks_for_an_end(one.signal));
+            self.interrupted |= received.iter().any(|one| signals::requests_an_end(one.signal));
             return;
         };
         record::pass_on(&received, child.id());
@@ -562,7 +572,7 @@ impl Watch {
 
     /// The exit status of the command. It is waited for where the recording ended for want of room, not where the user ended it.
     fn wait(&mut self) -> Option<ExitStatus> {
-        self.look_for_its_end();
+        self.check_for_its_end();
         while self.child.is_some()
             && self.status.is_none()
             && !self.interrupted
@@ -570,7 +580,7 @@ impl Watch {
         {
             thread::sleep(Duration::from_millis(20));
             self.heed_signals();
-            self.look_for_its_end();
+            self.check_for_its_end();
         }
         self.status
     }

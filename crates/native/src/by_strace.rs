@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &arguments::Record, output: &Path) -> Result<Exit, 
     let mut rows =
         environment::of_this_machine(&arguments.command, directory.as_deref().map(|d| d.to_string_lossy().into_owned()));
     let place = Fifo::place();
-    // Before the FIFO is there: whenever this process is killed, there is somebody who removes it.
+    // Before the FIFO is there: whenever this process is killed, there is a process that removes it.
     let relay = Relay::start(|| clear_up(&place));
     let fifo = match Fifo::make(&place) {
         Ok(fifo) => fifo,
@@ -176,7 +176,7 @@ fn after_a_kill(signal: i32, ended_with: Option<u8>, watched: Option<Watched>) -
         ));
     }
     messages::note(&format!(
-        "strace was killed (signal {signal}): what the command did from then on is not recorded; it goes on without strace"
+        "strace was killed (signal {signal}): what the command did from then on is not recorded; it continues without strace"
     ));
     let status = ended_with.map(Exit::Code).or_else(|| orphans::wait_for(command?, &mut relay).map(Exit::from));
     Ok(status.unwrap_or(Exit::Code(EXIT_ERROR)))
@@ -307,7 +307,7 @@ const LOOKS_WITHOUT: u32 = 10;
 /// What a signal to the recorder means: it goes on to the command, unless that has it too. A second SIGINT that the command does not handle
 /// says that it is not going to end: then recording ends and the command runs on.
 ///
-/// What the command leaves running when it has ended is let go if nobody waits for it.
+/// What the command leaves running when it has ended is released unless it is waited for.
 ///
 fn pass_signals(strace: u32, ended: &AtomicBool, cancel: &Cancel, mut relay: Relay, mut left_behind: LeftBehind) -> Watched {
     let mut unheeded = 0;

@@ -1,4 +1,4 @@
-//! What is recorded, or imported, may have been made by somebody who means ill: a process that parses it can write into its recording only
+//! What is recorded, or imported, may have been made by an attacker: a process that parses it can write into its recording only
 //! (Landlock, from kernel 5.13 on), and makes no system call that an intruder would want and a parser does not (seccomp).
 
 use std::path::Path;
@@ -11,7 +11,7 @@ use libc::c_long;
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 use sysdock_table::Folder;
 
-/// Of the kernel's versions of Landlock, the one whose rights are asked for; an older kernel applies those that it has.
+/// Of the kernel's versions of Landlock, the one whose rights are requested; an older kernel applies those that it has.
 const RIGHTS: ABI = ABI::V3;
 
 /// Calls that are refused with EPERM: they run programs, reach other processes, the network or the kernel's own memory, mount file systems,
@@ -57,7 +57,7 @@ const REFUSED: [c_long; 38] = [
     libc::SYS_mount_setattr,
 ];
 
-/// Confine this thread, which parses what others made, and those that it starts from here on; returns what holds now, in words.
+/// Confine this thread, which parses what others made, and those that it starts from here on; returns what holds now, as text.
 pub(crate) fn parser(folder: &Folder) -> String {
     to_folder(Some(folder), &[libc::SYS_bpf])
 }

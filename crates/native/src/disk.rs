@@ -50,11 +50,11 @@ pub(crate) fn scan(arguments: &arguments::Scan) -> Result<u8, Message> {
             let cost = measured(arguments, &target, &cancel);
             write_environment(arguments, &target, &outcome, &cost, confined, &mut recording)?;
             let ending = recording.finish(outcome.ending)?.capture().ended_by;
-            said(&outcome);
+            print_remarks(&outcome);
             said_of_device(&cost);
             used.iter().for_each(said_of_usage);
             if used.is_none() && arguments.usage.is_some() {
-                messages::note("the used files were not looked up, as the scan broke off");
+                messages::note("the used files were not looked up, as the scan ended early");
             }
             Ok(import::status(ending))
         }
@@ -77,7 +77,7 @@ fn write_environment(
     confined: String,
     recording: &mut Recording,
 ) -> Result<(), TableError> {
-    // The capture before it has told of the machine.
+    // The capture before it contains the machine.
     let mut rows = match arguments.into {
         true => Vec::new(),
         false => environment::of_this_machine(&std::env::args_os().collect::<Vec<_>>(), None),
@@ -107,7 +107,9 @@ fn said_of_device(cost: &Result<Cost, String>) {
 
 fn said_of_usage(found: &Found) {
     let Found { files, gone, elsewhere } = found;
-    messages::note(&format!("{files} used files are here; {gone} are gone or may not be looked at, {elsewhere} lie elsewhere"));
+    messages::note(&format!(
+        "{files} used files are on this file system; {gone} no longer exist or cannot be accessed, {elsewhere} are elsewhere"
+    ));
 }
 
 /// What the scan as a capture says of itself before it begins.
@@ -138,7 +140,7 @@ fn describe(recording: &mut Recording, outcome: &Outcome, (clock, started): (Ins
 }
 
 /// By which method and why, and what could not be read.
-fn said(outcome: &Outcome) {
+fn print_remarks(outcome: &Outcome) {
     messages::note(&format!("{}: {}", outcome.method, outcome.reason));
     for (issue, detail) in &outcome.issues {
         messages::note(&format!("{issue}: {detail}"));

@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &arguments::Map) -> Result<u8, Message> {
     let window = recorded.space.clipped(window);
     if window.length == 0 {
         let hint = format!("it has {} bytes: give --from and --length inside it", recorded.space.size());
-        return Err(Message::new("nothing of the device lies in the window", hint));
+        return Err(Message::new("the window contains no part of the device", hint));
     }
     let settings =
         Settings { side: arguments.size, curve, is_worst: arguments.worst, window, is_search: arguments.find.is_some() };
@@ -78,7 +78,7 @@ fn class_shown(class: Class, bytes: u64) -> Value {
         Pattern::Diagonals => "diagonals",
         Pattern::Lines => "lines",
     };
-    json!({"class": class.word(), "bytes": bytes, "colour": hex(paint.colour), "second": hex(paint.second), "pattern": pattern})
+    json!({"class": class.name(), "bytes": bytes, "colour": hex(paint.colour), "second": hex(paint.second), "pattern": pattern})
 }
 
 fn failed(path: &Path, error: &dyn std::fmt::Display) -> Message {

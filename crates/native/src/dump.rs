@@ -50,7 +50,7 @@ pub(crate) fn serve(arguments: &arguments::DumpServe) -> Result<u8, Message> {
     if !arguments.user_memory {
         kernel.hide_users().map_err(|fault| {
             let what = "cannot distinguish user pages from kernel pages (--user-memory reads both)";
-            Message::bare(format!("{}: {what}: {}", arguments.core.display(), fault.word()))
+            Message::bare(format!("{}: {what}: {}", arguments.core.display(), fault.name()))
         })?;
     }
     let mut out = io::BufWriter::new(io::stdout().lock());
@@ -107,7 +107,7 @@ pub(crate) fn run(arguments: &arguments::DumpRun) -> Result<u8, Message> {
     rows.push(environment::of_its_limits(confined));
     environment::add(&mut recording, &rows)?;
     describe(&mut recording, &outcome);
-    say(kernel.description(), &outcome);
+    print_summary(kernel.description(), &outcome);
     let ending = if outcome.interrupted { Ending::Interrupted } else { Ending::EndOfInput };
     let status = import::status(recording.finish(ending)?.capture().ended_by);
     if parts.contains(&Part::Flight) && !outcome.interrupted {
@@ -131,7 +131,7 @@ fn with_progress<R>(progress: &arguments::Progress, parts: usize, work: impl FnO
             let mut reporter = Reporter::new(progress);
             while waiting.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 if let Ok((begun, Some(part))) = now.lock().map(|now| *now) {
-                    let event = json!({ "event": "progress", "what": part.word(), "done": begun - 1, "total": parts });
+                    let event = json!({ "event": "progress", "what": part.name(), "done": begun - 1, "total": parts });
                     reporter.event(&event);
                 }
             }
@@ -158,7 +158,7 @@ fn add_flight(arguments: &arguments::DumpRun, kernel: &Kernel, outcome: &Outcome
     let folder = Folder::open(&arguments.output, privileges::access(arguments.share))?;
     let found = write_spool(&folder, kernel, &store, rings.as_ref(), stopped)?;
     let Some(found) = found else {
-        messages::note("a flight recorder ran, but what it held cannot be read");
+        messages::note("a flight recorder was running, but its contents cannot be read");
         return folder.remove(sysdock_bpf::SPOOL).map_err(|error| spool_error(&folder, error));
     };
     let mut recording = Recording::extend(folder, sysdock_bpf::manifest().captures.remove(0))?;
@@ -240,7 +240,7 @@ fn describe(recording: &mut Recording, outcome: &Outcome) {
     }
 }
 
-fn say(about: &Description, outcome: &Outcome) {
+fn print_summary(about: &Description, outcome: &Outcome) {
     let release = about.release.as_deref().unwrap_or("of an unknown release");
     messages::note(&format!("{}: Linux {release}, {} of memory", about.format, mebibytes(about.bytes)));
     match &outcome.panic {

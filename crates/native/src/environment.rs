@@ -1,4 +1,4 @@
-//! The `environment` table: where a recording was made, or that nobody knows.
+//! The `environment` table: where a recording was made, or that this is unknown.
 
 use std::{
     ffi::{CStr, OsString},
@@ -34,7 +34,7 @@ pub(crate) fn write(recording: &mut Recording, rows: &[Row]) -> Result<(), Table
     recording.replace_rows(rows.iter().map(columns))
 }
 
-/// Write the rows behind those that another capture wrote.
+/// Write the rows after those that another capture wrote.
 pub(crate) fn add(recording: &mut Recording, rows: &[Row]) -> Result<(), TableError> {
     recording.write_rows(rows.iter().map(columns))
 }
@@ -64,7 +64,7 @@ pub(crate) fn of_load(facts: Vec<(String, Option<String>)>) -> Vec<Row> {
     facts.into_iter().map(|(name, value)| row("file system", &name, value)).collect()
 }
 
-/// What the process that writes the recording is kept from, in words.
+/// What the process that writes the recording is kept from, as text.
 pub(crate) fn of_its_limits(confined: String) -> Row {
     row("recorder", "confined", Some(confined))
 }
@@ -94,8 +94,8 @@ pub(crate) fn of_this_machine(command: &[OsString], directory: Option<String>) -
     rows
 }
 
-/// What MPI and batch systems tell each process of a parallel job: its rank, and the number of ranks. The innermost comes first: a
-/// batch system tells an `mpirun` that it starts that it is process 0 of 1, and all ranks inherit that.
+/// What MPI and batch systems give each process of a parallel job: its rank, and the number of ranks. The innermost comes first: a
+/// batch system passes to an `mpirun` that it starts that it is process 0 of 1, and all ranks inherit that.
 const PLACE_IN_JOB: [&str; 9] = [
     "OMPI_COMM_WORLD_RANK",
     "PMIX_RANK",
@@ -144,7 +144,7 @@ pub(crate) fn of_device(name: &str, cost: &Result<Cost, String>) -> [Row; 4] {
     ]
 }
 
-/// What an imported log tells about where it was made: next to nothing, and that is said.
+/// What an imported log shows about where it was made: next to nothing, which is stated.
 pub(crate) fn of_log(manifest: &Manifest) -> Vec<Row> {
     let command = Row {
         section: "command",
@@ -250,7 +250,7 @@ mod tests {
             _ => None,
         };
         let rows = place_in_job(variable);
-        let said: Vec<_> = rows.iter().map(|row| (row.section, row.name.as_str(), row.value.as_deref())).collect();
-        assert_eq!(said, [("job", "PMI_RANK", Some("3")), ("job", "SLURM_PROCID", Some("0"))]);
+        let shown: Vec<_> = rows.iter().map(|row| (row.section, row.name.as_str(), row.value.as_deref())).collect();
+        assert_eq!(shown, [("job", "PMI_RANK", Some("3")), ("job", "SLURM_PROCID", Some("0"))]);
     }
 }

@@ -91,7 +91,7 @@ pub(crate) fn refuse_options(arguments: &arguments::Import, path: &Path, what: &
 /// A set that strace -ff wrote has a file for each thread, and all are open at once.
 fn allow_many_files() {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the struct lives through both calls. If the limit stays, opening the files says so.
+    // SAFETY: the struct lives through both calls. If the limit stays, opening the files fails.
     unsafe {
         if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 {
             limit.rlim_cur = limit.rlim_max;
@@ -109,7 +109,7 @@ pub(crate) fn status(ending: Ending) -> u8 {
     }
 }
 
-/// Compare the clocks of the logs; what was found is said, also where nothing was.
+/// Compare the clocks of the logs; what was found is reported, also where nothing was.
 fn estimated_offsets(
     arguments: &arguments::Import,
     options: &Options,

@@ -27,7 +27,7 @@ const RECORDER: &str = "callgrind-profile";
 
 /// Import, if these are profiles; returns the exit status, or `None` where none of them is.
 pub(crate) fn run(arguments: &arguments::Import) -> Result<Option<u8>, Message> {
-    let found: Vec<bool> = arguments.logs.iter().map(|path| look(path)).collect();
+    let found: Vec<bool> = arguments.logs.iter().map(|path| is_profile_file(path)).collect();
     if !found.contains(&true) {
         return Ok(None);
     }
@@ -67,7 +67,7 @@ pub(crate) fn run(arguments: &arguments::Import) -> Result<Option<u8>, Message> 
 }
 
 /// Whether a file is a profile. What cannot be opened is left to the reader of logs of calls, which reports it.
-fn look(path: &Path) -> bool {
+fn is_profile_file(path: &Path) -> bool {
     let mut beginning = Vec::new();
     let read = |file| unpacked(file, BLOCK)?.take(BEGINNING).read_to_end(&mut beginning);
     // A pipe would lose what is read.
@@ -81,7 +81,7 @@ fn open(path: &Path) -> Result<File, Message> {
 fn manifest(logs: &[PathBuf]) -> Manifest {
     let mut capture = Capture::new(RECORDER, "instructions", ABOUT);
     capture.clock.kind = "relative".into();
-    capture.clock.note = Some("a profile has sums: it says neither when nor in which order".into());
+    capture.clock.note = Some("a profile contains sums only: neither times nor order".into());
     let source = |path: &PathBuf| Source {
         path: path.to_string_lossy().into_owned(),
         bytes: path.metadata().map_or(0, |about| about.len()),

@@ -17,7 +17,7 @@ use crate::{
     privileges,
 };
 
-/// A result that is in a log and not in the tables; the word of `import_issues.issue`, explained in docs/reference/import-issues.md.
+/// A result that is in a log and not in the tables; the value of `import_issues.issue`, explained in docs/reference/import-issues.md.
 const BROKEN_RESULT: &str = "broken_result";
 /// A log that could not be read to its end, as logs of calls have it, too.
 const DAMAGED: &str = "damaged_input";
@@ -37,7 +37,7 @@ struct Input {
 /// Import, if these are logs of load; returns the exit status, or `None` where none of them is.
 pub(crate) fn run(arguments: &arguments::Import) -> Result<Option<u8>, Message> {
     let Some(inputs) = inputs(&arguments.logs)? else { return Ok(None) };
-    crate::import::refuse_options(arguments, &inputs[0].path, &format!("output of {}", inputs[0].tool.word()))?;
+    crate::import::refuse_options(arguments, &inputs[0].path, &format!("output of {}", inputs[0].tool.name()))?;
     let folder = Folder::create(&arguments.output, privileges::access(arguments.share))?;
     privileges::become_caller()?;
     let confined = confine::parser(&folder);
@@ -77,25 +77,25 @@ impl From<TableError> for Failure {
 
 /// Open all logs, if they are of load; `None` if none is.
 fn inputs(logs: &[PathBuf]) -> Result<Option<Vec<Input>>, Message> {
-    let looked: Vec<Option<Input>> = logs.iter().map(|path| look(path)).collect();
-    if looked.iter().all(Option::is_none) {
+    let identified: Vec<Option<Input>> = logs.iter().map(|path| identify(path)).collect();
+    if identified.iter().all(Option::is_none) {
         return Ok(None);
     }
-    let other = logs.iter().zip(&looked).find_map(|(path, input)| input.is_none().then_some(path));
+    let other = logs.iter().zip(&identified).find_map(|(path, input)| input.is_none().then_some(path));
     if let Some(path) = other {
         // One that is not there is no log of calls either.
         if let Some(error) = path.metadata().err().filter(|_| path != Path::new("-")) {
             return Err(Message::bare(format!("{}: {error}", path.display())));
         }
-        let first = looked.iter().flatten().next().map(|input| input.path.display().to_string()).unwrap_or_default();
+        let first = identified.iter().flatten().next().map(|input| input.path.display().to_string()).unwrap_or_default();
         let fact = format!("{}: no output of fio, IOR, mdtest or elbencho, which {first} is", path.display());
         return Err(Message::new(fact, "import logs of system calls and logs of load into recordings of their own"));
     }
-    Ok(Some(looked.into_iter().flatten().collect()))
+    Ok(Some(identified.into_iter().flatten().collect()))
 }
 
 /// Recognize a log by its beginning. What cannot be opened is left to the reader of logs of calls, which reports it.
-fn look(path: &Path) -> Option<Input> {
+fn identify(path: &Path) -> Option<Input> {
     if path == Path::new("-") {
         // Nothing is consumed: the same bytes are read again.
         let beginning = io::stdin().lock().fill_buf().ok()?.to_vec();
@@ -116,7 +116,7 @@ fn look(path: &Path) -> Option<Input> {
 
 fn manifest(inputs: &[Input]) -> Manifest {
     let tool = inputs[0].tool;
-    let recorder = if inputs.iter().all(|input| input.tool == tool) { format!("{}-log", tool.word()) } else { "load-log".into() };
+    let recorder = if inputs.iter().all(|input| input.tool == tool) { format!("{}-log", tool.name()) } else { "load-log".into() };
     let mut capture = Capture::new(&recorder, "results", sysdock_load::ABOUT);
     capture.clock.kind = "epoch".into();
     let name = |path: &Path| if path == Path::new("-") { "<stdin>".into() } else { path.to_string_lossy().into_owned() };
@@ -166,7 +166,7 @@ fn text(input: &Input) -> Result<(Vec<u8>, Option<String>), Message> {
     let failure = reader.take(LONGEST_LOG + 1).read_to_end(&mut text).err().map(|error| error.to_string());
     if text.len() as u64 > LONGEST_LOG {
         return Err(Message::new(
-            format!("{place}: more than {} MiB of output of {}", LONGEST_LOG >> 20, input.tool.word()),
+            format!("{place}: more than {} MiB of output of {}", LONGEST_LOG >> 20, input.tool.name()),
             "split it between runs, and import the parts together: sysdock import PART... -o REC",
         ));
     }
@@ -175,7 +175,7 @@ fn text(input: &Input) -> Result<(Vec<u8>, Option<String>), Message> {
 
 /// Nothing of a log became a row.
 fn nothing(input: &Input, log: &Log) -> Message {
-    let (place, tool) = (input.path.display(), input.tool.word());
+    let (place, tool) = (input.path.display(), input.tool.name());
     let why = match log.broken.first() {
         Some(broken) => format!("line {}: {}", broken.line, broken.detail),
         None => "it has no result of a file system".into(),
@@ -214,10 +214,10 @@ fn issues(source: usize, log: &Log, failure: Option<&str>, recording: &mut Recor
         *capture.issues.entry((*issue).into()).or_default() += 1;
     }
     for row in &log.measured {
-        *capture.counts.entry(row.status.word().into()).or_default() += 1;
+        *capture.counts.entry(row.status.name().into()).or_default() += 1;
     }
     if !log.broken.is_empty() {
-        messages::note(&format!("{path}: {} results could not be read; import_issues says which", log.broken.len()));
+        messages::note(&format!("{path}: {} results could not be read; see the table import_issues", log.broken.len()));
     }
     Ok(())
 }

@@ -45,7 +45,7 @@ pub(crate) fn was_ignored(signal: libc::c_int) -> bool {
     IGNORED.load(Ordering::Relaxed) & bit(signal) != 0
 }
 
-/// Hear of children that end. With SIGCHLD ignored nobody could wait for them.
+/// Hear of children that end. With SIGCHLD ignored they could not be waited for.
 pub(crate) fn hear_of_children() {
     // SAFETY: takes numbers only.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };

@@ -54,21 +54,21 @@ pub(crate) fn attach(arguments: &arguments::ItraceAttach) -> Result<Exit, Messag
     })
 }
 
-/// Says why it ended, where the process goes on.
+/// Reports why it ended, where the process goes on.
 fn ending_of(end: &stepping::End, output: &Path) -> Ending {
     match end {
         stepping::End::Exited(_) => Ending::EndOfInput,
         stepping::End::Limit => {
-            messages::note("the limit of instructions is reached: the process goes on untraced");
+            messages::note("the limit of instructions is reached: the process continues untraced");
             Ending::EndOfInput
         }
         stepping::End::Cancelled => {
-            messages::note("interrupted: the process goes on untraced");
+            messages::note("interrupted: the process continues untraced");
             Ending::Interrupted
         }
         stepping::End::Failed(error) => {
             let path = output.join(EVENTS);
-            messages::note(&format!("{}: {error}; the process goes on untraced", path.display()));
+            messages::note(&format!("{}: {error}; the process continues untraced", path.display()));
             Ending::WriteError
         }
     }
@@ -210,7 +210,7 @@ pub(crate) fn make_tables(
     rows.extend(environment::of_trace(&outcome.facts));
     environment::add(&mut recording, &rows)?;
     describe(&mut recording, &outcome);
-    say(&outcome);
+    print_summary(&outcome);
     let ending = if outcome.cancelled { Ending::Interrupted } else { ending };
     Ok(import::status(recording.finish(ending)?.capture().ended_by))
 }
@@ -233,7 +233,7 @@ fn describe(recording: &mut Recording, outcome: &Outcome) {
     capture.lost = outcome.damaged;
 }
 
-fn say(outcome: &Outcome) {
+fn print_summary(outcome: &Outcome) {
     let facts = &outcome.facts;
     let model = facts.cpu.as_ref().map(|cpu| format!(" on {cpu}")).unwrap_or_default();
     let repeated = outcome.steps[0] - outcome.steps[1];
@@ -259,7 +259,7 @@ fn say(outcome: &Outcome) {
         messages::note(&format!("{} sections of the event file are damaged, and missing", outcome.damaged));
     }
     if !outcome.complete {
-        messages::note("the event file was not ended by its recorder: its last part may be missing");
+        messages::note("the event file was not closed by its recorder: its last part may be missing");
     }
 }
 

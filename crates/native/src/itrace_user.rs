@@ -26,7 +26,7 @@ use crate::{
     signals,
 };
 
-/// What qemu-user emulates where nobody says anything else.
+/// What qemu-user emulates by default.
 const CPU: &str = "qemu64";
 const CPU_VARIABLE: &str = "QEMU_CPU";
 /// Of an ELF file: 64 bits, and x86-64.
@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &arguments::ItraceUser) -> Result<Exit, Message> {
     };
     recording.manifest.duration_ns = started.0.elapsed().as_nanos() as i64;
     let (emulated, failure) = collected;
-    say(&emulated);
+    print_summary(&emulated);
     let ending = match failure {
         Some(error) => {
             messages::note(&format!("{}: {error}; what came after it is not recorded", arguments.output.join(EVENTS).display()));
@@ -130,7 +130,7 @@ fn collect(
     }
     if emulated.steps == 0 && !emulated.cancelled {
         let fact = format!("{}: {} before the first instruction", arguments.qemu.display(), ended(&emulated));
-        return Err(Message::new(fact, "what it said is above; qemu-user of Debian 12 (7.2) works"));
+        return Err(Message::new(fact, "its message is above; qemu-user of Debian 12 (7.2) works"));
     }
     if failure.is_none() {
         let facts = facts_of(&emulated.tasks, &emulated.mappings, 0);
@@ -181,13 +181,13 @@ fn comm(program: &Path) -> String {
 }
 
 /// What is missing.
-fn say(emulated: &Emulated) {
+fn print_summary(emulated: &Emulated) {
     match emulated.why {
-        Some(Why::Limit) => messages::note("the limit of instructions is reached: the program went on, not recorded"),
+        Some(Why::Limit) => messages::note("the limit of instructions is reached: the program continued, not recorded"),
         Some(Why::Thread) => messages::note(
             "the program started a second thread: nothing is recorded from there on; `sysdock itrace attach` traces all threads",
         ),
-        Some(Why::Failed) => messages::note("the recorder failed: the program went on, not recorded"),
+        Some(Why::Failed) => messages::note("the recorder failed: the program continued, not recorded"),
         Some(Why::Exit | Why::Moved) | None => {}
     }
     match emulated.children {

@@ -1,10 +1,10 @@
-//! What a command leaves running when it ends: whether it is recorded to its end, too, and the word on it.
+//! What a command leaves running when it ends: whether it is recorded to its end, too, and the message about it.
 
 use std::time::{Duration, Instant};
 
 use crate::{arguments::Wait, messages, watched};
 
-/// So long it may take until what a command started has ended as well, before a word is said.
+/// So long it may take until what a command started has ended as well, before a message is printed.
 const PATIENCE: Duration = Duration::from_secs(1);
 const MOST_NAMED: usize = 5;
 
@@ -12,12 +12,12 @@ const MOST_NAMED: usize = 5;
 pub(crate) struct LeftBehind {
     wait: Wait,
     since: Option<Instant>,
-    is_told: bool,
+    is_reported: bool,
 }
 
 impl LeftBehind {
     pub(crate) fn new(wait: Wait) -> Self {
-        LeftBehind { wait, since: None, is_told: false }
+        LeftBehind { wait, since: None, is_reported: false }
     }
 
     /// The command has ended, and these processes have not. Whether they are to be waited for.
@@ -26,8 +26,8 @@ impl LeftBehind {
             return false;
         }
         let since = *self.since.get_or_insert_with(Instant::now);
-        if !self.is_told && since.elapsed() >= PATIENCE {
-            self.is_told = true;
+        if !self.is_reported && since.elapsed() >= PATIENCE {
+            self.is_reported = true;
             messages::note(&words(&left()));
         }
         true

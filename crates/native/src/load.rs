@@ -170,7 +170,7 @@ impl Run {
                 self.write(&skipped)?;
                 continue;
             }
-            let what = said(step);
+            let what = description(step);
             let this = step.estimate_ns();
             let (started, total) = (Instant::now(), steps.len());
             let mut watching = Watching { reporter: &mut reporter, what, done: number, steps: total, before, this, all, started };
@@ -234,8 +234,8 @@ impl Run {
     }
 }
 
-/// A step in a few words.
-fn said(step: &Step) -> String {
+/// A short description of a step.
+fn description(step: &Step) -> String {
     let length = match step.length_bytes {
         bytes if bytes.is_multiple_of(1 << 20) => format!("{} MiB", bytes >> 20),
         bytes if bytes.is_multiple_of(1 << 10) => format!("{} KiB", bytes >> 10),
@@ -243,7 +243,7 @@ fn said(step: &Step) -> String {
     };
     let moves_data = !matches!(step.item, sysdock_load::Item::Metadata | sysdock_load::Item::Control);
     let length = if moves_data { format!(", {length}") } else { String::new() };
-    format!("{}{length}, {} processes", step.item.word(), step.processes)
+    format!("{}{length}, {} processes", step.item.name(), step.processes)
 }
 
 /// A measurement as one object, with its classes of latency; progress is left out.
@@ -255,7 +255,7 @@ fn json(row: &Measured) -> serde_json::Value {
         "first_end_ns": row.first_end_ns, "ended_ns": row.ended_ns, "bytes_per_s": row.bytes_per_s,
         "operations_per_s": row.operations_per_s, "overlap": row.overlap, "device_read_bytes": row.device_read_bytes,
         "device_write_bytes": row.device_write_bytes, "p50_ns": row.p50_ns, "p99_ns": row.p99_ns, "max_ns": row.max_ns,
-        "status": row.status.word(), "note": row.note,
+        "status": row.status.name(), "note": row.note,
         "latencies": row.latencies.iter().map(|class| [class.low_ns, class.high_ns, class.operations]).collect::<Vec<_>>(),
     })
 }
@@ -274,7 +274,7 @@ fn with_progress(row: &Measured) -> serde_json::Value {
 enum Order {
     /// Say what time it is.
     Clock,
-    /// Make ready for this step, and say so at each of its phases.
+    /// Make ready for this step, and report each of its phases.
     Step(Box<Step>),
     /// There is no time for this step: give its rows without doing it.
     Skip(Box<Step>),
@@ -300,7 +300,7 @@ impl Agent {
 }
 
 impl Caller for Agent {
-    /// Nothing is said to us while workers run, unless that they are to end; nor is it any use when nobody listens any more.
+    /// Nothing is sent to us while workers run, unless that they are to end; nor is it any use when the reader is gone.
     fn tick(&mut self) {
         let mut input = libc::pollfd { fd: libc::STDIN_FILENO, events: libc::POLLIN, revents: 0 };
         // SAFETY: one descriptor, which lives through the call; it does not wait.
@@ -310,7 +310,7 @@ impl Caller for Agent {
     }
 
     fn start_at_ns(&mut self) -> Option<i64> {
-        say(&json!({ "event": "ready" })).ok()?;
+        print_event(&json!({ "event": "ready" })).ok()?;
         match self.order() {
             Ok(Order::StartAt(ns)) => Some(ns),
             _ => None,
@@ -318,7 +318,7 @@ impl Caller for Agent {
     }
 }
 
-fn say(event: &serde_json::Value) -> Result<(), Message> {
+fn print_event(event: &serde_json::Value) -> Result<(), Message> {
     let mut out = io::stdout().lock();
     writeln!(out, "{event}").and_then(|()| out.flush()).map_err(|error| Message::bare(format!("standard output: {error}")))
 }
@@ -327,25 +327,25 @@ fn say(event: &serde_json::Value) -> Result<(), Message> {
 fn agent(directory: &Path, settings: Settings, cancel: &Cancel) -> Result<u8, Message> {
     let mut load = Load::new(directory, settings)?;
     let mut agent = Agent { lines: io::stdin().lock().lines(), cancel: cancel.clone() };
-    say(&json!({ "event": "begun", "facts": load.facts() }))?;
+    print_event(&json!({ "event": "begun", "facts": load.facts() }))?;
     let outcome = obey(&mut agent, &mut load, cancel);
     load.end()?;
     outcome.map(|()| if cancel.requested() { EXIT_INTERRUPTED } else { 0 })
 }
 
-fn say_rows(measured: &[Measured]) -> Result<(), Message> {
-    say(&json!({ "event": "rows", "rows": measured.iter().map(with_progress).collect::<Vec<_>>() }))
+fn print_rows(measured: &[Measured]) -> Result<(), Message> {
+    print_event(&json!({ "event": "rows", "rows": measured.iter().map(with_progress).collect::<Vec<_>>() }))
 }
 
 fn obey(agent: &mut Agent, load: &mut Load, cancel: &Cancel) -> Result<(), Message> {
     loop {
         match agent.order()? {
-            Order::Clock => say(&json!({ "event": "clock", "ns": now_ns() }))?,
+            Order::Clock => print_event(&json!({ "event": "clock", "ns": now_ns() }))?,
             Order::Step(step) => {
                 let measured = load.measure(&step, cancel, agent)?;
-                say_rows(&measured)?;
+                print_rows(&measured)?;
             }
-            Order::Skip(step) => say_rows(&load.skipped(&step))?,
+            Order::Skip(step) => print_rows(&load.skipped(&step))?,
             Order::StartAt(_) => {}
             Order::End => return Ok(()),
         }

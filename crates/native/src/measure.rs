@@ -9,7 +9,7 @@ use crate::{
     messages::{EXIT_INTERRUPTED, Message},
 };
 
-/// Run the command; returns the exit status, which says nothing of that of the command.
+/// Run the command; returns the exit status, which is independent of that of the command.
 pub(crate) fn run(arguments: &arguments::Measure) -> Result<u8, Message> {
     let measured = sysdock_measure::measure(&Command {
         words: arguments.command.clone(),

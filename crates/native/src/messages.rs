@@ -57,7 +57,7 @@ pub(crate) fn note(text: &str) {
 /// How far the clock of a log is from the first one's.
 pub(crate) fn clock(log: &str, estimate: Option<&Estimate>) -> String {
     let Some(estimate) = estimate else {
-        return format!("{log}: no shared file tells how its clock compares; give --offset {log}=SECONDS if you know");
+        return format!("{log}: no shared file to compare clocks by; give --offset {log}=SECONDS if you know the difference");
     };
     let seconds = |ns: i64| match ns {
         i64::MIN => "-∞".to_string(),
@@ -104,19 +104,19 @@ impl From<BpfError> for Message {
         match error {
             BpfError::Table(error) => error.into(),
             BpfError::Full(path) => {
-                Message::new(full(&path), "what was recorded until then is kept: free some space, then sysdock salvage REC")
+                Message::new(full(&path), "everything recorded so far is kept: free some space, then run sysdock salvage REC")
             }
             BpfError::InUse(path) => Message::new(
-                format!("{}: is being recorded", path.display()),
-                "wait until the recorder has ended, or end it with Ctrl-C",
+                format!("{}: recording in progress", path.display()),
+                "wait until the recorder ends, or stop it with Ctrl-C",
             ),
             BpfError::NotASpool(path) => Message::new(
                 format!("{}: no recorded events", path.display()),
                 "salvage works on the folder of a recording whose recorder died",
             ),
             BpfError::Spool(path, error) if error.kind() == io::ErrorKind::NotFound => Message::new(
-                format!("{}: not there", path.display()),
-                "salvage works on the folder of a recording whose recorder died; one that was closed needs none",
+                format!("{}: not found", path.display()),
+                "salvage works on the folder of a recording whose recorder died; a complete recording needs no salvage",
             ),
             other => Message::bare(other.to_string()),
         }
@@ -144,12 +144,12 @@ impl From<AgentError> for Message {
                 format!("{}: another agent runs with this spool", path.display()),
                 "one agent counts for the whole node; give --spool to try a second one",
             ),
-            AgentError::Kernel(error) => Message::bare(format!("what the kernel counted cannot be read: {error}")),
-            AgentError::Address(url) => Message::new(format!("{url}: no address to send to"), "write https://HOST:PORT"),
+            AgentError::Kernel(error) => Message::bare(format!("the kernel's counters cannot be read: {error}")),
+            AgentError::Address(url) => Message::new(format!("{url}: not a valid destination"), "write https://HOST:PORT"),
             AgentError::Collector(why) => Message::bare(format!("the collector: {why}")),
-            AgentError::Otlp(why, None) => Message::bare(format!("the receiver of OTLP: {why}")),
+            AgentError::Otlp(why, None) => Message::bare(format!("the OTLP receiver: {why}")),
             AgentError::Otlp(why, Some(after)) => {
-                Message::bare(format!("the receiver of OTLP: {why}, and asks to wait {} s", after.as_secs()))
+                Message::bare(format!("the OTLP receiver: {why}; it requests a wait of {} s", after.as_secs()))
             }
             AgentError::Certificate(path, why) => {
                 Message::new(format!("{}: {why}", path.display()), "certificates and keys are read in PEM")
@@ -170,9 +170,10 @@ fn settings(error: SettingsError) -> Message {
     match error {
         SettingsError::Io(error) => Message::bare(error.to_string()),
         SettingsError::Toml(why) => Message::bare(why),
-        SettingsError::NoPlace(segment) => {
-            Message::new(format!("group `{segment}` does not say where the job is"), "write it as in segment = \"job_{job}\"")
-        }
+        SettingsError::NoPlace(segment) => Message::new(
+            format!("group `{segment}` does not contain the place of the job"),
+            "write it as in segment = \"job_{job}\"",
+        ),
         SettingsError::NoSecret => Message::new(
             "`hide` needs `secret`",
             "names are hashed with it: write a text that only this site knows, the same on all nodes",
@@ -190,13 +191,13 @@ impl From<DiskError> for Message {
                     io::ErrorKind::NotFound => {
                         Message::new(fact, "give a mount point, a folder, a file, a block device or an image file")
                     }
-                    io::ErrorKind::PermissionDenied => Message::new(fact, "run as root, or give a folder that you may read"),
+                    io::ErrorKind::PermissionDenied => Message::new(fact, "run as root, or give a folder that you can read"),
                     _ => Message::bare(fact),
                 }
             }
             DiskError::NoFileSystem(path) => Message::new(
-                format!("{}: no file system that is known", path.display()),
-                "blkid tells what a device holds; a disk with partitions has a device for each",
+                format!("{}: no known file system", path.display()),
+                "blkid shows what a device holds; a disk with partitions has a device for each",
             ),
             DiskError::Refused(path, why, hint) => Message::new(format!("{}: {why}", path.display()), hint),
             other => Message::bare(other.to_string()),
@@ -211,7 +212,7 @@ impl From<DumpError> for Message {
             DumpError::Table(error) => error.into(),
             DumpError::Io(_, error) => match error.kind() {
                 io::ErrorKind::NotFound => Message::new(fact, "kdump writes dumps below /var/crash"),
-                io::ErrorKind::PermissionDenied => Message::new(fact, "run as root: a dump holds the memory of all"),
+                io::ErrorKind::PermissionDenied => Message::new(fact, "run as root: a dump contains the memory of all users"),
                 _ => Message::bare(fact),
             },
             DumpError::NoDump(..) => Message::new(
@@ -238,15 +239,14 @@ impl From<ItraceError> for Message {
             ItraceError::File(path, error) => {
                 let path = path.display();
                 match error {
-                    FileError::Io(error) if error.kind() == io::ErrorKind::NotFound => Message::new(
-                        format!("{path}: {error}"),
-                        "a recording of instructions is made by: sysdock itrace attach -o REC -- CMD",
-                    ),
+                    FileError::Io(error) if error.kind() == io::ErrorKind::NotFound => {
+                        Message::new(format!("{path}: {error}"), "to record instructions: sysdock itrace attach -o REC -- CMD")
+                    }
                     FileError::Io(error) => Message::bare(format!("{path}: {error}")),
-                    FileError::NoEventFile => Message::bare(format!("{path}: no event file of an instruction trace")),
+                    FileError::NoEventFile => Message::bare(format!("{path}: not an event file of an instruction trace")),
                     FileError::Version(version) => Message::new(
-                        format!("{path}: version {version} of the format is not known"),
-                        "a newer sysdock wrote it: use that one",
+                        format!("{path}: unknown format version {version}"),
+                        "it was written by a newer version of sysdock: update sysdock",
                     ),
                     FileError::Damaged(offset) => Message::bare(format!("{path}: damaged at byte {offset}")),
                 }
@@ -322,7 +322,7 @@ impl From<MapError> for Message {
         let fact = error.to_string();
         match error {
             MapError::Io(_, error) if error.kind() == io::ErrorKind::NotFound => {
-                Message::new(fact, "a recording of a disk is made by: sysdock disk scan TARGET -o REC")
+                Message::new(fact, "to record a disk: sysdock disk scan TARGET -o REC")
             }
             MapError::Damaged(..) => Message::new(fact, "the recording was damaged or changed after it was written; scan again"),
             MapError::NoTable(..) => Message::new(fact, "a map is drawn of what `sysdock disk scan` recorded"),
@@ -362,7 +362,7 @@ fn input(path: &Path, error: &io::Error) -> Message {
 }
 
 const HOW: &str =
-    "a log is made by: strace -f -ttt -T -y -o run.strace CMD, or on Solaris and illumos: truss -f -l -d -E -o run.truss CMD";
+    "to make a log: strace -f -ttt -T -y -o run.strace CMD, or on Solaris and illumos: truss -f -l -d -E -o run.truss CMD";
 
 fn not_strace(path: &Path, lines: u64, first: &str, likeness: Option<Tool>) -> Message {
     let binary = first.chars().any(|c| c == '\0' || c == '\u{fffd}' || (c.is_control() && c != '\t'));

@@ -32,8 +32,8 @@ pub(crate) fn reap(strace: u32, command: u32) {
     unsafe {
         loop {
             let mut found: libc::siginfo_t = std::mem::zeroed();
-            let asked = libc::waitid(libc::P_ALL, 0, &raw mut found, libc::WEXITED | libc::WNOHANG | libc::WNOWAIT);
-            let pid = if asked == 0 { found.si_pid().cast_unsigned() } else { 0 };
+            let status = libc::waitid(libc::P_ALL, 0, &raw mut found, libc::WEXITED | libc::WNOHANG | libc::WNOWAIT);
+            let pid = if status == 0 { found.si_pid().cast_unsigned() } else { 0 };
             if pid == 0 || pid == strace || pid == command {
                 return;
             }

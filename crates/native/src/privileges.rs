@@ -1,4 +1,4 @@
-//! Who asks for a recording, what the recorder may do, and what it gives up once its probes are attached.
+//! Who requests a recording, what the recorder may do, and what it gives up once its probes are attached.
 
 use std::{
     env,
@@ -121,10 +121,10 @@ fn path_before_sudo() -> Option<OsString> {
 /// What to type for sysdock with all rights. sudo does not look where it was installed for one user, as in a virtual environment.
 pub(crate) fn sudo_sysdock() -> String {
     const LOOKED_THROUGH: [&str; 6] = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
-    let beside = env::current_exe().ok().and_then(|exe| Some(exe.parent()?.join("sysdock"))).filter(|path| path.is_file());
+    let neighbour = env::current_exe().ok().and_then(|exe| Some(exe.parent()?.join("sysdock"))).filter(|path| path.is_file());
     let is_found =
         |path: &PathBuf| path.parent().is_some_and(|folder| LOOKED_THROUGH.iter().any(|known| folder == Path::new(known)));
-    match beside.filter(|path| !is_found(path)) {
+    match neighbour.filter(|path| !is_found(path)) {
         Some(path) => format!("sudo {}", environment::command_text(&[path.into()])),
         None => "sudo sysdock".into(),
     }

@@ -15,7 +15,7 @@ use crate::arguments;
 /// At most this often.
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// Writes progress where the user asked for it.
+/// Writes progress where the user requested it.
 pub(crate) struct Reporter {
     sink: Option<Box<dyn Write>>,
     started: Instant,

@@ -19,7 +19,7 @@ use crate::{
     signals,
 };
 
-/// How the recorder ends: as the command did, so that nobody who waits for it sees a difference.
+/// How the recorder ends: as the command did, so that a process that waits for it sees no difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     Code(u8),
@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &arguments::Record) -> Result<Exit, Message> {
         let caller = if arguments.as_root { None } else { Caller::find() };
         check_command(program, find_command(&arguments.command, caller.as_ref()).is_some())?;
     } else if arguments.target.is_empty() {
-        return Err(Message::new("nothing to record", "give a command behind --, or -p PID, --cgroup PATH or -a"));
+        return Err(Message::new("nothing to record", "give a command after --, or -p PID, --cgroup PATH or -a"));
     }
     let named = arguments.preset.is_some() || arguments.what.iter().any(|word| word != sysdock_bpf::IO);
     let no_places = arguments.probe.is_empty() && arguments.request.is_empty() && !arguments.probe_stacks;
@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &arguments::Record) -> Result<Exit, Message> {
     match arguments.recorder {
         Recorder::Strace if strace_can => by_strace::run(arguments, &arguments.output),
         Recorder::Strace => {
-            let hint = "leave out --with strace, or give a command behind --, without --no-loss, --stacks, --freq, --what, --preset, --probe and --request";
+            let hint = "leave out --with strace, or give a command after --, without --no-loss, --stacks, --freq, --what, --preset, --probe and --request";
             Err(Message::new("strace records system calls of commands only", hint))
         }
         Recorder::Kernel => by_kernel::run(arguments).map_err(by_kernel::Refusal::into_message),
@@ -109,7 +109,7 @@ pub(crate) fn pass_on(received: &[Received], command: u32) {
     }
 }
 
-/// A number that nobody can guess: for ids of files, which are made of addresses in the kernel, and for names in the temporary folder.
+/// An unguessable number: for ids of files, which are made of addresses in the kernel, and for names in the temporary folder.
 pub(crate) fn secret() -> u64 {
     let mut bytes = [0u8; 8];
     // SAFETY: the buffer is as long as stated.

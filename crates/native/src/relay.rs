@@ -109,9 +109,9 @@ impl Witness {
 
     /// Let it forget what is pending.
     fn forget(&self) {
-        let asked = self.0.send(FORGET);
+        let was_sent = self.0.send(FORGET);
         for _ in 0..100 {
-            if !asked || self.pending().is_none_or(|pending| pending == 0) {
+            if !was_sent || self.pending().is_none_or(|pending| pending == 0) {
                 return;
             }
             thread::sleep(Duration::from_millis(1));
@@ -139,7 +139,7 @@ unsafe fn keep_signals(orders: RawFd, if_killed: impl FnOnce()) {
             libc::signal(signal, libc::SIG_DFL);
         }
         libc::prctl(libc::PR_SET_NAME, c"sysdock-witness".as_ptr());
-        // Readers of other pipes wait until nobody can write any more.
+        // Readers of other pipes wait until there is no writer any more.
         libc::dup2(orders, 0);
         libc::syscall(libc::SYS_close_range, 1, u32::MAX, 0);
         let at_once = libc::timespec { tv_sec: 0, tv_nsec: 0 };

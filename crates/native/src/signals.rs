@@ -68,7 +68,7 @@ extern "C" fn count(signal: libc::c_int, found: *const libc::siginfo_t, _context
     RECEIVED[number].fetch_add(1, Ordering::Relaxed);
 }
 
-/// A copy of the recorder that is about to become a program has its handlers until then, and nobody asks it what it counted: it ends as the
+/// A copy of the recorder that is about to become a program has its handlers until then, and its counts are not read: it ends as the
 /// program would.
 fn end_by(signal: libc::c_int) {
     // SAFETY: calls with numbers, which a handler may make. The signal is blocked until the handler returns.
@@ -158,11 +158,11 @@ impl Counts {
 
 /// The signals that asked a program to end, of those counted so far but not in `seen`.
 pub(crate) fn end_requests(seen: &Counts) -> Vec<libc::c_int> {
-    counts().since(seen).filter(|signal| asks_for_an_end(*signal)).collect()
+    counts().since(seen).filter(|signal| requests_an_end(*signal)).collect()
 }
 
 /// Whether it asks a program to end.
-pub(crate) fn asks_for_an_end(signal: libc::c_int) -> bool {
+pub(crate) fn requests_an_end(signal: libc::c_int) -> bool {
     matches!(signal, libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT)
 }
 

@@ -1,4 +1,4 @@
-//! What runs already and is recorded: the words for it, and why nothing came of it.
+//! What runs already and is recorded: how it is described, and why nothing came of it.
 
 use std::fs;
 
@@ -7,16 +7,16 @@ use sysdock_table::{Watched, WatchedProcess};
 
 use crate::{arguments, orphans};
 
-/// What was asked for. `None`: a command.
-pub(crate) fn watched(asked: &arguments::Target) -> Option<Watched> {
-    if asked.all {
+/// What was requested. `None`: a command.
+pub(crate) fn watched(target: &arguments::Target) -> Option<Watched> {
+    if target.all {
         return Some(Watched::All);
     }
-    if let Some(folder) = &asked.cgroup {
+    if let Some(folder) = &target.cgroup {
         return Some(Watched::Cgroup(folder.to_string_lossy().into_owned()));
     }
     let process = |pid: &u32| WatchedProcess { pid: *pid, name: name(*pid), children: below(&[*pid]).len() };
-    let processes: Vec<_> = asked.pid.iter().map(process).collect();
+    let processes: Vec<_> = target.pid.iter().map(process).collect();
     (!processes.is_empty()).then_some(Watched::Processes(processes))
 }
 
@@ -25,7 +25,7 @@ pub(crate) fn below(pids: &[u32]) -> Vec<u32> {
     descendants(pids, std::process::id())
 }
 
-/// In words, such as `process 4242 (nginx) and 4 child processes`.
+/// As text, such as `process 4242 (nginx) and 4 child processes`.
 pub(crate) fn words(watched: &Watched) -> String {
     match watched {
         Watched::All => "all processes".into(),

@@ -23,7 +23,7 @@ use crate::{
     text,
 };
 
-/// Operations that may be under way; a log of garbage may name any number.
+/// Operations that may be in progress; a log of garbage may name any number.
 const MOST: usize = 1 << 20;
 
 /// Session, process, context and data: contexts are addresses, which other processes may use too.
@@ -75,7 +75,7 @@ impl Import<'_> {
         row.object = object_id(object);
         if matches!(class, Class::Read | Class::Write) {
             row.offset = number_of(block, b"aio_offset=").and_then(bounds::place).unwrap_or(NONE);
-            row.asked = number_of(block, b"aio_nbytes=").unwrap_or(NONE);
+            row.requested = number_of(block, b"aio_nbytes=").unwrap_or(NONE);
         }
         Some(row)
     }
@@ -88,9 +88,9 @@ impl Import<'_> {
             let Some(mut row) = self.take_operation(self.aio_key(thread, call, data)) else { continue };
             let end_ns = reap.ts_ns.saturating_add(reap.dur_ns.max(0));
             row.dur_ns = bounds::duration(end_ns.saturating_sub(row.ts_ns).max(0)).unwrap_or(NONE);
-            let result = number_of(event, b"res=").and_then(bounds::moved).unwrap_or(NONE);
-            if result >= 0 && row.asked != NONE {
-                row.moved = result;
+            let result = number_of(event, b"res=").and_then(bounds::transferred).unwrap_or(NONE);
+            if result >= 0 && row.requested != NONE {
+                row.transferred = result;
             }
             match error_of(result) {
                 Some(error) => row.errno = self.rows.errnos.number(error_name(error).as_bytes()),

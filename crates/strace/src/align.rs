@@ -19,7 +19,7 @@ const SLACK_NS: i64 = 1_000_000;
 /// Start and end of a call.
 type Span = (i64, i64);
 
-/// What one session tells about one path.
+/// What one session shows about one path.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sighting {
     created: Option<Span>,
@@ -28,7 +28,7 @@ struct Sighting {
     found: Option<Span>,
 }
 
-/// What all sessions tell about paths. Paths that say nothing any more are kept as such.
+/// What all sessions show about paths. Paths that show nothing any more are kept as such.
 #[derive(Debug, Default)]
 pub(crate) struct Sightings {
     paths: FxHashMap<ObjectId, Option<FxHashMap<u32, Sighting>>>,
@@ -87,7 +87,7 @@ impl Sightings {
         }
     }
 
-    /// The offset of each session against those before it; the first one's is 0. `None` where no file tells.
+    /// The offset of each session against those before it; the first one's is 0. `None` where no file shows it.
     pub(crate) fn offsets(&self, sessions: u32) -> Vec<Option<Estimate>> {
         let mut known: Vec<Option<Estimate>> = Vec::new();
         for session in 0..sessions {
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn a_file_that_is_missed_and_then_found_gives_both_bounds() {
         let creator = Sighting { created: Some((1000, 1010)), missed: None, found: Some((1000, 1010)) };
-        // Another clock that is 500 behind looked at 495 and at 515.
+        // Another clock, 500 late, saw the file at 495 and at 515.
         let looker = Sighting { created: None, missed: Some((495, 496)), found: Some((515, 516)) };
         let estimates = sightings(&[(0, creator), (1, looker)]).offsets(2);
         assert_eq!(estimates[1], Some(Estimate { offset_ns: 499, range_ns: (484, 515), files: 1 }));

@@ -43,7 +43,7 @@ pub(crate) fn place(offset: i64) -> Option<i64> {
 }
 
 /// How much an operation moved, if that can be.
-pub(crate) fn moved(bytes: i64) -> Option<i64> {
+pub(crate) fn transferred(bytes: i64) -> Option<i64> {
     Some(bytes).filter(|bytes| *bytes <= MOST_BYTES)
 }
 
@@ -53,11 +53,11 @@ pub(crate) fn impossible(shape: &Shape, call: &Call<'_>) -> Option<String> {
     // Nearly all calls are short, and return little.
     let value = call.returned.value.unwrap_or(0);
     let is_common = value.unsigned_abs() <= MOST_BYTES.unsigned_abs() && call.dur_ns.unwrap_or(0) <= LONGEST_NS;
-    if is_common { None } else { look_closer(shape, call) }
+    if is_common { None } else { implausible_call(shape, call) }
 }
 
 #[cold]
-fn look_closer(shape: &Shape, call: &Call<'_>) -> Option<String> {
+fn implausible_call(shape: &Shape, call: &Call<'_>) -> Option<String> {
     let too_long = call.dur_ns.is_some_and(|ns| ns > LONGEST_NS);
     let value = call.returned.value.unwrap_or(0);
     let fits = match shape {
@@ -94,10 +94,10 @@ pub(crate) fn impossible_place(shape: &Shape, call: &Call<'_>, row: &mut CallRow
     if *shape != Shape::Map && is_common(row.offset) && is_common(row.to_offset) {
         return None;
     }
-    look_closer_at_places(shape, call, row)
+    implausible_places(shape, call, row)
 }
 
-fn look_closer_at_places(shape: &Shape, call: &Call<'_>, row: &mut CallRow) -> Option<String> {
+fn implausible_places(shape: &Shape, call: &Call<'_>, row: &mut CallRow) -> Option<String> {
     let has_failed = call.returned.value.is_none_or(|value| value < 0);
     let mut found = None;
     for place in [&mut row.offset, &mut row.to_offset] {

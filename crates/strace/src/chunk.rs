@@ -13,7 +13,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub(crate) struct Chunk {
     pub(crate) text: Vec<u8>,
-    /// Lines; those behind `count` are left from an earlier use.
+    /// Lines; those after `count` are left from an earlier use.
     pub(crate) lines: Vec<Line>,
     pub(crate) count: usize,
     /// The text is empty and stands for a line too long to keep.

@@ -39,21 +39,21 @@ impl Context<'_> {
         self.held.map(|held| Rc::clone(&held.file))
     }
 
-    /// When the call ended, as far as the log tells.
+    /// When the call ended, as far as the log shows.
     pub(crate) fn ended_ns(&self) -> i64 {
         self.started_ns.saturating_add(self.call.dur_ns.unwrap_or(0))
     }
 }
 
 impl System {
-    /// Note what the call changes, and put what it tells beyond its name, result and time into its row.
+    /// Note what the call changes, and put what it contains beyond its name, result and time into its row.
     ///
     /// The row is filled in place: what goes through a structure of its own is copied at once after it was written, which a processor waits for.
     /// Returned is, in a merged log, the serial number of the earlier row with which this call overlapped.
     pub(crate) fn apply(&mut self, shape: &Shape, class: Class, context: &Context<'_>, row: &mut CallRow) -> Option<u64> {
         let arguments = &context.call.arguments;
         match *shape {
-            Shape::Transfer(asked, at) => return self.transfer(context, row, class, asked, at),
+            Shape::Transfer(requested, at) => return self.transfer(context, row, class, requested, at),
             Shape::ReceiveMessage => return self.receive_message(context, row, class),
             Shape::Messages => self.messages(context, row, class),
             Shape::Between { from, from_offset, to, to_offset, size } => {
@@ -358,7 +358,7 @@ impl System {
         let child = context.call.returned.value.and_then(|tid| i32::try_from(tid).ok()).filter(|tid| *tid > 0);
         if context.call.arguments.truss {
             if let Some(child) = child {
-                self.born_of_truss(context.thread, child, context.started_ns);
+                self.created_by_truss(context.thread, child, context.started_ns);
             }
         } else if let Some(child) = child {
             let flags = context.call.arguments.iter().find(|a| contains(a, b"CLONE_")).unwrap_or_default();
@@ -406,7 +406,7 @@ impl System {
     fn set_cwd(&mut self, thread: usize, object: ObjectId) {
         self.objects.set_directory(object);
         let name = self.objects.name(object);
-        // A relative name against an unknown directory says nothing.
+        // A relative name against an unknown directory is unknown.
         *self.threads.get(thread).cwd.borrow_mut() = name.starts_with(b"/").then(|| name.into());
     }
 

@@ -2,7 +2,7 @@
 
 use sysdock_calls::{
     CallRow, Issue, NONE, object_id,
-    syscalls::{Asked, Class, Shape},
+    syscalls::{Class, Requested, Shape},
 };
 use sysdock_table::{TableError, rows};
 
@@ -41,7 +41,7 @@ impl Import<'_> {
         }
         self.stacks.close(&mut self.rows);
         if !bounds::is_time(item.time_ns) {
-            return self.issue(Issue::ImpossibleNumber, item, Some("a time behind the year 2200".into()));
+            return self.issue(Issue::ImpossibleNumber, item, Some("a time after the year 2200".into()));
         }
         if item.tid.is_none() || item.text.first() == Some(&b'[') || self.terminals[item.session as usize].is_used() {
             return self.terminal_line(item, line);
@@ -209,7 +209,7 @@ impl Import<'_> {
                 let mut row = self.row(thread, number, class, started_ns);
                 self.fill_result(&mut row, &call);
                 if matches!(shape, Shape::Transfer(..) | Shape::Between { .. } | Shape::ReceiveMessage) {
-                    row.moved = row.result;
+                    row.transferred = row.result;
                 }
                 self.push(thread, &row)
             }
@@ -235,8 +235,8 @@ impl Import<'_> {
             row.fd = fd.unwrap_or(-1);
             row.object = object_id(held.file.object.get());
         }
-        if let Shape::Transfer(Asked::Argument(index), _) = shape {
-            row.asked = text::leading_number(call.arguments.get(index)).unwrap_or(NONE);
+        if let Shape::Transfer(Requested::Argument(index), _) = shape {
+            row.requested = text::leading_number(call.arguments.get(index)).unwrap_or(NONE);
         }
         row
     }
@@ -313,7 +313,7 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// Something happened at this time that only a strace log can tell.
+    /// Something happened at this time that only a strace log shows.
     pub(crate) fn event(&mut self, time_ns: i64) {
         self.events += 1;
         self.first_ns = Some(self.first_ns.map_or(time_ns, |first| first.min(time_ns)));

@@ -1,7 +1,7 @@
 //! The text of one call: name, arguments, return value, duration.
 //!
 //! Buffers and file names may hold anything, `) = 3 <0.1>` included, so the arguments are scanned forward, quotes and tags in
-//! mind; only behind the closing parenthesis can the end of the line be trusted. Where the line ends in a plain number and a duration, the
+//! mind; only after the closing parenthesis can the end of the line be trusted. Where the line ends in a plain number and a duration, the
 //! end is read first, from the right, and arguments are scanned only as far as the call's shape needs them: see [`plain_end`].
 
 use std::borrow::Cow;
@@ -83,7 +83,7 @@ impl TextRange {
     }
 }
 
-/// A call as places in its text, so that it can be kept beside the text. Texts are shorter than 2^32 bytes.
+/// A call as places in its text, so that it can be kept next to the text. Texts are shorter than 2^32 bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TextRanges {
     /// Number in the list of known calls, or [`syscalls::UNLISTED`].
@@ -96,7 +96,7 @@ pub(crate) struct TextRanges {
     pub(crate) end: End,
 }
 
-/// What stands behind the arguments.
+/// What stands after the arguments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct End {
     /// What was returned; nothing for `?` and for errors.
@@ -131,7 +131,7 @@ impl Default for TextRanges {
 }
 
 impl TextRanges {
-    /// A call of this name; tells whether it is a listed one.
+    /// A call of this name; returns whether it is a listed one.
     #[inline]
     pub(crate) fn start(&mut self, name: &[u8]) -> bool {
         self.number = syscalls::number(name);
@@ -264,13 +264,13 @@ pub(crate) fn killed(event: &[u8], whole: &mut Vec<u8>) -> bool {
 }
 
 impl NotACall {
-    /// In words, for `import_issues.detail`.
+    /// As text, for `import_issues.detail`.
     pub(crate) fn words(self) -> &'static str {
         match self {
             NotACall::NoEnd => "the arguments do not end",
             NotACall::NoReturn => "no return value",
             NotACall::Mixed => "other text among the arguments",
-            NotACall::Trailing => "unknown text behind the return value",
+            NotACall::Trailing => "unknown text after the return value",
         }
     }
 }
@@ -309,10 +309,10 @@ pub(crate) fn begun(half: &[u8], places: &mut TextRanges) {
 pub(crate) fn first_arguments(event: &[u8], count: usize, places: &mut TextRanges) -> Option<usize> {
     places.count = 0;
     let comma = scan(event, places.arguments_at(), count, places).filter(|at| event[*at] == b',')?;
-    (usize::from(places.count) == count).then(|| behind_blanks(event, comma + 1))
+    (usize::from(places.count) == count).then(|| after_blanks(event, comma + 1))
 }
 
-/// Collect arguments from `from` on until there are as many as `needed`, or all. Returns the place behind the last one: of a comma, or of the
+/// Collect arguments from `from` on until there are as many as `needed`, or all. Returns the place after the last one: of a comma, or of the
 /// closing parenthesis. `None` where the text ends before.
 fn scan(text: &[u8], from: usize, needed: usize, places: &mut TextRanges) -> Option<usize> {
     if needed == 0 {
@@ -379,7 +379,7 @@ fn named(argument: &[u8]) -> usize {
     if argument.get(name) == Some(&b'=') { name + 1 } else { 0 }
 }
 
-/// A tag stands right behind a descriptor (`3<`) or `AT_FDCWD`; `1<<21` is a shift, ` <` is none.
+/// A tag stands right after a descriptor (`3<`) or `AT_FDCWD`; `1<<21` is a shift, ` <` is none.
 fn starts_tag(text: &[u8], at: usize) -> bool {
     let before = at.checked_sub(1).map(|i| text[i]);
     before.is_some_and(|b| b.is_ascii_digit() || b == b'D') && !matches!(text.get(at + 1), Some(b'<' | b'='))
@@ -407,7 +407,7 @@ pub(crate) fn plain_end(text: &[u8], from: usize, end: &mut End) -> Option<usize
 pub(crate) fn end(text: &[u8], from: usize, end: &mut End) -> Result<(), NotACall> {
     let (text, dur_ns) = split_duration(text, from);
     *end = End { dur_ns: dur_ns.unwrap_or(-1), ..End::NONE };
-    let at = behind_blanks(text, behind_mask(text, behind_blanks(text, from)));
+    let at = after_blanks(text, after_mask(text, after_blanks(text, from)));
     let tail = text.get(at..).and_then(|tail| tail.strip_prefix(b"= ")).ok_or(NotACall::NoReturn)?.trim_ascii_end();
     let place = |part: &[u8]| {
         let start = part.as_ptr() as usize - text.as_ptr() as usize;
@@ -434,17 +434,17 @@ pub(crate) fn end(text: &[u8], from: usize, end: &mut End) -> Result<(), NotACal
     Ok(())
 }
 
-fn behind_blanks(text: &[u8], at: usize) -> usize {
+fn after_blanks(text: &[u8], at: usize) -> usize {
     at + text.get(at..).map_or(0, |rest| rest.iter().take_while(|byte| **byte == b' ').count())
 }
 
-/// Behind the `(mask [CHLD])` that strace before 4.9 prints behind the arguments of `sigreturn`.
-fn behind_mask(text: &[u8], at: usize) -> usize {
+/// After the `(mask [CHLD])` that strace before 4.9 prints after the arguments of `sigreturn`.
+fn after_mask(text: &[u8], at: usize) -> usize {
     let mask = text.get(at..).filter(|rest| rest.starts_with(b"(mask "));
     at + mask.and_then(|mask| memchr::memchr(b')', mask)).map_or(0, |close| close + 1)
 }
 
-/// What may stand behind a value: `(Timeout)`, `/* ... */`; words are another writer's.
+/// What may stand after a value: `(Timeout)`, `/* ... */`; words are another writer's.
 fn is_note(rest: &[u8]) -> bool {
     match rest {
         [] => true,

@@ -15,13 +15,13 @@ use sysdock_calls::ObjectId;
 /// An open file: object, position, append mode.
 #[derive(Debug)]
 pub(crate) struct OpenFile {
-    /// What is open. A rename changes it. `None`: the log does not tell.
+    /// What is open. A rename changes it. `None`: the log does not say.
     pub(crate) object: Cell<Option<ObjectId>>,
     /// Position of the next read or write. `None`: not known.
     pub(crate) position: Cell<Option<i64>>,
     /// Whether each write goes to the end.
     pub(crate) append: Cell<bool>,
-    /// Calls under way that will move the position.
+    /// Calls in progress that will move the position.
     moving: Cell<u32>,
     /// How often the position was moved.
     pub(crate) moves: Cell<u32>,
@@ -41,7 +41,7 @@ impl OpenFile {
         })
     }
 
-    /// Whether a call that was printed in one piece ran while another one was under way.
+    /// Whether a call that was printed in one piece ran while another one was in progress.
     pub(crate) fn is_moving(&self) -> bool {
         self.moving.get() > 0
     }
@@ -90,7 +90,7 @@ type ExecNumber = u32;
 
 const NEVER: ExecNumber = ExecNumber::MAX;
 
-/// Bits of a descriptor's number that a node of the tree tells apart.
+/// Bits of a descriptor's number that a node of the tree distinguishes.
 const BITS: u32 = 4;
 const WIDTH: usize = 1 << BITS;
 
@@ -152,7 +152,7 @@ impl Node {
         }
     }
 
-    /// Look at open files, as they are after `execs` execs, for as many steps as are `left`.
+    /// Visit open files, as they are after `execs` execs, for as many steps as are `left`.
     fn walk(&self, execs: ExecNumber, left: &mut u64, look: &mut impl FnMut(&OpenFile)) {
         *left = left.saturating_sub(WIDTH as u64);
         match self {
@@ -273,7 +273,7 @@ impl FdTable {
 
     /// A file got a new name; open files go with it, as far as they are found in the steps that are `left`.
     pub(crate) fn rename(&self, old: ObjectId, new: ObjectId, swapped: bool, left: &mut u64) {
-        // Descriptors may share an open file, which is looked at once: a swap is no swap if it is made twice.
+        // Descriptors may share an open file, which is visited once: a swap is no swap if it is made twice.
         let mut renamed: FxHashSet<*const OpenFile> = FxHashSet::default();
         let mut look = |file: &OpenFile| {
             let other = match file.object.get() {

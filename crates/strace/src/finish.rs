@@ -30,7 +30,7 @@ impl Import<'_> {
         if let Some(what) = bounds::impossible_place(shape, call, &mut row) {
             return self.note(Issue::ImpossibleNumber, &what);
         }
-        if class == Class::Write && row.moved < row.asked && row.moved >= 0 {
+        if class == Class::Write && row.transferred < row.requested && row.transferred >= 0 {
             output::correct_asked(call, &mut row);
         }
         if row.comm < 0 {
@@ -53,8 +53,8 @@ impl Import<'_> {
                 self.mapped(call, &row);
                 self.mappings.flush(self.recording, false)?;
             }
-            Shape::Messages if row.result > 0 && row.moved == NONE => {
-                let detail = format!("the log does not tell the bytes of all {} messages", row.result);
+            Shape::Messages if row.result > 0 && row.transferred == NONE => {
+                let detail = format!("the log does not give the size of all {} messages", row.result);
                 self.note(Issue::UnknownBytes, &detail)?;
             }
             Shape::Submit => self.submitted(thread, call, &row),

@@ -1,8 +1,8 @@
 //! Logs of other tools, which are refused: their lines may look like calls, and would be taken for those of strace.
 //!
-//! Those that print calls (ltrace, truss of FreeBSD, dtruss) are told by what strace never prints, in their first lines, where there is more of it than
-//! of what only strace prints: a program's own output may hold lines of any tool. All others print no calls; what they are is only said where nothing in
-//! a log was understood.
+//! Those that print calls (ltrace, truss of FreeBSD, dtruss) are recognized by what strace never prints, where their first lines have more of it
+//! than of what only strace prints: a program's own output may hold lines of any tool. All others print no calls; what they are is only reported
+//! where nothing in a log was understood.
 
 use std::collections::BTreeSet;
 
@@ -38,7 +38,7 @@ pub enum Tool {
 pub struct Sign {
     /// Who prints such lines.
     pub tool: Tool,
-    /// The first line that told it, counted from 1.
+    /// The first line that showed it, counted from 1.
     pub line: u32,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Evidence {
     of_libc: (u32, u32),
     /// What only strace prints.
     of_strace: u32,
-    /// Calls of the kernel, whoever printed them.
+    /// Calls of the kernel, by any tool.
     listed: u32,
     /// Other calls that have a result, and their names.
     others: (u32, u32),
@@ -65,7 +65,7 @@ const CALL_TOOLS: [Tool; 3] = [Tool::Ltrace, Tool::FreeBsdTruss, Tool::Dtruss];
 const TOO_MANY_NAMES: usize = 8;
 
 impl Evidence {
-    /// Look at one more line.
+    /// Examine one more line.
     pub(crate) fn see(&mut self, line: &[u8]) {
         self.lines += 1;
         let mut prefix = Prefix::default();
@@ -101,7 +101,7 @@ impl Evidence {
     }
 
     /// Who wrote the log, if it is no tracer of system calls.
-    pub(crate) fn behind_truss(&self) -> Option<Sign> {
+    pub(crate) fn other_than_truss(&self) -> Option<Sign> {
         let (libc, first) = self.of_libc;
         if let Some(sign) = self.most(&[0]) {
             let line = if libc > 0 { sign.line.min(first) } else { sign.line };
@@ -205,7 +205,7 @@ fn is_of_strace_only(event: &[u8]) -> bool {
     }
 }
 
-/// Whether the arguments end, and a number stands behind them.
+/// Whether the arguments end, and a number stands after them.
 fn has_result(event: &[u8]) -> bool {
     let mut places = TextRanges::default();
     places.start(fields::name(event));
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn other_tools_that_print_calls_are_told_by_their_lines() {
+    fn other_tools_that_print_calls_are_recognized_by_their_lines() {
         for (log, expected) in [
             ("malloc(32) = 0x5581\n", Tool::Ltrace),
             (

@@ -9,7 +9,7 @@ use crate::{
     truss::{self, Columns, Layout},
 };
 
-/// Lines that are looked at to find the tracer.
+/// Lines that are examined to find the tracer.
 const LINES: usize = 2_000;
 
 /// What the lines of a log are read as.
@@ -23,7 +23,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// Decide from the first lines of a log. The second value tells whether more lines would not help.
+    /// Decide from the first lines of a log. The second value: whether more lines would not help.
     ///
     /// What one tracer prints and the other never does is counted; a log that has neither is left to strace's reader.
     pub(crate) fn detect(text: &[u8]) -> (Self, bool) {
@@ -47,7 +47,7 @@ impl Format {
             let (layout, enough) = Layout::detect(lines(text));
             return (Format::Truss(layout), enough && of_truss > 0);
         }
-        (evidence.behind_truss().map_or(Format::Strace, Format::Foreign), true)
+        (evidence.other_than_truss().map_or(Format::Strace, Format::Foreign), true)
     }
 
     /// A truss log whose columns the user named.
@@ -60,7 +60,7 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line))
 }
 
-/// The base line; `PID/LWP:` in front; tabs behind the arguments, `Err#N` and `argc = N`, which strace never prints.
+/// The base line; `PID/LWP:` in front; tabs after the arguments, `Err#N` and `argc = N`, which strace never prints.
 fn is_of_truss(line: &[u8]) -> bool {
     if truss::base(line).is_some() || truss::is_named(line) {
         return true;

@@ -48,7 +48,7 @@ pub struct Options {
     pub follow: bool,
     /// A program that is being traced writes it.
     pub live: bool,
-    /// What to call the input, where its path says nothing (a pipe from a recorder).
+    /// What to call the input, where its path is no name (a pipe from a recorder).
     pub name: Option<String>,
     /// The logs are of truss, with these time columns. `None`: both are found out.
     pub truss_columns: Option<Columns>,
@@ -62,7 +62,7 @@ pub enum ImportError {
     Input(PathBuf, io::Error),
     /// The input holds no line.
     Empty(PathBuf),
-    /// No line was understood: this is no strace log. The line numbers looked at, the first line's beginning, and what it looks like.
+    /// No line was understood: this is no strace log. The number of lines examined, the first line's beginning, and what it looks like.
     NotStrace(PathBuf, u64, String, Option<Tool>),
     /// It is another tool's, whose lines may look like calls.
     Foreign(PathBuf, Sign),
@@ -121,7 +121,7 @@ impl Logs {
         for path in paths {
             let failed = |error| ImportError::Input(path.clone(), error);
             let input = Input::inspect(path).map_err(failed)?;
-            // Of a -ff set, threads that were born and killed at once may have left empty files.
+            // Of a -ff set, threads that were created and killed at once may have left empty files.
             if input.size == Some(0) && paths.len() == 1 {
                 return Err(ImportError::Empty(path.clone()));
             }
@@ -130,7 +130,7 @@ impl Logs {
             feeds.push(feed);
         }
         if feeds.len() > 1 {
-            feeds.iter_mut().for_each(Feed::look);
+            feeds.iter_mut().for_each(Feed::examine);
         }
         let sessions = sessions::assign(&mut feeds);
         sessions::shift(&mut feeds, &sessions, &options.offsets)?;
@@ -191,8 +191,8 @@ impl Logs {
         Some((import.lines + merge.left_out(), import.issues.lines_lost, import.rows.total()))
     }
 
-    /// Read everything without writing it, and tell by which offsets the clocks of the logs differ, by name; `None` where no shared file
-    /// tells. `recording` is a folder for the while.
+    /// Read everything without writing it, and estimate by which offsets the clocks of the logs differ, by name; `None` where no shared file
+    /// shows it. `recording` is a folder used meanwhile.
     ///
     /// # Errors
     /// As for [`Logs::import`].
@@ -230,7 +230,7 @@ fn refuse_foreign(merge: &Merge) -> Result<(), ImportError> {
     foreign.map_or(Ok(()), |(path, sign)| Err(ImportError::Foreign(path, sign)))
 }
 
-/// An import under way.
+/// An import in progress.
 pub(crate) struct Import<'a> {
     pub(crate) recording: &'a mut Recording,
     pub(crate) system: System,
@@ -261,7 +261,7 @@ pub(crate) struct Import<'a> {
     pub(crate) events: u64,
     /// Beginning of the first line, for the error where nothing is understood.
     pub(crate) first_line: String,
-    /// A call that goes on behind a program's output.
+    /// A call that goes on after a program's output.
     pub(crate) mixed: Option<Box<Mixed>>,
     /// Threads that entered `write` last.
     pub(crate) writers: VecDeque<i32>,
@@ -288,7 +288,7 @@ pub(crate) struct Import<'a> {
 }
 
 impl<'a> Import<'a> {
-    fn new(recording: &'a mut Recording, options: &Options, merge: &Merge, sessions: Vec<String>, beside: bool) -> Self {
+    fn new(recording: &'a mut Recording, options: &Options, merge: &Merge, sessions: Vec<String>, in_parallel: bool) -> Self {
         let cwd = options.directory.as_ref().map(|path| path.as_os_str().as_encoded_bytes().to_vec());
         Import {
             recording,
@@ -305,7 +305,7 @@ impl<'a> Import<'a> {
             live: options.live,
             sightings: None,
             calls: Calls::new(),
-            rows: CallRows::new(beside),
+            rows: CallRows::new(in_parallel),
             signals: SignalRows::default(),
             mappings: MappingRows::default(),
             stacks: Stacks::default(),
@@ -443,19 +443,14 @@ impl<'a> Import<'a> {
         self.end_killed()?;
         for (source, feed) in merge.feeds.iter().enumerate() {
             if let Some(error) = feed.failure() {
-                self.issues.add(
-                    Issue::DamagedInput,
-                    (source, 0),
-                    b"",
-                    Some(format!("{error}, behind line {}", feed.line_number)),
-                );
+                self.issues.add(Issue::DamagedInput, (source, 0), b"", Some(format!("{error}, after line {}", feed.line_number)));
                 ending = Ending::InputError;
             }
         }
         Ok(ending)
     }
 
-    /// Write all rows and the manifest's part of the story; at the end, also sums of all rows.
+    /// Write all rows and its part of the manifest; at the end, also sums of all rows.
     fn write_out(&mut self, merge: &Merge, is_end: bool) -> Result<(), TableError> {
         self.stacks.close(&mut self.rows);
         self.rows.flush(self.recording, self.calls.names(), is_end)?;

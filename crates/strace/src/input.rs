@@ -13,14 +13,14 @@ use std::{
 
 use crate::chunk::Chunk;
 
-/// Bytes read at a time at most: enough that handing chunks to other threads costs little beside parsing them, and few enough that a chunk and
+/// Bytes read at a time at most: enough that handing chunks to other threads costs little compared to parsing them, and few enough that a chunk and
 /// its lines stay in a core's own cache until their state is rebuilt.
 const BLOCK: usize = 1 << 18;
 
 /// Bytes that all inputs of an import may read at a time, together.
 const TOGETHER: usize = 64 << 20;
 
-/// A line longer than this is dropped and counted: no call prints that much unless asked for (`-s`), and memory must stay bounded.
+/// A line longer than this is dropped and counted: no call prints that much unless requested (`-s`), and memory must stay bounded.
 const LONGEST_LINE: usize = 64 << 20;
 
 /// Bytes of lines that all inputs of an import may hold together: a few compressed kilobytes may be a line without end.
@@ -49,7 +49,7 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    /// Look at a path; `-` is standard input.
+    /// Examine a path; `-` is standard input.
     pub(crate) fn inspect(path: &Path) -> io::Result<Self> {
         let now = || std::time::SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         if path == Path::new("-") {
@@ -77,7 +77,7 @@ impl Input {
         Input { path: PathBuf::new(), written_ns: ns(now), size: None, tid: None, session: 0, pipe: Some(pipe) }
     }
 
-    /// Open it; compression is told by the first bytes, not by the name.
+    /// Open it; compression is recognized by the first bytes, not by the name.
     ///
     /// `inputs` are read side by side: what they hold in memory together is bounded.
     pub(crate) fn blocks(&self, inputs: usize, follow: bool) -> io::Result<Blocks> {
@@ -96,7 +96,7 @@ impl Input {
     }
 }
 
-/// What a log says, which may be compressed by gzip or zstd: its first bytes tell that, and not its name.
+/// What a log says, which may be compressed by gzip or zstd: its first bytes show that, not its name.
 ///
 /// `block`: bytes that are read at a time.
 ///
@@ -241,7 +241,7 @@ impl Blocks {
         Next::Chunk(Chunk { text, ..chunk })
     }
 
-    /// Read a block behind `text`; `false` if there is none yet.
+    /// Read a block after `text`; `false` if there is none yet.
     fn fill(&mut self, text: &mut Vec<u8>) -> bool {
         let held = text.len();
         text.resize(held + self.block, 0);

@@ -75,7 +75,7 @@ fn split_common<'a>(line: &'a [u8], prefix: &mut Prefix) -> Option<&'a [u8]> {
     if let Some((tid, digits)) = text::short_number(line)
         && line[digits] == b' '
     {
-        // The column has five places, and a blank behind it.
+        // The column has five places, and a blank after it.
         let mut at = digits + 1;
         while line.get(at) == Some(&b' ') {
             at += 1;
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_told_apart() {
+    fn events_are_distinguished() {
         let cases: [(&[u8], Kind); 25] = [
             (b"read(0, \"\", 1) = 0", Kind::Call),
             (b"<... read resumed>\"\", 1) = 0", Kind::Resumed),

@@ -23,7 +23,7 @@ use crate::{
     truss::{Columns, Times},
 };
 
-/// How long to wait before followed logs are looked at again.
+/// How long to wait before followed logs are read again.
 const FOLLOW_PAUSE: Duration = Duration::from_millis(100);
 
 /// Lines of other logs after which one that had nothing new is asked again.
@@ -44,7 +44,7 @@ pub(crate) struct Feed {
     pub(crate) truss_columns: Option<Columns>,
     /// In place of `clock`, for a truss log.
     pub(crate) times: Option<Times>,
-    /// First lines of a log whose format is not known yet, and how long they are to be when they are looked at again.
+    /// First lines of a log whose format is not known yet, and how long they must be before they are examined again.
     head: Option<Chunk>,
     head_wanted: usize,
     /// Lines before the chunk, and lines of dumps so far, in a truss log.
@@ -53,7 +53,7 @@ pub(crate) struct Feed {
     blocks: Blocks,
     pub(crate) line_number: u64,
     chunk: Chunk,
-    /// Index of the line behind the current one.
+    /// Index of the line after the current one.
     at: usize,
     time_ns: i64,
     /// What is added to the times that the log states.
@@ -74,7 +74,7 @@ pub(crate) struct Item<'a> {
     pub(crate) session: u32,
     pub(crate) line_number: u64,
     pub(crate) text: &'a [u8],
-    /// The text behind the prefix.
+    /// The text after the prefix.
     pub(crate) event: &'a [u8],
     /// What the text says by itself; `None` for a line that was too long to keep.
     pub(crate) line: Option<&'a Line>,
@@ -125,8 +125,8 @@ impl Feed {
         self.blocks.bytes()
     }
 
-    /// Read the first lines, so that it can be told what kind of log it is.
-    pub(crate) fn look(&mut self) {
+    /// Read the first lines, to find out what kind of log it is.
+    pub(crate) fn examine(&mut self) {
         // What interrupts a read does so again when the lines are wanted.
         let _ = self.next_chunk(&Parsers::default());
     }
@@ -141,12 +141,12 @@ impl Feed {
         self.chunk.lines[..self.chunk.count].iter().find(|line| line.kind != Kind::Notice)
     }
 
-    /// Whether its lines begin with a thread id, as far as it was looked at.
+    /// Whether its lines begin with a thread id, as far as it was examined.
     pub(crate) fn has_thread_ids(&self) -> bool {
         self.first_line().is_some_and(|line| line.prefix.tid.is_some())
     }
 
-    /// Whether its lines have times that can be compared with those of other logs, as far as it was looked at.
+    /// Whether its lines have times that can be compared with those of other logs, as far as it was examined.
     pub(crate) fn has_clock(&self) -> bool {
         let stamp = |line: &Line| matches!(line.prefix.stamp, Some(Stamp::Epoch(_) | Stamp::TimeOfDay(_)));
         self.first_line().is_none_or(stamp)
@@ -220,7 +220,7 @@ impl Feed {
         Ok(true)
     }
 
-    /// Have a chunk parsed; first lines are put together until they tell the format.
+    /// Have a chunk parsed; first lines are collected until the format is known.
     fn hand_out(&mut self, mut chunk: Chunk, parsers: &Parsers) {
         /// Of a dump without end, no more than this is kept in memory.
         const LONGEST_HEAD: usize = 8 << 20;
@@ -253,7 +253,7 @@ impl Feed {
         parsers.parse(chunk, &mut self.under_way, self.read_ahead);
     }
 
-    /// No more lines for now: the format is what the first ones tell. `false` if there are none, or, with `wait`, too few.
+    /// No more lines for now: the format follows from the first ones. `false` if there are none, or, with `wait`, too few.
     fn end_head(&mut self, parsers: &Parsers, wait: bool) -> bool {
         const ENOUGH_TO_GO_ON: usize = 16;
         let Some(head) = self.head.take() else { return false };
@@ -269,7 +269,7 @@ impl Feed {
 
     fn set_format(&mut self, format: Format, head: &[u8]) {
         self.format = Some(format);
-        // Asked for where nothing is understood, also of what looks like dumps of truss.
+        // Requested where nothing is understood, also of what looks like dumps of truss.
         self.likeness = foreign::likeness(head);
         if let Format::Truss(layout) = format {
             self.times = Some(Times::new(layout));

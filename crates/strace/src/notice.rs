@@ -1,7 +1,7 @@
 //! What strace says about processes that it traces: `Process 12 attached`. It may stand in the middle of a call's line, where strace wrote both to
 //! standard error.
 //!
-//! Newer versions put `strace: ` in front. Those before 4.8 stopped a parent that waited while its child was traced, and said that too: `Process
+//! Newer versions put `strace: ` in front. Those before 4.8 stopped a parent that waited while its child was traced, and printed that too: `Process
 //! 12 suspended`, `Process 12 resumed (parent 7 ready)`.
 
 use crate::text;
@@ -27,7 +27,7 @@ pub(crate) enum About {
 
 /// The remark about a process that `line` ends with.
 pub(crate) fn about_process(line: &[u8]) -> Option<Note> {
-    // Many lines end so, few of them are looked at.
+    // Many lines end so, few of them are examined.
     let may_be = match line.last()? {
         b'd' => line.ends_with(b"ed"),
         b't' => line.ends_with(b" to quit"),
@@ -47,8 +47,8 @@ pub(crate) fn about_process(line: &[u8]) -> Option<Note> {
 }
 
 fn about(words: &[u8]) -> Option<About> {
-    let number_between = |before: &[u8], behind: &[u8]| {
-        let number = words.strip_prefix(before).and_then(|rest| rest.strip_suffix(behind));
+    let number_between = |before: &[u8], after: &[u8]| {
+        let number = words.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
         number.and_then(text::decimal).is_some()
     };
     match words {

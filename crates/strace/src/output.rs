@@ -45,7 +45,7 @@ struct Taken {
     session: u32,
 }
 
-/// A call whose end is still to come behind output.
+/// A call whose end is still to come after output.
 #[derive(Debug)]
 pub(crate) struct Mixed {
     source: usize,
@@ -55,7 +55,7 @@ pub(crate) struct Mixed {
     start: usize,
     /// Bytes from there to the end of the last line that was taken, and its newline.
     len: usize,
-    /// How many digits the argument may have, and how many bytes it asks for then.
+    /// How many digits the argument may have, and how many bytes it requests then.
     counts: Vec<(usize, usize)>,
     expected: Expected,
     /// Why the first line is no call by itself.
@@ -86,8 +86,8 @@ enum Next {
 }
 
 impl Expected {
-    /// How many bytes a call asks for whose last argument is this number, if it can be.
-    fn asked(&self, number: usize) -> Option<usize> {
+    /// How many bytes a call requests whose last argument is this number, if it can be.
+    fn requested(&self, number: usize) -> Option<usize> {
         match self {
             Expected::Written(known, true) => (number == known.len()).then_some(number),
             Expected::Written(known, false) => (number > known.len()).then_some(number),
@@ -144,8 +144,8 @@ impl Mixed {
         let last = &item.text[start..];
         let digits = last.iter().take(10).take_while(|byte| byte.is_ascii_digit()).count();
         let number = |digits| text::decimal(&last[..digits]).and_then(|number| usize::try_from(number).ok());
-        let asked = |digits| Some((digits, expected.asked(number(digits)?)?));
-        let counts: Vec<(usize, usize)> = (1..=digits).filter_map(asked).collect();
+        let requested = |digits| Some((digits, expected.requested(number(digits)?)?));
+        let counts: Vec<(usize, usize)> = (1..=digits).filter_map(requested).collect();
         (!counts.is_empty() || matches!(expected, Expected::Echo)).then(|| Mixed {
             source: item.source,
             lines: Vec::new(),
@@ -157,7 +157,7 @@ impl Mixed {
         })
     }
 
-    /// Look at the next line, or the first one.
+    /// Examine the next line, or the first one.
     fn next(&mut self, text: &[u8]) -> Next {
         let first = self.lines.is_empty();
         if matches!(self.expected, Expected::Echo) {
@@ -171,7 +171,7 @@ impl Mixed {
         let (expected, len) = (&self.expected, self.len);
         self.counts.retain(|(digits, count)| {
             let (at, bytes) = part(segment, first, len, *digits);
-            // The newline behind the line is output too.
+            // The newline after the line is output too.
             expected.fits(at, bytes) && expected.fits(at + bytes.len(), b"\n") && at + bytes.len() < *count
         });
         self.len += segment.len() + 1;
@@ -190,15 +190,16 @@ impl Mixed {
             }
         };
         let mut found = self.counts.iter().filter(|(digits, count)| {
-            let moved = (self.len + at).checked_sub(*digits);
+            let transferred = (self.len + at).checked_sub(*digits);
             let (place, bytes) = part(&segment[..at], first, self.len, *digits);
-            moved.is_some_and(|moved| moved == value.unwrap_or(*count) && moved <= *count) && self.expected.fits(place, bytes)
+            transferred.is_some_and(|transferred| transferred == value.unwrap_or(*count) && transferred <= *count)
+                && self.expected.fits(place, bytes)
         });
         let (digits, _) = found.next()?;
         found.next().is_none().then_some((*digits, at))
     }
 
-    /// The line behind the echo has the rest of the call, whose string is what was echoed.
+    /// The line after the echo has the rest of the call, whose string is what was echoed.
     fn next_of_echo(&self, text: &[u8]) -> Next {
         let Some(first) = self.lines.first() else { return Next::Output };
         let mut whole = first.text[..self.start].to_vec();
@@ -224,7 +225,7 @@ fn part(segment: &[u8], first: bool, len: usize, digits: usize) -> (usize, &[u8]
 /// What the output of a call is, and where in its text the last argument begins.
 fn expected(event: &[u8]) -> Option<(usize, Expected)> {
     let name = fields::name(event);
-    let behind = |count| {
+    let after = |count| {
         let mut places = TextRanges::default();
         places.start(name);
         let at = fields::first_arguments(event, count, &mut places)?;
@@ -232,18 +233,18 @@ fn expected(event: &[u8]) -> Option<(usize, Expected)> {
     };
     match name {
         b"write" => {
-            let (at, places) = behind(2)?;
+            let (at, places) = after(2)?;
             let buffer = places.call(event).arguments.get(1);
             let (known, all) = printed(buffer)?;
             Some((at, Expected::Written(known, all)))
         }
         b"writev" => {
-            let (at, places) = behind(2)?;
+            let (at, places) = after(2)?;
             Some((at, Expected::Vector(vector(places.call(event).arguments.get(1))?)))
         }
-        b"sendfile" | b"sendfile64" => behind(3).map(|(at, _)| (at, Expected::Sent)),
+        b"sendfile" | b"sendfile64" => after(3).map(|(at, _)| (at, Expected::Sent)),
         b"read" => {
-            let (at, _) = behind(1)?;
+            let (at, _) = after(1)?;
             // Nothing of the rest was printed yet.
             (!matches!(event.get(at), None | Some(b'"' | b'0'..=b'9' | b'<'))).then_some((at, Expected::Echo))
         }
@@ -300,7 +301,7 @@ impl Import<'_> {
         }
     }
 
-    /// Another thread's output behind the beginning of a line: that of a write which is under way.
+    /// Another thread's output after the beginning of a line: that of a write which is in progress.
     fn call_of_another(&mut self, item: &Item<'_>, error: NotACall) -> Result<(), TableError> {
         match self.take_written(item, false).filter(|_| item.ended() && !self.giving_back) {
             Some(at) => self.tear(item, at),
@@ -316,7 +317,7 @@ impl Import<'_> {
         self.writers.push_back(tid);
     }
 
-    /// Where the output of a write that is under way begins, if a line ends with it: a line of text, and all that is written. It comes once.
+    /// Where the output of a write that is in progress begins, if a line ends with it: a line of text, and all that is written. It comes once.
     pub(crate) fn take_written(&mut self, item: &Item<'_>, alone: bool) -> Option<usize> {
         for index in 0..self.writers.len() {
             let half = self.system.threads.half_of(item.session, self.writers[index]);
@@ -416,13 +417,13 @@ fn taken(item: &Item<'_>) -> Taken {
     Taken { text: item.text.to_vec(), time_ns, line_number, tid, session }
 }
 
-/// A write that moved less than it asked for: `write(1, "5", 15) = 1` is one byte, which follows the number.
+/// A write that moved less than it requested: `write(1, "5", 15) = 1` is one byte, which follows the number.
 #[cold]
 pub(crate) fn correct_asked(call: &Call<'_>, row: &mut CallRow) {
     let Some((known, true)) = printed(call.arguments.get(1)) else { return };
-    let printed_behind = [known.len().to_string().as_bytes(), &known].concat();
-    if call.name == b"write" && row.moved <= known.len() as i64 && call.arguments.get(2) == printed_behind {
-        row.asked = known.len() as i64;
+    let printed_after = [known.len().to_string().as_bytes(), &known].concat();
+    if call.name == b"write" && row.transferred <= known.len() as i64 && call.arguments.get(2) == printed_after {
+        row.requested = known.len() as i64;
     }
 }
 
@@ -435,7 +436,7 @@ mod tests {
         let (at, output) = expected(b"write(1, \"a, \\n\"..., 40a, ").unwrap();
         assert_eq!(at, 21);
         assert!(matches!(&output, Expected::Written(known, false) if known == b"a, \n"));
-        assert_eq!((output.asked(4), output.asked(40), output.is_exact()), (None, Some(40), false));
+        assert_eq!((output.requested(4), output.requested(40), output.is_exact()), (None, Some(40), false));
         assert!(output.fits(0, b"a, ") && output.fits(3, b"\nand more") && output.fits(30, b"any"));
         assert!(!output.fits(0, b"a;") && !output.fits(3, b"x"));
         for text in
@@ -449,7 +450,7 @@ mod tests {
     fn buffers_of_both_forms_are_one_output() {
         let buffers = vector(b"[{iov_base=\"ab\", iov_len=2}, {\"c\"..., 3}, {iov_base=\"\", iov_len=0}]").unwrap();
         let output = Expected::Vector(buffers);
-        assert_eq!((output.asked(3), output.asked(5), output.is_exact()), (Some(5), None, false));
+        assert_eq!((output.requested(3), output.requested(5), output.is_exact()), (Some(5), None, false));
         assert!(output.fits(0, b"abc") && output.fits(1, b"bcxy") && output.fits(3, b"xy"));
         assert!(!output.fits(0, b"abx") && !output.fits(0, b"abcxyz"));
         for text in ["", "[", "[{iov_base=0x55, iov_len=3}]", "[{iov_base=\"a\", iov_len=1}, ...]", "[{\"a\"}]"] {

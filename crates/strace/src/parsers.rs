@@ -18,7 +18,7 @@ type Job = (Chunk, Sender<Chunk>);
 #[derive(Debug, Default)]
 pub(crate) struct Parsers {
     jobs: Option<Sender<Job>>,
-    /// Chunks that an input may have under way at a time.
+    /// Chunks that an input may have in progress at a time.
     ahead: usize,
 }
 
@@ -61,7 +61,7 @@ fn work(queue: &Mutex<Receiver<Job>>) {
         let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok((mut chunk, done)) = job else { return };
         chunk.parse();
-        // Whoever wanted it may be gone after an error.
+        // The receiver may be gone after an error.
         let _ = done.send(chunk);
     }
 }

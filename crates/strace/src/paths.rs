@@ -1,4 +1,4 @@
-//! Printed lists, and what paths tell.
+//! Printed lists, and what follows from paths.
 
 use crate::text;
 

@@ -15,7 +15,7 @@ const AT_FDCWD: i32 = -100;
 /// a directory of many megabytes would make each short name that follows as long.
 const LONGEST_PATH: usize = 4096;
 
-/// What the kernel prints behind the name of a file that was deleted.
+/// What the kernel prints after the name of a file that was deleted.
 const DELETED: &[u8] = b" (deleted)";
 
 /// The working directory is no descriptor a reader would look for.
@@ -35,7 +35,7 @@ pub(crate) fn descriptor(argument: &[u8]) -> Option<Descriptor<'_>> {
         }
     };
     match rest {
-        // Nothing stands behind the tag of an argument.
+        // Nothing stands after the tag of an argument.
         [b'<', tag @ .., b'>'] => Some((fd, Some(tag))),
         [b'<', ..] => {
             let end = text::tag_end(rest)?;
@@ -56,7 +56,7 @@ impl System {
         let known = held.or_else(|| self.threads.get(context.thread).fds.borrow().get(fd).cloned());
         let bad = context.call.returned.errno == Some(b"EBADF");
         match (known, tag) {
-            // What is not open has no file, whatever the log has not told.
+            // What is not open has no file, whatever is missing in the log.
             (_, None) if bad => None,
             (Some(file), None) => Some(file),
             (Some(file), Some(tag)) => {
@@ -145,7 +145,7 @@ impl System {
         }
     }
 
-    /// The object of the tag of a file that was opened by this path: what stands behind its name may be a part of it.
+    /// The object of the tag of a file that was opened by this path: what stands after its name may be a part of it.
     pub(crate) fn intern_opened(&mut self, tag: &[u8], path: Option<&[u8]>) -> ObjectId {
         if tag.ends_with(DELETED) && path.is_some_and(|path| path.ends_with(DELETED)) {
             let object = self.objects.intern(&text::unescape(tag));
@@ -167,7 +167,7 @@ impl System {
         let mut full = std::mem::take(&mut self.full_path);
         full.clear();
         let thread = self.threads.get(context.thread);
-        // Behind a directory that cannot be, a relative name says as little as behind one that is not known.
+        // Below a directory that cannot exist, a relative name says as little as below one that is not known.
         let mut begin = |directory: &[u8]| {
             if directory.starts_with(b"/") && directory.len() < LONGEST_PATH {
                 full.extend_from_slice(directory);
@@ -192,7 +192,7 @@ impl System {
         object
     }
 
-    /// `AT_FDCWD</home>` tells the working directory.
+    /// `AT_FDCWD</home>` gives the working directory.
     pub(crate) fn learn_cwd(&self, context: &Context<'_>, base: Option<Descriptor<'_>>) {
         let Some((AT_FDCWD, Some(tag))) = base else { return };
         let mut cwd = self.threads.get(context.thread).cwd.borrow_mut();

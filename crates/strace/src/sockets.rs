@@ -1,4 +1,4 @@
-//! The table `sockets`, as far as a log tells: to which address a socket was connected.
+//! The table `sockets`, as far as a log shows: to which address a socket was connected.
 
 use std::collections::BTreeMap;
 

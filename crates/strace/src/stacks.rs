@@ -9,14 +9,14 @@ use sysdock_table::{Recording, TableError, readable, rows};
 
 use crate::text;
 
-/// All distinct stacks. Equal ones are told by their text: a stack that was seen before costs a hash and a comparison.
+/// All distinct stacks. Equal ones are recognized by their text: a stack that was seen before costs a hash and a comparison.
 #[derive(Debug, Default)]
 pub(crate) struct Stacks {
-    /// Texts of the stacks, behind one another.
+    /// Texts of the stacks, one after another.
     texts: Vec<u8>,
     ends: Vec<usize>,
     index: HashTable<i32>,
-    /// Where the text of the stack that is being read begins, behind those of `ends`.
+    /// Where the text of the stack that is being read begins, after those of `ends`.
     open: bool,
     /// The row that frames belong to.
     row: Option<u64>,

@@ -22,7 +22,7 @@ pub(crate) struct System {
     pub(crate) renamed: FxHashMap<ObjectId, ObjectId>,
     /// Buffer for paths that are put together.
     pub(crate) full_path: Vec<u8>,
-    /// Several logs are merged by time: calls that overlap are told by their times, for they are not printed in halves.
+    /// Several logs are merged by time: calls that overlap are recognized by their times, for they are not printed in halves.
     pub(crate) merged: bool,
     /// The logs have no clock.
     pub(crate) no_clock: bool,
@@ -41,7 +41,7 @@ pub(crate) struct System {
 impl System {
     /// The thread a line belongs to; a thread not seen before is the child of a thread that is in fork now, if there is one.
     ///
-    /// The second value tells that the parent is a guess: several threads are in fork, and the log cannot say which one it was.
+    /// The second value: whether the parent is a guess: several threads are in fork, and the log cannot say which one it was.
     pub(crate) fn thread(&mut self, session: u32, tid: i32, now_ns: i64) -> (usize, bool) {
         if let Some(index) = self.threads.find(session, tid) {
             return (index, false);

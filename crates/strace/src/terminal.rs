@@ -3,7 +3,7 @@
 //! Lines have `[pid N]` while more than one thread is traced, and no id before and afterwards. strace's own words, `strace: Process N
 //! attached`, may land in the middle of a line: what follows them is the rest of that line. Its beginning waits for the rest, and is counted as not
 //! understood where none comes. States of such a log: *unnamed* (one thread,
-//! without an id) -> *named* (the first `[pid N]` that is no child's tells the id of the thread that had none) -> lines without an id belong
+//! without an id) -> *named* (the first `[pid N]` that is no child's gives the id of the thread that had none) -> lines without an id belong
 //! to the one thread that is left.
 
 use rustc_hash::FxHashSet;
@@ -24,7 +24,7 @@ use crate::{
 pub(crate) struct Terminal {
     /// A line had `[pid N]`.
     named: bool,
-    /// Threads that strace said it attached, and that were not seen yet.
+    /// Threads that strace reported as attached, and that were not seen yet.
     attached: FxHashSet<i32>,
     /// Beginning of a line that strace interrupted by its own words.
     torn: Option<Torn>,
@@ -60,7 +60,7 @@ impl Import<'_> {
         self.event_line(&Item { tid, ..*item }, line)
     }
 
-    /// strace's own words about a process, alone or behind the beginning of a line.
+    /// strace's own words about a process, alone or after the beginning of a line.
     fn remark(&mut self, item: &Item<'_>, note: Note) -> Result<(), TableError> {
         let has_threads = self.system.threads.of_session(item.session).next().is_some();
         match note.about {
@@ -96,7 +96,7 @@ impl Import<'_> {
         }
     }
 
-    /// strace no longer traces a thread. Before 4.7 that was all it said of a thread that ended.
+    /// strace no longer traces a thread. Before 4.7 that was all it printed about a thread that ended.
     fn let_go(&mut self, item: &Item<'_>, tid: i32) -> Result<(), TableError> {
         let Some(thread) = self.system.threads.find(item.session, tid) else { return Ok(()) };
         let last = self.rows.recent(self.system.threads.get(thread).last_row).map(|row| row.call);
@@ -146,7 +146,7 @@ impl Import<'_> {
         let session = item.session;
         match item.tid {
             None if self.terminals[item.session as usize].named => {
-                // With several left it could not be told; strace names them then.
+                // With several left it would be ambiguous; strace names them then.
                 let left = self.system.threads.of_session(session).next();
                 left.map(|index| self.system.threads.get(index).tid)
             }

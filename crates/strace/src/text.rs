@@ -7,7 +7,7 @@ use crate::search::next_of_two;
 // Digits are read eight at a time, the first one in the lowest byte: `ZEROS` taken away, each byte is the digit's value.
 const ZEROS: u64 = 0x3030_3030_3030_3030;
 
-/// The highest bit of each byte that is greater than 9, as far as the first of them. (Behind it, carries may set more.)
+/// The highest bit of each byte that is greater than 9, as far as the first of them. (After it, carries may set more.)
 #[inline]
 fn no_digits(digits: u64) -> u64 {
     (digits.wrapping_add(0x7676_7676_7676_7676) | digits) & 0x8080_8080_8080_8080
@@ -71,7 +71,7 @@ pub(crate) fn day_micros(text: &[u8]) -> Option<i64> {
         .then_some(((hours * 60 + minutes) * 60 + seconds) * 1_000_000_000 + eight_values(micros).cast_signed() * 1000)
 }
 
-/// The last `count` of eight bytes as digits behind zeros.
+/// The last `count` of eight bytes as digits after zeros.
 #[inline]
 fn last_digits(bytes: u64, count: u32) -> u64 {
     let unused = 64 - 8 * count;
@@ -118,7 +118,7 @@ pub(crate) fn number(text: &[u8]) -> Option<(i64, &[u8])> {
     any_number(text)
 }
 
-/// The number that `text` ends with, behind a blank, and its length.
+/// The number that `text` ends with, after a blank, and its length.
 #[inline]
 pub(crate) fn last_number(text: &[u8]) -> Option<(i64, usize)> {
     if !text.last()?.is_ascii_hexdigit() {

@@ -134,7 +134,7 @@ pub(crate) struct Threads {
     forking: BTreeSet<(u32, i64, usize)>,
     by_tid: FxHashMap<(u32, i32), usize>,
     recent: Recent,
-    /// Rows of those whose parent has not said yet that it made them; they may have ended.
+    /// Rows of those whose parent has not reported yet that it made them; they may have ended.
     awaited: FxHashMap<(u32, i32), usize>,
     pub(crate) lives: Vec<Life>,
 }
@@ -254,7 +254,7 @@ impl Threads {
         self.awaited.insert(key, life);
     }
 
-    /// The row of a thread whose parent has just said that it made it, if lines of its own came before.
+    /// The row of a thread whose parent has just reported that it made it, if lines of its own came before.
     pub(crate) fn take_awaited(&mut self, session: u32, tid: i32) -> Option<usize> {
         self.awaited.remove(&(session, tid))
     }

@@ -1,4 +1,4 @@
-//! Calls that move data: how much was asked for and moved, and where in the file.
+//! Calls that move data: how much was requested and moved, and where in the file.
 
 use std::rc::Rc;
 
@@ -15,7 +15,7 @@ use crate::{
 };
 use sysdock_calls::{
     CallRow, Kind, NONE, ObjectId, object_id,
-    syscalls::{Asked, At, Class},
+    syscalls::{At, Class, Requested},
 };
 
 /// strace takes the start of a duration only after it has printed the arguments: a call ends that much later than stamp and duration say.
@@ -43,17 +43,17 @@ impl System {
         context: &Context<'_>,
         row: &mut CallRow,
         class: Class,
-        asked: Asked,
+        requested: Requested,
         at: At,
     ) -> Option<u64> {
         let arguments = &context.call.arguments;
         let target = descriptor(arguments.get(0))?;
         let file = self.file(context, target, context.held_file());
-        let asked = match asked {
-            Asked::Argument(index) => text::leading_number(arguments.get(index)),
-            Asked::Vector(index) => vector_bytes(arguments.get(index)),
+        let requested = match requested {
+            Requested::Argument(index) => text::leading_number(arguments.get(index)),
+            Requested::Vector(index) => vector_bytes(arguments.get(index)),
         };
-        let moved = context.call.returned.value.filter(|value| *value >= 0);
+        let transferred = context.call.returned.value.filter(|value| *value >= 0);
         let object = file.as_ref().and_then(|file| file.object.get());
         // Where the call does not work at the position of the file.
         let elsewhere = match at {
@@ -67,33 +67,33 @@ impl System {
         let place = match (file, elsewhere) {
             (None, _) => TransferStart::default(),
             (Some(_), Some(offset)) => TransferStart::of(offset),
-            (Some(file), None) => self.move_on(context, &file, class, moved),
+            (Some(file), None) => self.move_on(context, &file, class, transferred),
         };
-        if let (Class::Write, Some(object), Some(offset), Some(moved)) = (class, object, place.offset, moved) {
-            self.objects.grow(object, offset.saturating_add(moved));
+        if let (Class::Write, Some(object), Some(offset), Some(transferred)) = (class, object, place.offset, transferred) {
+            self.objects.grow(object, offset.saturating_add(transferred));
         }
         set_file(row, shown(target.0), object);
-        (row.asked, row.moved) = (asked.unwrap_or(NONE), moved.unwrap_or(NONE));
+        (row.requested, row.transferred) = (requested.unwrap_or(NONE), transferred.unwrap_or(NONE));
         (row.offset, row.uncertain) = (place.offset.unwrap_or(NONE), place.uncertain);
         place.overlapped
     }
 
-    /// Position at which a transfer began; afterwards the file stands behind it.
+    /// Position at which a transfer began; afterwards the file stands after it.
     #[inline]
-    fn move_on(&mut self, context: &Context<'_>, file: &OpenFile, class: Class, moved: Option<i64>) -> TransferStart {
+    fn move_on(&mut self, context: &Context<'_>, file: &OpenFile, class: Class, transferred: Option<i64>) -> TransferStart {
         let Some(object) = file.object.get().filter(|object| self.has_position(*object)) else { return TransferStart::default() };
         let start = if class == Class::Write && file.append.get() { self.objects.size(object) } else { file.position.get() };
         let (uncertain, overlapped) = self.overlap(context, file);
-        if let Some(moved) = moved {
-            file.position.set(start.map(|start| start.saturating_add(moved)));
-            file.moves.set(file.moves.get().wrapping_add(u32::from(moved > 0)));
+        if let Some(transferred) = transferred {
+            file.position.set(start.map(|start| start.saturating_add(transferred)));
+            file.moves.set(file.moves.get().wrapping_add(u32::from(transferred > 0)));
         }
         TransferStart { offset: start, uncertain: uncertain && start.is_some(), overlapped }
     }
 
     /// Whether another call moved the position of the same open file at the same time.
     ///
-    /// One log prints such calls in halves. Logs that were merged hold whole calls, whose times tell; then the earlier row is told too.
+    /// One log prints such calls in halves. Logs that were merged hold whole calls, whose times show it; the earlier row is marked too.
     fn overlap(&self, context: &Context<'_>, file: &OpenFile) -> (bool, Option<u64>) {
         let printed = context.held.map_or(file.is_moving(), |held| {
             if std::ptr::eq(&raw const *held.file, file) { held.was_disturbed() } else { file.is_moving() }
@@ -114,7 +114,7 @@ impl System {
         if let Some(at) = memmem::find(message, b"SCM_RIGHTS") {
             self.forget_received(context.thread, &message[at..]);
         }
-        self.transfer(context, row, class, Asked::Vector(1), At::Nowhere)
+        self.transfer(context, row, class, Requested::Vector(1), At::Nowhere)
     }
 
     /// Messages of one call. Their result is their number, and each says its bytes.
@@ -128,7 +128,7 @@ impl System {
         }
         self.on_fd(context, row);
         let number = context.call.returned.value.filter(|number| *number >= 0);
-        row.moved = number.and_then(|number| messages_bytes(vector, number)).unwrap_or(NONE);
+        row.transferred = number.and_then(|number| messages_bytes(vector, number)).unwrap_or(NONE);
     }
 
     /// Descriptors that came with a message: what they are is known from a tag only.
@@ -152,8 +152,8 @@ impl System {
         size: usize,
     ) -> Option<u64> {
         let arguments = &context.call.arguments;
-        let moved = context.call.returned.value.filter(|value| *value >= 0);
-        let asked = text::leading_number(arguments.get(size));
+        let transferred = context.call.returned.value.filter(|value| *value >= 0);
+        let requested = text::leading_number(arguments.get(size));
         let source = descriptor(arguments.get(from.0))?;
         let file = self.file(context, source, context.held_file());
         let object = file.as_ref().and_then(|file| file.object.get());
@@ -161,10 +161,10 @@ impl System {
         let from_place = match (file, from.1.and_then(pointer)) {
             (None, _) => TransferStart::default(),
             (Some(_), Some(pointer)) => TransferStart::of(text::leading_number(&pointer[1..])),
-            (Some(file), None) => self.move_on(context, &file, Class::Read, moved),
+            (Some(file), None) => self.move_on(context, &file, Class::Read, transferred),
         };
         set_file(row, shown(source.0), object);
-        (row.asked, row.moved) = (asked.unwrap_or(NONE), moved.unwrap_or(NONE));
+        (row.requested, row.transferred) = (requested.unwrap_or(NONE), transferred.unwrap_or(NONE));
         (row.offset, row.uncertain) = (from_place.offset.unwrap_or(NONE), from_place.uncertain);
         let mut overlapped = from_place.overlapped;
         if let Some(target) = descriptor(arguments.get(to.0))
@@ -173,13 +173,13 @@ impl System {
             let to_object = file.object.get();
             let place = match to.1.and_then(pointer) {
                 Some(pointer) => TransferStart::of(text::leading_number(&pointer[1..])),
-                None => self.move_on(context, &file, Class::Write, moved),
+                None => self.move_on(context, &file, Class::Write, transferred),
             };
             (row.to_object, row.to_offset) = (object_id(to_object), place.offset.unwrap_or(NONE));
             row.uncertain |= place.uncertain;
             overlapped = overlapped.or(place.overlapped);
-            if let (Some(object), Some(offset), Some(moved)) = (to_object, place.offset, moved) {
-                self.objects.grow(object, offset.saturating_add(moved));
+            if let (Some(object), Some(offset), Some(transferred)) = (to_object, place.offset, transferred) {
+                self.objects.grow(object, offset.saturating_add(transferred));
             }
         }
         overlapped
@@ -229,10 +229,10 @@ fn vector_bytes(argument: &[u8]) -> Option<i64> {
 /// Sum of `msg_len` in a printed array of messages; `None` where strace printed fewer than were moved, or only their address.
 fn messages_bytes(argument: &[u8], number: i64) -> Option<i64> {
     let (sum, found) = sum_of(b"msg_len=", argument)?;
-    bounds::moved(sum).filter(|sum| found == number && *sum >= 0)
+    bounds::transferred(sum).filter(|sum| found == number && *sum >= 0)
 }
 
-/// Sum of the numbers behind a field's name in what strace printed, and how many there are.
+/// Sum of the numbers after a field's name in what strace printed, and how many there are.
 fn sum_of(field: &[u8], argument: &[u8]) -> Option<(i64, i64)> {
     let mut rest = argument;
     let (mut sum, mut found) = (0i64, 0);

@@ -1,6 +1,6 @@
 //! The text that truss(1) prints on Solaris and illumos: prefix of a line, kind of line, one call.
 //!
-//! Written after the illumos sources, `usr/src/cmd/truss`; where a format comes from is said as file:function. With `->` for a
+//! Written after the illumos sources, `usr/src/cmd/truss`; the source of a format is given as file:function. With `->` for a
 //! tab:
 //!
 //! ```text
@@ -95,7 +95,7 @@ pub(crate) enum Kind {
     Envp,
     /// `->` and `<-` of `-u`.
     Function,
-    /// The text behind an address that `-x` printed (actions.c:showpaths).
+    /// The text after an address that `-x` printed (actions.c:showpaths).
     Pointed,
     /// Structures (`-v`), rest of argv and envp, siginfo, blank lines: belongs to the event before.
     Continuation,
@@ -130,7 +130,7 @@ pub(crate) fn split<'a>(line: &'a [u8], layout: &Layout) -> (Prefix, &'a [u8]) {
 }
 
 /// `PID:`, `/LWP:`, `PID/LWP:`, `PID/LWP@THREAD:` and a tab (main.c:make_pname). A log whose tabs were turned into blanks loses
-/// all of these with the indentation behind, which is enough to read its calls.
+/// all of these with the indentation after, which is enough to read its calls.
 fn name(line: &[u8]) -> (Prefix, &[u8]) {
     let none = (Prefix::default(), line);
     if !matches!(line.first(), Some(b'0'..=b'9' | b'/')) {
@@ -183,7 +183,7 @@ pub(crate) fn kind(event: &[u8], prefix: &Prefix) -> Kind {
         [b' ', ..] if event.starts_with(b" envp:") => Kind::Envp,
         [b'-', b'>', b' ', ..] | [b'<', b'-', b' ', ..] => Kind::Function,
         [b'\t' | b'*', ..] => match event.trim_ascii_start() {
-            // By an older truss, before it had a thread for each LWP; the illumos one says nothing here.
+            // By an older truss, before it had a thread for each LWP; the illumos one prints nothing here.
             b"*** process killed ***" => Kind::Killed,
             [b'*', b'*', b'*', b' ', ..] => Kind::Notice,
             _ if event[0] == b'\t' && !prefix.has_columns() => Kind::Continuation,
@@ -244,7 +244,7 @@ pub(crate) fn is_named(line: &[u8]) -> bool {
     (prefix.pid.is_some() || prefix.lwp.is_some()) && !rest.is_empty()
 }
 
-/// Whether a full line of a dump begins like this: its first four bytes are looked at.
+/// Whether a full line of a dump begins like this: its first four bytes decide.
 fn dump_starts(event: &[u8]) -> bool {
     event.starts_with(b"  ") && event[2..10].chunks_exact(2).all(is_byte)
 }
@@ -260,7 +260,7 @@ fn is_byte(pair: &[u8]) -> bool {
 }
 
 /// Two blanks, then up to 32 bytes as two characters each (actions.c:showbytes): a blank and the character, a backslash and a
-/// letter, or two hexadecimal digits. Of a full line the first four are looked at.
+/// letter, or two hexadecimal digits. Of a full line the first four decide.
 pub(crate) fn is_dump(event: &[u8]) -> bool {
     match event.len() {
         66 => dump_starts(event),

@@ -1,4 +1,4 @@
-//! The table `critical_path` of a log, by calls that wait: how long they took, and what ended them as far as other calls tell.
+//! The table `critical_path` of a log, by calls that wait: how long they took, and what ended them as far as other calls show.
 //!
 //! A log does not say when a thread runs. A call that may wait and takes [`LEAST_NS`] or more is taken for a wait as a whole, and all other
 //! time for running. A wait ends by another recorded thread: by the child that was waited for, by the last write to the same pipe or to
@@ -108,7 +108,7 @@ pub(crate) struct Waits {
 impl Waits {
     /// A call is complete.
     pub(crate) fn see(&mut self, call: &Call<'_>, class: Class, row: &CallRow, objects: &Objects, lives: &[Life]) {
-        // This is called for each call: most are short, and end nobody's wait.
+        // This is called for each call: most are short, and end no other thread's wait.
         let may_end_a_wait = matches!(
             class,
             Class::Read | Class::Write | Class::Copy | Class::Close | Class::Lock | Class::Socket | Class::Process
@@ -140,7 +140,7 @@ impl Waits {
         match place {
             Some((wake, true)) => return self.act(act(wake)),
             // Who closes the last end to write to ends the wait for more.
-            _ if meets && (row.moved > 0 || class == Class::Close) => self.act(act(done)),
+            _ if meets && (row.transferred > 0 || class == Class::Close) => self.act(act(done)),
             _ => {}
         }
         let Some(cause) = cause(call.name, class, kind).filter(|_| row.dur_ns >= LEAST_NS) else { return };
@@ -256,8 +256,8 @@ fn awaited(wait: &Wait, objects: &Objects, pairs: &Pairs) -> Option<Deed> {
 
 /// Which other thread last did that before the wait ended, and when.
 fn last_act(acts: &[Act], deed: Deed, wait: &Wait, since_ns: i64) -> Option<(u32, i64)> {
-    let behind = acts.partition_point(|act| (act.deed, act.ts_ns) <= (deed, wait.until_ns));
-    let mut there = acts[..behind].iter().rev().take_while(|act| act.deed == deed && act.ts_ns >= since_ns);
+    let after = acts.partition_point(|act| (act.deed, act.ts_ns) <= (deed, wait.until_ns));
+    let mut there = acts[..after].iter().rev().take_while(|act| act.deed == deed && act.ts_ns >= since_ns);
     there.find(|act| act.life != wait.life).map(|act| (act.life, act.ts_ns))
 }
 
@@ -317,9 +317,9 @@ fn row<'a>(piece: &Piece<'_, Wait>, calls: &'a [String]) -> Row<'a> {
         ts_ns: piece.from_ns,
         dur_ns: piece.until_ns - piece.from_ns,
         task_id: piece.life.cast_signed(),
-        // Of a thread that goes on after its wait, a log does not tell whether it had a CPU.
-        part: if piece.part == Part::Runnable { Part::Running } else { piece.part }.word().into(),
-        cause: wait.map(|wait| wait.cause.word().into()),
+        // Of a thread that goes on after its wait, a log does not show whether it had a CPU.
+        part: if piece.part == Part::Runnable { Part::Running } else { piece.part }.name().into(),
+        cause: wait.map(|wait| wait.cause.name().into()),
         waker: wait.and_then(waker),
         call: wait.map(|wait| calls[usize::from(wait.call)].as_str().into()),
         class: wait.map(|wait| CLASS_WORDS[usize::from(wait.class)].into()),
@@ -329,7 +329,7 @@ fn row<'a>(piece: &Piece<'_, Wait>, calls: &'a [String]) -> Row<'a> {
     }
 }
 
-/// Who ended a wait that no recorded thread ended, as far as its kind tells.
+/// Who ended a wait that no recorded thread ended, as far as its kind shows.
 fn waker(wait: &Wait) -> Option<std::borrow::Cow<'static, str>> {
     let is_over = wait.ran_out || matches!(wait.cause, Cause::Timer | Cause::Disk);
     wait.waker.is_none().then(|| if is_over { "interrupt" } else { "another program" }.into())

@@ -1,7 +1,7 @@
 //! The typed rows of each table that has parts.
 //!
 //! Of every one a struct with a field for each column, and the columns that its rows become. Of those without free text and fractions, which can
-//! be encoded in blocks, also a trait with a method for each column, and one with a method for each column of words.
+//! be encoded in blocks, also a trait with a method for each column, and one with a method for each column of texts.
 
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ pub(crate) fn code(tables: &[Table]) -> String {
         columns(&mut code, table);
         if table.columns.iter().all(can_be_encoded_in_blocks) {
             block_row(&mut code, table);
-            block_words(&mut code, table);
+            block_texts(&mut code, table);
         }
     }
     code
@@ -105,14 +105,14 @@ fn columns(code: &mut String, table: &Table) {
 /// What encoding in blocks asks of a row, whatever its form.
 fn block_row(code: &mut String, table: &Table) {
     let name = type_name(table);
-    writeln!(code, "#[doc = \"What is asked of a row of `{}` while blocks of them are encoded.\"]", table.name).unwrap();
+    writeln!(code, "#[doc = \"What is read of a row of `{}` while blocks of them are encoded.\"]", table.name).unwrap();
     writeln!(code, "pub trait {name}Row {{").unwrap();
     for column in &table.columns {
         let (kind, more) = match column.kind {
             Kind::Int64 => ("i64", ""),
             Kind::Int32 => ("i32", ""),
             Kind::Bool => ("bool", ""),
-            _ => ("usize", " As the number of a word."),
+            _ => ("usize", " As the number of a text."),
         };
         let text = format!("{}{more}", column.text);
         writeln!(code, "    #[doc = {text:?}]\n    fn {}(&self) -> {};", column.name, or_null(column, kind)).unwrap();
@@ -127,25 +127,25 @@ fn block_row(code: &mut String, table: &Table) {
     code.push_str("            other => other.is_of_no(Self::TABLE),\n        }\n    }\n}\n\n");
 }
 
-/// The words that numbers in rows stand for.
-fn block_words(code: &mut String, table: &Table) {
+/// The texts that numbers in rows stand for.
+fn block_texts(code: &mut String, table: &Table) {
     let name = type_name(table);
-    let words: Vec<&Column> = table.columns.iter().filter(|column| column.kind == Kind::String).collect();
-    if words.is_empty() {
-        writeln!(code, "impl<W> BlockWords<W> for {name}Columns {{").unwrap();
-        code.push_str("    fn word(_: &W, column: ColumnNumber, _: usize) -> &str {\n        column.is_of_no(Self::TABLE)\n");
+    let texts: Vec<&Column> = table.columns.iter().filter(|column| column.kind == Kind::String).collect();
+    if texts.is_empty() {
+        writeln!(code, "impl<W> BlockTexts<W> for {name}Columns {{").unwrap();
+        code.push_str("    fn text(_: &W, column: ColumnNumber, _: usize) -> &str {\n        column.is_of_no(Self::TABLE)\n");
         code.push_str("    }\n}\n\n");
         return;
     }
-    writeln!(code, "#[doc = \"The words that stand behind numbers in blocks of rows of `{}`.\"]", table.name).unwrap();
-    writeln!(code, "pub trait {name}Words {{").unwrap();
-    for column in &words {
+    writeln!(code, "#[doc = \"The texts that numbers stand for in blocks of rows of `{}`.\"]", table.name).unwrap();
+    writeln!(code, "pub trait {name}Texts {{").unwrap();
+    for column in &texts {
         writeln!(code, "    #[doc = {:?}]\n    fn {}(&self, number: usize) -> &str;", column.text, column.name).unwrap();
     }
-    writeln!(code, "}}\n\nimpl<W: {name}Words> BlockWords<W> for {name}Columns {{").unwrap();
-    code.push_str("    fn word(words: &W, column: ColumnNumber, number: usize) -> &str {\n        match column {\n");
-    for column in &words {
-        writeln!(code, "            Self::{} => words.{}(number),", column.name.to_uppercase(), column.name).unwrap();
+    writeln!(code, "}}\n\nimpl<W: {name}Texts> BlockTexts<W> for {name}Columns {{").unwrap();
+    code.push_str("    fn text(texts: &W, column: ColumnNumber, number: usize) -> &str {\n        match column {\n");
+    for column in &texts {
+        writeln!(code, "            Self::{} => texts.{}(number),", column.name.to_uppercase(), column.name).unwrap();
     }
     code.push_str("            other => other.is_of_no(Self::TABLE),\n        }\n    }\n}\n\n");
 }

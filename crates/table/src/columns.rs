@@ -138,9 +138,7 @@ impl<T: Copy + Into<Value>> Plain<T> {
         column: ColumnDescPtr,
         properties: WriterPropertiesPtr,
     ) -> Result<(Bytes, ColumnCloseResult)> {
-        chunk::<D>(column, properties, |writer| {
-            writer.write_batch(&self.present, levels_or_none(&self.levels), None).map(|_| ())
-        })
+        chunk::<D>(column, properties, |writer| writer.write_batch(&self.present, levels_or_none(&self.levels), None).map(|_| ()))
     }
 
     fn json(self) -> Value {

@@ -1,4 +1,4 @@
-//! How long work reports progress and how it is told to stop.
+//! How long work reports progress and how it is stopped.
 
 use std::sync::{
     Arc,
@@ -15,7 +15,7 @@ impl Cancel {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether a stop was asked for.
+    /// Whether a stop was requested.
     #[must_use]
     pub fn requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)

@@ -1,4 +1,4 @@
-//! Encoding in a thread of its own, beside the one that makes the rows.
+//! Encoding in a thread of its own, in parallel to the one that makes the rows.
 
 use std::{
     sync::mpsc::{self, Receiver, SyncSender},
@@ -9,7 +9,7 @@ use std::{
 pub trait BlockEncoder: 'static {
     /// A row.
     type Row: Send;
-    /// What is passed at the end of a group, such as the words that its numbers stand for.
+    /// What is passed at the end of a group, such as the texts that its numbers stand for.
     type End: Send;
     /// What a finished group becomes.
     type Done: Send;
@@ -42,7 +42,7 @@ impl<E: BlockEncoder> EncoderThread<E> {
             for job in queue {
                 match job {
                     Job::Block(rows) => encoder.block(&rows),
-                    // Whoever wanted it may be gone after an error.
+                    // The receiver may be gone after an error.
                     Job::Finish(end) => drop(done.send(encoder.finish(end))),
                 }
             }

@@ -1,8 +1,8 @@
-//! A folder that one user writes to and nobody else.
+//! A folder that only one user may write to.
 //!
 //! Recorders often run as root, in folders that belong to others. So all files are made, replaced and removed by way of the folder's
 //! descriptor, links are never followed, and a file that is there is never written to. What holds the folder is checked once, when it is
-//! opened: from then on nobody but its owner, who could do it anyway, can put another one in its place.
+//! opened: from then on only its owner, who could do it anyway, can put another one in its place.
 
 use std::{
     ffi::{CStr, OsString},
@@ -79,7 +79,7 @@ impl Folder {
     /// Make it, or take one that is there and empty.
     ///
     /// # Errors
-    /// [`TableError::Exists`]: it is not empty, a file or a link; [`TableError::Stranger`] if it belongs to somebody else;
+    /// [`TableError::Exists`]: it is not empty, a file or a link; [`TableError::Stranger`] if it belongs to another user;
     /// [`TableError::Io`].
     pub fn create(path: &Path, access: Access) -> Result<Folder, TableError> {
         let path: PathBuf = path.components().collect();
@@ -115,7 +115,7 @@ impl Folder {
     /// Open one that is there, to change what is in it.
     ///
     /// # Errors
-    /// [`TableError::Stranger`] if it belongs to somebody else, [`TableError::OthersWrite`] if others may write to it;
+    /// [`TableError::Stranger`] if it belongs to another user, [`TableError::OthersWrite`] if others may write to it;
     /// [`TableError::Io`], also for a link.
     pub fn open(path: &Path, access: Access) -> Result<Folder, TableError> {
         let path: PathBuf = path.components().collect();
@@ -182,7 +182,7 @@ impl Folder {
         Ok(file)
     }
 
-    /// Open a file to write behind what is there.
+    /// Open a file to write after what is there.
     ///
     /// # Errors
     /// Also where it is not there, or is a link.
@@ -294,7 +294,7 @@ fn names_something(path: &Path) -> bool {
     path.as_os_str().is_empty() || path.symlink_metadata().is_ok()
 }
 
-/// Bring the names in somebody's folder to the disk. Who may write to it need not be allowed to read it, and only reading can sync it.
+/// Bring the names in another user's folder to the disk. Who may write to it need not be allowed to read it, and only reading can sync it.
 fn sync_names(path: &Path) -> io::Result<()> {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     match openat(CWD, path, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) {

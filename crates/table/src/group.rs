@@ -14,7 +14,7 @@ use parquet::{
 use crate::{
     ColumnDef, ColumnType, NULL,
     pages::{Layout, PageBuilder, Pages, Press, put_plain},
-    rows::{BlockColumns, BlockWords, ColumnNumber, Columns, Fill},
+    rows::{BlockColumns, BlockTexts, ColumnNumber, Columns, Fill},
     schema,
 };
 
@@ -23,7 +23,7 @@ pub const ROWS_PER_BLOCK: usize = 4096;
 
 /// Encodes the rows of one table, column by column, a block at a time.
 ///
-/// Rows may have any form that says what stands in each column ([`crate::rows`]); words are given as indices into a list of words that may grow
+/// Rows may have any form that says what stands in each column ([`crate::rows`]); texts are given as indices into a list of texts that may grow
 /// until the group is finished. Holds no file: it may run in a thread of its own.
 pub struct GroupEncoder<C> {
     /// By their numbers in the table.
@@ -92,7 +92,7 @@ impl<C: Columns> GroupEncoder<C> {
         GroupEncoder { columns, schema, rows: 0, press: Press::new(), values: Vec::new(), table: PhantomData }
     }
 
-    /// Columns in which rows differ as a rule: nobody looks whether those of a block agree.
+    /// Columns in which rows differ as a rule: whether those of a block agree is not checked.
     #[must_use]
     pub fn varying(mut self, columns: &[ColumnNumber]) -> Self {
         for (number, column) in &mut self.columns {
@@ -125,19 +125,19 @@ impl<C: Columns> GroupEncoder<C> {
     }
 
     /// Close the group and start anew.
-    pub fn finish<W>(&mut self, words: &W) -> EncodedGroup
+    pub fn finish<W>(&mut self, texts: &W) -> EncodedGroup
     where
-        C: BlockWords<W>,
+        C: BlockTexts<W>,
     {
-        self.close(|column, number| C::word(words, column, number))
+        self.close(|column, number| C::text(texts, column, number))
     }
 
-    fn close<'w>(&mut self, word: impl Fn(ColumnNumber, usize) -> &'w str) -> EncodedGroup {
+    fn close<'w>(&mut self, text: impl Fn(ColumnNumber, usize) -> &'w str) -> EncodedGroup {
         let rows = std::mem::take(&mut self.rows);
         let (schema, press) = (&self.schema, &mut self.press);
         let columns = self.columns.iter_mut().map(|(number, column)| {
             let number = *number;
-            (number, column.finish(schema, number, rows, press, |index| word(number, index)).expect("memory only"))
+            (number, column.finish(schema, number, rows, press, |index| text(number, index)).expect("memory only"))
         });
         let columns = columns.collect();
         EncodedGroup { rows, columns }
@@ -176,7 +176,7 @@ impl ColumnEncoder {
             ColumnType::Int64 => Layout::Dictionary { bytes: 8 },
             ColumnType::Int32 => Layout::Dictionary { bytes: 4 },
             ColumnType::Bool => Layout::Bits,
-            ColumnType::String if def.dictionary => Layout::Words,
+            ColumnType::String if def.dictionary => Layout::Texts,
             ColumnType::String | ColumnType::Float64 => panic!("column {}: not a number", def.name),
         };
         let builder = PageBuilder::new(layout, def.nullable);
@@ -202,7 +202,7 @@ impl ColumnEncoder {
         number: ColumnNumber,
         rows: usize,
         press: &mut Press,
-        word: impl Fn(usize) -> &'w str,
+        text: impl Fn(usize) -> &'w str,
     ) -> Result<(Bytes, ColumnCloseResult)> {
         self.builder.close(&mut self.pages, press)?;
         let values = &self.builder.dictionary.values;
@@ -210,9 +210,9 @@ impl ColumnEncoder {
         match self.def.kind {
             ColumnType::String => {
                 for value in values {
-                    let word = word(usize::try_from(*value).expect("an index"));
-                    plain.extend_from_slice(&u32::try_from(word.len()).expect("a word is short").to_le_bytes());
-                    plain.extend_from_slice(word.as_bytes());
+                    let text = text(usize::try_from(*value).expect("an index"));
+                    plain.extend_from_slice(&u32::try_from(text.len()).expect("a text is short").to_le_bytes());
+                    plain.extend_from_slice(text.as_bytes());
                 }
             }
             kind => put_plain(&mut plain, values, if kind == ColumnType::Int32 { 4 } else { 8 }),

@@ -1,4 +1,4 @@
-//! A Parquet file of a table that belongs to no recording.json: what it holds is said by its name and its footer, so that many can write into one
+//! A Parquet file of a table that belongs to no recording.json: its name and its footer describe it, so that many can write into one
 //! folder at a time without a list that they share.
 
 use std::{fs::File, io::BufWriter, path::PathBuf};

@@ -113,12 +113,12 @@ pub struct Clock {
     pub note: Option<String>,
 }
 
-/// What became of one family of events that a capture can record: a word of `about` in `knowhow/tables`, or one that adds columns to tables.
+/// What became of one family of events that a capture can record: a value of `about` in `knowhow/tables`, or one that adds columns to tables.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FamilyState {
-    /// Its word, as in `sysdock record --what`.
+    /// Its name, as in `sysdock record --what`.
     pub family: String,
-    /// Why it is not recorded: what the kernel said, or that it was not asked for. `None`: it is.
+    /// Why it is not recorded: what the kernel reported, or that it was not requested. `None`: it is.
     pub missing: Option<String>,
 }
 

@@ -108,8 +108,8 @@ pub(crate) enum Layout {
     Delta,
     /// Few distinct values; falls back to plain numbers of this many bytes where they are many.
     Dictionary { bytes: usize },
-    /// Codes of words: a dictionary that never falls back.
-    Words,
+    /// Codes of texts: a dictionary that never falls back.
+    Texts,
     /// One bit each.
     Bits,
 }
@@ -200,7 +200,7 @@ impl PageBuilder {
             self.close(pages, press)?;
             self.plain = true;
         }
-        Ok(matches!(self.layout, Layout::Dictionary { .. } | Layout::Words) && !self.plain)
+        Ok(matches!(self.layout, Layout::Dictionary { .. } | Layout::Texts) && !self.plain)
     }
 
     fn added(&mut self, rows: usize, pages: &mut Pages, press: &mut Press) -> Result<()> {

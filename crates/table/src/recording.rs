@@ -48,7 +48,7 @@ pub struct Recording {
     part_numbers: BTreeMap<String, usize>,
     /// Parts that recording.json is not to list any more, by table.
     outdated: Vec<(String, String)>,
-    /// What recording.json said before a capture was added.
+    /// What recording.json contained before a capture was added.
     before: Option<Box<Manifest>>,
 }
 
@@ -80,7 +80,7 @@ fn read(folder: &Folder, name: &str) -> Result<Vec<u8>, TableError> {
     Ok(content)
 }
 
-/// The number behind those of the parts; `None` if one of them is no part of this table.
+/// The number after those of the parts; `None` if one of them is no part of this table.
 fn next_number(table: &str, parts: &[Part]) -> Option<usize> {
     parts.iter().try_fold(0, |next, part| {
         let number = part.file.strip_prefix(table)?.strip_prefix("/part-")?.strip_suffix(".parquet")?;
@@ -115,7 +115,7 @@ pub(crate) type PartWriter = SerializedFileWriter<Sink>;
 pub(crate) type Sink = BufWriter<HashingFile>;
 
 impl Recording {
-    /// Make the folder and a first recording.json, so that even a full disk leaves something that says what it is. Nobody but its owner, who
+    /// Make the folder and a first recording.json, so that even a full disk leaves something that says what it is. Only its owner, who
     /// is who runs this, may read it.
     ///
     /// # Errors
@@ -292,7 +292,7 @@ impl Recording {
         }
     }
 
-    /// Close every open part and list it, so that a reader, or whoever comes after a crash, has everything up to now.
+    /// Close every open part and list it, so that a reader, or a salvage after a crash, has everything up to now.
     ///
     /// # Errors
     /// [`TableError`] if the disk refuses; what was listed before stays listed.
@@ -472,7 +472,7 @@ fn properties(def: &TableDef) -> WriterProperties {
                 .set_column_dictionary_enabled(path.clone(), false)
                 .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
         } else if column.kind == ColumnType::String && column.dictionary {
-            // Least and greatest word of a row group skip nothing, and cost a comparison for each row.
+            // Least and greatest text of a row group skip nothing, and cost a comparison for each row.
             builder = builder.set_column_statistics_enabled(path, EnabledStatistics::None);
         } else if column.kind == ColumnType::String {
             builder = builder.set_column_dictionary_enabled(path, false);

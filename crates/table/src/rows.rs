@@ -20,7 +20,7 @@ pub trait Row {
     /// What its table is made of.
     type Columns: Columns;
 
-    /// Add it behind those that are there.
+    /// Add it after those that are there.
     fn add_to(&self, columns: &mut Self::Columns);
 }
 
@@ -33,7 +33,7 @@ pub trait Columns: Default {
     fn finish(&mut self) -> Vec<Column>;
 }
 
-/// The columns of a table of numbers and words, which are read from rows of type `R` while blocks of them are encoded.
+/// The columns of a table of numbers and texts, which are read from rows of type `R` while blocks of them are encoded.
 pub trait BlockColumns<R>: Columns {
     /// The values of one column.
     fn fill<'r>(column: ColumnNumber, rows: impl Iterator<Item = &'r R> + Clone, fill: &mut Fill<'_>)
@@ -41,10 +41,10 @@ pub trait BlockColumns<R>: Columns {
         R: 'r;
 }
 
-/// The columns of a table of which `W` knows the words.
-pub trait BlockWords<W>: Columns {
-    /// What stands behind a number in a column of words.
-    fn word(words: &W, column: ColumnNumber, number: usize) -> &str;
+/// The columns of a table of which `W` knows the texts.
+pub trait BlockTexts<W>: Columns {
+    /// What a number stands for in a column of texts.
+    fn text(texts: &W, column: ColumnNumber, number: usize) -> &str;
 }
 
 /// Which column of its table: the build makes a constant for each.
@@ -83,7 +83,7 @@ impl Fill<'_> {
     }
 }
 
-/// What a column of numbers, truth values or words may hold.
+/// What a column of numbers, truth values or texts may hold.
 trait Value {
     /// As the encoder takes it.
     fn number(self) -> i64;
@@ -107,7 +107,7 @@ impl Value for bool {
     }
 }
 
-/// The number of a word.
+/// The number of a text.
 impl Value for usize {
     fn number(self) -> i64 {
         self as i64

@@ -112,8 +112,8 @@ mod tests {
                     _ => continue,
                 };
                 // A column may be called by nothing but its unit: `bytes`.
-                let says_so = column.name.ends_with(suffix) || column.name == &suffix[1..];
-                assert!(says_so, "{}.{}", table.name, column.name);
+                let has_suffix = column.name.ends_with(suffix) || column.name == &suffix[1..];
+                assert!(has_suffix, "{}.{}", table.name, column.name);
             }
         }
     }

@@ -26,7 +26,7 @@ fn recorded(folder: &Path, access: Access) {
 }
 
 #[test]
-fn nobody_else_can_read_a_recording_unless_it_is_shared() {
+fn only_its_owner_can_read_a_recording_unless_it_is_shared() {
     let folder = tempfile::tempdir().unwrap();
     for (name, shared, of_folders, of_files) in [("private", false, 0o700, 0o600), ("shared", true, 0o755, 0o644)] {
         let path = folder.path().join(name);

@@ -10,7 +10,7 @@ use arrow_array::{
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use sysdock_table::{
     Ending, GroupEncoder, LateColumn, Manifest, NULL, ROWS_PER_BLOCK, Recording,
-    rows::{CallsColumns, CallsRow, CallsWords},
+    rows::{CallsColumns, CallsRow, CallsTexts},
     table,
 };
 
@@ -124,7 +124,7 @@ struct Words(BTreeMap<&'static str, Vec<String>>);
 
 macro_rules! words {
     ($($column:ident,)*) => {
-        impl CallsWords for Words {
+        impl CallsTexts for Words {
             $(fn $column(&self, number: usize) -> &str {
                 &self.0[stringify!($column)][number]
             })*
@@ -138,7 +138,7 @@ words! { call, class, errno, via, open_flags, }
 fn write(folder: &Path, groups: &[usize]) -> Columns {
     let def = table("calls");
     let mut recording = Recording::create(folder, Manifest::new("test", "events", "calls")).unwrap();
-    // One column by itself, as if its values were known later, and one of which nobody looks if its values agree.
+    // One column by itself, as if its values were known later, and one whose values are not compared.
     let mut most = GroupEncoder::<CallsColumns>::without(CallsColumns::PATH_ID).varying(&[CallsColumns::COMM_ID]);
     let mut late = LateColumn::<CallsColumns>::new(CallsColumns::PATH_ID);
     let of_column = |name| (name, (0..300).map(|index| word(name, index)).collect());

@@ -166,7 +166,7 @@ def test_a_missing_table_is_unknown(maker: RecordingMaker, open_session, pack) -
 
 def test_what_a_recorder_never_records_is_no_question(maker: RecordingMaker, open_session) -> None:
     """A log of strace has no page faults; a recording by the kernel without them could have had them."""
-    calls, faults = {"family": "calls", "missing": None}, {"family": "faults", "missing": "not asked for"}
+    calls, faults = {"family": "calls", "missing": None}, {"family": "faults", "missing": "not requested"}
     for name, families, expected in (("log", [calls], []), ("kernel", [calls, faults], ["unknown"])):
         folder = maker.make(name=name, families=families)
         content = json.loads((folder / "recording.json").read_text())

@@ -180,7 +180,7 @@ def test_used_files_are_not_looked_up_where_the_device_is_gone(
     used.write_bytes(b"1\t0\t1\t0\t5\t%s/folder0/file0\0" % bytes(root))
     failed = fails(root, "ioctl:error=EIO:when=4+", only=root, options=[f"--usage={used}"])
     check(failed, sound, library)
-    assert "the used files were not looked up, as the scan broke off" in failed.said
+    assert "the used files were not looked up, as the scan ended early" in failed.said
     assert failed.manifest["tables"]["file_usage"]["rows"] == 0
 
 

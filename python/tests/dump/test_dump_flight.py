@@ -151,7 +151,7 @@ def test_damaged_memory_is_counted(flown: MadeDump, tmp_path: Path, native: Path
         assert "parts cannot be read" in done.stderr
         assert len(captures) == 2
     else:
-        assert "what it held cannot be read" in done.stderr
+        assert "its contents cannot be read" in done.stderr
         assert len(captures) == 1
     assert not (folder / "spool").exists()
     with Session(Recording.open(folder)) as session:

@@ -188,7 +188,7 @@ def test_interrupted_it_keeps_what_it_has(native: Path, tmp_path: Path) -> None:
         said = tracer.communicate()[1]
         assert tracer.returncode == 130, said
         assert process.poll() is None
-    assert "interrupted: the process goes on untraced" in said
+    assert "interrupted: the process continues untraced" in said
     manifest = json.loads((folder / "recording.json").read_text())
     assert manifest["captures"][0]["ended_by"] == "interrupted"
     with Session(Recording.open(folder), Library()) as session:
@@ -296,7 +296,7 @@ def test_no_room_for_events(trace: Trace) -> None:
 
     traced = trace("/bin/true", preexec_fn=limit)
     assert traced.done.returncode == 2
-    assert "trace.sdit: File too large (os error 27); the process goes on untraced" in traced.done.stderr
+    assert "trace.sdit: File too large (os error 27); the process continues untraced" in traced.done.stderr
     manifest = json.loads((traced.folder / "recording.json").read_text())
     assert manifest["captures"][0]["ended_by"] == "write error"
 

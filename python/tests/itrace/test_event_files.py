@@ -53,9 +53,9 @@ def test_a_copy_is_the_same(traced: Path, convert: Run, tmp_path: Path) -> None:
     ("content", "fact", "hint"),
     [
         (None, "trace.sdit: No such file or directory", "sysdock itrace attach -o REC -- CMD"),
-        (b"", "trace.sdit: no event file of an instruction trace", None),
-        (b"\x7fELF" * 100, "trace.sdit: no event file of an instruction trace", None),
-        (b"SDIT\x63\0\0\0", "trace.sdit: version 99 of the format is not known", "a newer sysdock"),
+        (b"", "trace.sdit: not an event file of an instruction trace", None),
+        (b"\x7fELF" * 100, "trace.sdit: not an event file of an instruction trace", None),
+        (b"SDIT\x63\0\0\0", "trace.sdit: unknown format version 99", "a newer version"),
     ],
     ids=["missing", "empty", "foreign", "of the future"],
 )
@@ -80,7 +80,7 @@ def test_a_file_that_was_cut_says_so(traced: Path, convert: Run, tmp_path: Path)
     whole = (traced / "trace.sdit").read_bytes()
     done = convert(whole[: len(whole) // 3])
     assert done.returncode == 0, done.stderr
-    assert "was not ended by its recorder: its last part may be missing" in done.stderr
+    assert "was not closed by its recorder: its last part may be missing" in done.stderr
     manifest = json.loads((tmp_path / "made" / "recording.json").read_text())
     assert manifest["captures"][0]["lost"] == 1
 

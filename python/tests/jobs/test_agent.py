@@ -213,7 +213,7 @@ class TestMistakes:
         bad = tmp_path / "bad.toml"
         bad.write_text("claster = 'x'\n")
         cases = {
-            (): "nothing says where the rows go",
+            (): "no destination for the rows",
             ("--push", "http://127.0.0.1:1"): "--push needs --token-file",
             ("--lake", tmp_path / "l", "--settings", bad): "unknown field `claster`",
             ("--lake", tmp_path / "l", "--settings", tmp_path / "none.toml"): "none.toml: No such file",
@@ -251,7 +251,7 @@ class TestMistakes:
         tokens.write_text("x\n")
         for mode, listen, fact in (
             (0o644, "127.0.0.1:0", "others may read"),
-            (0o600, "0.0.0.0:0", "readable by all"),
+            (0o600, "0.0.0.0:0", "unencrypted"),
         ):
             tokens.chmod(mode)
             command = [

@@ -200,7 +200,7 @@ class TestAttacks:
     @pytest.mark.parametrize(
         ("words", "fact"),
         [
-            (["--metrics=0.0.0.0:0"], "anybody in the network could read"),
+            (["--metrics=0.0.0.0:0"], "anyone on the network could read"),
             (["--metrics=here"], "invalid socket address"),
             (["--metrics=127.0.0.1:0", "--metrics-series=10"], "10 is not in 200..=100000"),
             (["--metrics=127.0.0.1:0", "--metrics-token-file=none"], "none: No such file"),

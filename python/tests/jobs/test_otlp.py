@@ -161,7 +161,7 @@ class TestSums:
         }
         for column, (name, attributes) in COLUMNS.items():
             assert of_jobs(receiver.sums(name, **attributes)) == in_lake(lake, column), column
-        assert "the receiver of OTLP: it answers 429, and asks to wait 0 s" in started.said()
+        assert "the OTLP receiver: it answers 429; it requests a wait of 0 s" in started.said()
         self.look_at_points(receiver)
 
     def look_at_points(self, receiver: Receiver) -> None:
@@ -258,12 +258,12 @@ class TestWhatIsNotTaken:
         started = agent(*words)
         wait_for(lambda: json.loads((started.spool / "state.json").read_text()).get("second_dropped", 0) >= 2)
         assert started.process.poll() is None
-        assert "batches wait in the spool: the receiver of OTLP" in started.said()
+        assert "batches wait in the spool: the OTLP receiver" in started.said()
 
     @pytest.mark.parametrize(
         ("words", "fact"),
         [
-            (["--otlp=localhost:4318"], "localhost:4318: no address to send to"),
+            (["--otlp=localhost:4318"], "localhost:4318: not a valid destination"),
             (["--otlp-token-file=none"], "--otlp <URL>"),
             (["--otlp=http://127.0.0.1:1", "--otlp-token-file=none"], "none: No such file"),
         ],

@@ -48,7 +48,7 @@ def test_two_capabilities_are_enough(
     assert (stated["lost_events"], stated["complete"]) == (0, True)
     missing = {state["family"]: state["missing"] for state in stated["families"]}
     on_demand = ("stacks", "locks", "block", "irq", "memory", "syscalls", "probes")
-    assert {missing.pop(family) for family in on_demand} == {"not asked for"}
+    assert {missing.pop(family) for family in on_demand} == {"not requested"}
     faults, samples = missing.pop("faults"), missing.pop("cpu")
     assert set(missing.values()) == {None}
     assert samples == faults

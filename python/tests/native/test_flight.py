@@ -233,7 +233,7 @@ def test_mistakes_are_said(flight: Flight, tmp_path: Path) -> None:
     flight.start("--what", "io")
     again = flight.run("start")
     assert again.returncode == 2
-    assert "runs already" in again.stderr
+    assert "is already running" in again.stderr
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "file").touch()
     assert flight.run("dump", "-o", str(tmp_path / "there")).returncode == 2
@@ -268,7 +268,7 @@ def test_system_calls_may_be_left_out(flight: Flight, tmp_path: Path) -> None:
         [calls] = [
             one for one in session.recording.manifest["captures"][0]["families"] if one["family"] == "calls"
         ]
-        assert calls["missing"] == "not asked for"
+        assert calls["missing"] == "not requested"
         # No rule takes calls that were not recorded for calls that were not made.
         assert not [
             one.rule for one in session.diagnose() if one.rule.startswith("io/") and one.status == "ok"

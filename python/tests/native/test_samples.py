@@ -183,7 +183,7 @@ def test_families_that_are_not_named_are_not_recorded(
     done = kernel.record(tmp_path / "rec", "true", recorder_options=("--what", "io,sched"))
     assert done.returncode == 0
     states = {state["family"]: state["missing"] for state in manifest(tmp_path / "rec")["families"]}
-    assert (states["sched"], states["cpu"]) == (None, "not asked for")
+    assert (states["sched"], states["cpu"]) == (None, "not requested")
     assert "samples" not in manifest(tmp_path / "rec")["tables"]
 
 

@@ -205,7 +205,7 @@ def test_what_is_not_asked_for_is_not_recorded_and_the_recording_says_so(
     families = manifest(tmp_path / "rec")["families"]
     assert families[0] == {"family": "calls", "missing": None}
     assert len(families) > 1
-    assert {state["missing"] for state in families[1:]} == {"not asked for"}
+    assert {state["missing"] for state in families[1:]} == {"not requested"}
     done = kernel.record(tmp_path / "other", "true", recorder_options=("--what", "io,urine"))
     assert done.returncode == 2
     assert "there are io, stacks, uring" in done.stderr
@@ -230,7 +230,7 @@ def test_where_a_kernel_lacks_a_tracepoint_the_rest_is_recorded(
     missing = {state["family"]: state["missing"] for state in manifest(tmp_path / "rec")["families"]}
     reason = missing.pop(family)
     assert unknown in reason
-    assert set(missing.values()) == {None, "not asked for"}
+    assert set(missing.values()) == {None, "not requested"}
     assert done.returncode == 0
     [line] = done.stderr.splitlines()
     assert line.endswith(f"are not recorded: {reason}")
@@ -411,5 +411,5 @@ def test_a_preset_records_all_that_its_question_needs(
     done = kernel.record(tmp_path / "rec", "true", recorder_options=("--preset", "bottleneck"))
     assert (done.returncode, done.stderr) == (0, "")
     families = {state["family"]: state["missing"] for state in manifest(tmp_path / "rec")["families"]}
-    assert {families.pop(family) for family in ("stacks", "probes", "syscalls")} == {"not asked for"}
+    assert {families.pop(family) for family in ("stacks", "probes", "syscalls")} == {"not requested"}
     assert set(families.values()) == {None}

@@ -211,7 +211,7 @@ class TestClock:
         folders = [maker.make([call(0, "read", f"/f{n}")], f"rank.{n}", host=f"n{n}") for n in (0, 1)]
         found = merged(folders, align=True)
         assert fetch(found, "SELECT offset_ns, offset_from FROM ranks WHERE rank = 1") == [(0, "unknown")]
-        assert "rank.1: no shared file shows how its clock compares" in found.remarks[0]
+        assert "rank.1: no shared file to compare clocks by" in found.remarks[0]
 
     @pytest.mark.parametrize(
         ("kind", "said"), [("order", "its log has no clock"), ("relative", "count from its first line")]

@@ -1,5 +1,5 @@
 // What jobs, units and containers do with files, and what their threads use. Nothing is sent: sums stand in maps until they are read, so that
-// a job that lives for a millisecond is counted as well. The sums only grow; whoever reads them takes differences.
+// a job that lives for a millisecond is counted as well. The sums only grow; readers take differences.
 
 #include "bpf/kernel.h"
 #include "bpf/compat.h"

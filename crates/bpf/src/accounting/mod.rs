@@ -21,7 +21,7 @@ use crate::{
 };
 
 pub use pins::{RUNNING, remove as remove_pins};
-pub use settings::{Says, Variable};
+pub use settings::{Variable, VariableKind};
 
 pub(crate) const OBJECT: &[u8] = programs!("accounts");
 
@@ -389,7 +389,7 @@ impl Accounting {
         for (account, _, _) in accounts {
             self.remove("accounts", &key_of(account))?;
         }
-        // A program that has found an account, and has not said yet that a process has it, takes microseconds.
+        // A program that has found an account, and has not reported yet that a process has it, takes microseconds.
         std::thread::sleep(std::time::Duration::from_millis(2));
         let used: std::collections::BTreeSet<u32> =
             self.all::<u32, ProcessAccount>("processes")?.into_iter().map(|(_, one)| one.account).collect();
@@ -424,7 +424,7 @@ impl Accounting {
         for spare in 0..u8::MAX {
             match self.map("accounts").update(&key, &bytes, MapFlags::NO_EXIST) {
                 Err(error) if error.kind() == libbpf_rs::ErrorKind::AlreadyExists => {
-                    // No job has bytes behind the end of its text: programs never find this key, but readers do.
+                    // No job has bytes after the end of its text: programs never find this key, but readers do.
                     key[JOB_TEXT_BYTES - 1] = spare + 1;
                 }
                 done => return done.map_err(io::Error::other),

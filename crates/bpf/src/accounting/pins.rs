@@ -31,7 +31,7 @@ pub(super) struct Loaded {
     pub(super) links: Vec<Link>,
     pub(super) generation: String,
     pub(super) is_found: bool,
-    /// Held as long as somebody reads what is pinned.
+    /// Held as long as a process reads what is pinned.
     pub(super) lock: Option<File>,
 }
 
@@ -140,5 +140,5 @@ fn generation(map: &MapHandle) -> io::Result<String> {
 }
 
 fn unknown_generation(error: &io::Error) -> ProbeError {
-    ProbeError { step: "tell this boot from others", reason: error.to_string() }
+    ProbeError { step: "identify this boot", reason: error.to_string() }
 }

@@ -19,7 +19,7 @@ const MOST_LETTERS: usize = 24;
 
 /// What a variable of the environment says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Says {
+pub enum VariableKind {
     /// Which job it is.
     Id,
     /// What the job is called.
@@ -39,7 +39,7 @@ pub struct Variable {
     /// Its name.
     pub name: String,
     /// What it says.
-    pub says: Says,
+    pub kind: VariableKind,
     /// Which batch system sets it; below 32.
     pub scheduler: u8,
     /// Whether its marker must be there as well.
@@ -50,7 +50,7 @@ pub struct Variable {
 pub(super) fn bytes(variables: &[Variable]) -> io::Result<(Vec<u8>, Vec<String>)> {
     let mut out = fs::metadata("/proc/self/ns/mnt")?.ino().to_ne_bytes().to_vec();
     out.extend(kinds());
-    let outside = Variable { name: OUTSIDE.into(), says: Says::Outside, scheduler: 0, needs_marker: false };
+    let outside = Variable { name: OUTSIDE.into(), kind: VariableKind::Outside, scheduler: 0, needs_marker: false };
     let (fit, left_out): (Vec<_>, Vec<_>) = std::iter::once(&outside)
         .chain(variables)
         .enumerate()
@@ -78,11 +78,11 @@ fn layout_of(variable: &Variable) -> JobVariable {
         name: [word(&letters, 0), word(&letters, 1), word(&letters, 2)],
         mask: [word(&mask, 0), word(&mask, 1), word(&mask, 2)],
         length: name.len() as u32,
-        meaning: match variable.says {
-            Says::Id => MEANS_ID,
-            Says::Name => MEANS_NAME,
-            Says::Marker => MEANS_MARKER,
-            Says::Outside => MEANS_OUTSIDE,
+        meaning: match variable.kind {
+            VariableKind::Id => MEANS_ID,
+            VariableKind::Name => MEANS_NAME,
+            VariableKind::Marker => MEANS_MARKER,
+            VariableKind::Outside => MEANS_OUTSIDE,
         },
         scheduler: bit,
         needs: if variable.needs_marker { bit } else { 0 },
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn names_that_are_too_long_are_returned() {
-        let of = |name: &str| Variable { name: name.into(), says: Says::Id, scheduler: 1, needs_marker: false };
+        let of = |name: &str| Variable { name: name.into(), kind: VariableKind::Id, scheduler: 1, needs_marker: false };
         let (bytes, left_out) = bytes(&[of("SLURM_JOB_ID"), of("A_NAME_OF_MORE_THAN_23_LETTERS")]).expect("/proc is there");
         assert_eq!(bytes.len(), 8 + CALLS + MOST_VARIABLES * JobVariable::BYTES);
         assert_eq!(left_out, ["A_NAME_OF_MORE_THAN_23_LETTERS"]);

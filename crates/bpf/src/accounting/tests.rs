@@ -4,16 +4,16 @@ use std::{os::unix::fs::MetadataExt, process::Command};
 
 use super::*;
 
-fn variable(name: &str, says: Says, scheduler: u8, needs_marker: bool) -> Variable {
-    Variable { name: name.into(), says, scheduler, needs_marker }
+fn variable(name: &str, kind: VariableKind, scheduler: u8, needs_marker: bool) -> Variable {
+    Variable { name: name.into(), kind, scheduler, needs_marker }
 }
 
 fn variables() -> Vec<Variable> {
     vec![
-        variable("SLURM_JOB_ID", Says::Id, 0, false),
-        variable("SLURM_JOB_NAME", Says::Name, 0, false),
-        variable("JOB_ID", Says::Id, 1, true),
-        variable("SGE_ROOT", Says::Marker, 1, false),
+        variable("SLURM_JOB_ID", VariableKind::Id, 0, false),
+        variable("SLURM_JOB_NAME", VariableKind::Name, 0, false),
+        variable("JOB_ID", VariableKind::Id, 1, true),
+        variable("SGE_ROOT", VariableKind::Marker, 1, false),
     ]
 }
 
@@ -143,7 +143,7 @@ fn what_is_pinned_is_found_and_goes_on() {
         assert!(!accounting.is_resumed());
         accounting.generation().to_string()
     };
-    // Nobody is there.
+    // No process is there.
     run("job-4", "echo bc > x", files.path());
     let (mut accounting, _) = Accounting::begin(&variables(), Some(folder.path())).expect("as above");
     assert!(accounting.is_resumed());
@@ -204,8 +204,8 @@ fn a_process_that_was_there_before_is_given_its_job() {
     accounting.seed(child.id(), &account).expect("there is room");
     let mut input = child.stdin.take().expect("a pipe");
     io::Write::write_all(&mut input, b"go\n").expect("sh reads");
-    let mut said = [0; 5];
-    child.stdout.as_mut().expect("a pipe").read_exact(&mut said).expect("sh says so");
+    let mut printed = [0; 5];
+    child.stdout.as_mut().expect("a pipe").read_exact(&mut printed).expect("sh says so");
     let reading = accounting.read().expect("sums can be read");
     let seeded = &of_job(&reading, "job-6")[0].clone();
     let device = std::fs::metadata(folder.path()).expect("it is there").dev();

@@ -17,7 +17,7 @@ enum stacks { STACKS_OFF, STACKS_ALL, STACKS_SLOWER, STACKS_EVERY };
 enum shape_flag {
 	SHAPE_NEW_FD = 1,      // the result is a descriptor: the file is its own
 	SHAPE_POSITION = 2,    // moves the file position; an offset argument of -1 means it too
-	SHAPE_VECTOR = 4,      // `count` is an array of buffers; their number is in the argument behind it
+	SHAPE_VECTOR = 4,      // `count` is an array of buffers; their number is in the argument after it
 	SHAPE_OFFSET_POINTER = 8, // offset arguments point to offsets
 	SHAPE_FILE_BEFORE = 16, // the file is looked up at entry: it is gone at the return
 	SHAPE_PAIR = 32,       // argument `second_fd` points to two new descriptors
@@ -42,7 +42,7 @@ struct shape {
 
 struct config {
 	u64 target_cgroup;
-	u64 secret; // ids of files would tell addresses in the kernel without it
+	u64 secret; // ids of files would reveal kernel addresses without it
 	u64 pid_namespace; // the recorder's, by its inode number; 0: the first one, whose numbers tasks have in `pid` and `tgid`
 	u32 target;
 	u32 recorder_pid; // the recorder does not record itself

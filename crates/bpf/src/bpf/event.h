@@ -3,7 +3,7 @@
 //
 // Little-endian, all lengths multiples of 8. A reader skips kinds it does not know. A kind is a number below 32 that no other family has.
 //
-// The ring of a CPU holds events one behind another; the spool holds the same bytes. An event is complete when its `position` is
+// The ring of a CPU holds events one after another; the spool holds the same bytes. An event is complete when its `position` is
 // that of the place in the ring where it stands (the low half of the count of bytes written before it): it is stored last.
 #pragma once
 
@@ -25,7 +25,7 @@ enum sums_flag {
 	SUMS_BEFORE = 1, // what it was when the recording began: later values count from there on
 };
 
-// A sum of a family, from a map where its programs add up: behind the fixed part stand the value and the key. The user side writes it
+// A sum of a family, from a map where its programs add up: after the fixed part stand the value and the key. The user side writes it
 // again when the value has changed; the last one counts.
 struct sums_event {
 	struct event_header header;

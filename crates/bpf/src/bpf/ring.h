@@ -1,5 +1,5 @@
 // Where events go: a ring for each CPU, in memory that the user side has mapped. Only its own CPU writes a ring, so nothing is shared
-// and nobody waits; an interrupt may write into it between the steps of another event, which is why space is taken by one atomic step
+// and nothing waits; an interrupt may write into it between the steps of another event, which is why space is taken by one atomic step
 // and an event counts only when its position is stored.
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <bpf/bpf_helpers.h>
 
 #define RING_HEADER 4096
-// Behind the end of the ring: an event that begins before the end is whole.
+// After the end of the ring: an event that begins before the end is whole.
 #define RING_SLACK 16384
 #define RING_KINDS 32
 
@@ -48,7 +48,7 @@ static __always_inline struct ring *this_ring(void)
 	return bpf_map_lookup_elem(&rings, &cpu);
 }
 
-// An event of this kind is lost: the user side reads the counts and says so.
+// An event of this kind is lost: the user side reads the counts and reports them.
 static __always_inline void ring_lose(struct ring *ring, u32 kind, u64 now_ns)
 {
 	__sync_fetch_and_add(&ring->dropped[kind & (RING_KINDS - 1)], 1);

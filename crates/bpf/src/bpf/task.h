@@ -10,7 +10,7 @@
 #define PF_IO_WORKER 0x10
 #define PF_KTHREAD 0x200000
 
-// The system call that a thread is in, which need not be the one that runs. Its entry notes the number beside the registers of the
+// The system call that a thread is in, which need not be the one that runs. Its entry notes the number next to the registers of the
 // program; other ways into the kernel, such as a page fault, note -1 there. Below 0: one of `enum no_call`.
 static __always_inline int call_of(struct task_struct *task)
 {

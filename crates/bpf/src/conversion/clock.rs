@@ -58,7 +58,7 @@ impl Clock {
         before.1.wrapping_add(part as i64)
     }
 
-    /// In words, for whoever asks what the times are worth.
+    /// As text: how accurate the times are.
     pub(crate) fn note(&self) -> String {
         let (count, spread) = (self.pairs.len(), self.spread_ns / 1000);
         match (count, self.single) {

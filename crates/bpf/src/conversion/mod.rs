@@ -44,7 +44,7 @@ pub fn manifest() -> Manifest {
 /// Events after which progress is reported, and a request to stop is heeded.
 const EVENTS_PER_REPORT: u64 = 65_536;
 
-/// Fill the tables of a recording from a spool, and its manifest. Nobody may be writing the spool any more.
+/// Fill the tables of a recording from a spool, and its manifest. No process may still be writing the spool.
 ///
 /// Returns how recording ended: [`Ending::EndOfInput`] if all of it is there, [`Ending::Interrupted`] if the user, or what killed the
 /// recorder, stopped it, or if `cancel` stopped the conversion, [`Ending::WriteError`] if the disk was full, [`Ending::InputError`] if parts of
@@ -86,12 +86,12 @@ fn convert_frames(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Ending, BpfError> {
     let survey = Survey::of(frames, spool, cancel)?;
-    let story = SpoolNotes::of(&survey);
-    for table in families::tables(&story.start) {
+    let notes = SpoolNotes::of(&survey);
+    for table in families::tables(&notes.start) {
         recording.manifest.tables.entry(table.into()).or_default();
     }
     describe_source(spool, &survey, recording);
-    let mut conversion = Conversion::new(recording, names, &survey, story.start.clone());
+    let mut conversion = Conversion::new(recording, names, &survey, notes.start.clone());
     conversion.count_damages(&survey);
     let (bytes, events) = (survey.bytes, survey.events);
     let Survey { file, streams, places, mut families, .. } = survey;
@@ -110,11 +110,11 @@ fn convert_frames(
             }
         }
     }
-    conversion.finish(&mut families, &story)?;
-    Ok(match story.ending() {
+    conversion.finish(&mut families, &notes)?;
+    Ok(match notes.ending() {
         _ if cancel.requested() => Ending::Interrupted,
         // A program that runs makes calls: its start is one.
-        Ending::EndOfInput if story.start.command.is_some() && families.calls().rows() == 0 => Ending::InputError,
+        Ending::EndOfInput if notes.start.command.is_some() && families.calls().rows() == 0 => Ending::InputError,
         ending => ending,
     })
 }
@@ -134,7 +134,7 @@ pub fn waiting(folder: &Path) -> Result<u64, BpfError> {
 /// # Errors
 /// As for [`convert`]; [`BpfError::Table`] with [`sysdock_table::TableError::Exists`] if the folder is no unfinished recording.
 pub fn salvage(folder: Folder, cancel: &Cancel, progress: &mut dyn FnMut(Progress)) -> Result<Manifest, BpfError> {
-    // Whoever still writes it is found before anything is changed.
+    // A recorder that still writes it is found before anything is changed.
     drop(Frames::in_folder(&folder)?);
     let mut recording = Recording::reopen(folder, manifest(), &["environment"])?;
     let outcome = convert_own(&mut recording, KernelNames::open_later(), cancel, progress);
@@ -162,7 +162,7 @@ pub fn finish_converted(recording: Recording, ending: Ending) -> Result<Manifest
     })
 }
 
-/// A conversion under way: what families have in common. Rows are theirs.
+/// A conversion in progress: what families have in common. Rows are theirs.
 pub(crate) struct Conversion<'a> {
     pub(crate) recording: &'a mut Recording,
     /// What is recorded.
@@ -179,7 +179,7 @@ pub(crate) struct Conversion<'a> {
     pub(crate) issues: Issues,
     /// What threads were on no CPU for.
     pub(crate) waits: Waits,
-    /// Files that events name and no event tells the place of.
+    /// Files that events name, and whose path no event reports.
     pub(crate) unknown_paths: u64,
     /// A thread that turned out to be gone: calls of it may be unfinished.
     pub(crate) gone: Option<Thread>,
@@ -259,7 +259,7 @@ impl<'a> Conversion<'a> {
         }
     }
 
-    /// The life of a thread, which may have ended: what it asked for may come later.
+    /// The life of a thread, which may have ended: what it requested may come later.
     pub(crate) fn life(&mut self, tid: u32, now_ns: i64) -> usize {
         self.threads.life_of(tid).unwrap_or_else(|| {
             let thread = self.thread(tid, now_ns);
@@ -306,11 +306,11 @@ impl<'a> Conversion<'a> {
         self.issues.add_many(Issue::UnknownEvent, 0, unknown, format!("{unknown} events"));
     }
 
-    /// Write what is left, and the manifest's part of the story.
-    fn finish(&mut self, families: &mut Families, story: &SpoolNotes) -> Result<(), BpfError> {
+    /// Write what is left, and what the manifest takes from the notes.
+    fn finish(&mut self, families: &mut Families, notes: &SpoolNotes) -> Result<(), BpfError> {
         self.see_what_was_watched();
         families.finish(self)?;
-        story.write_marks(self.recording, &self.clock, &self.threads)?;
+        notes.write_marks(self.recording, &self.clock, &self.threads)?;
         self.issues.flush(self.recording)?;
         let manifest = &mut self.recording.manifest;
         manifest.cover(self.first_ns.unwrap_or(0), self.last_ns);
@@ -326,12 +326,12 @@ impl<'a> Conversion<'a> {
             stamps: "entry".into(),
             note: Some(self.clock.note()),
         };
-        story.describe(manifest, &self.threads.lives);
+        notes.describe(manifest, &self.threads.lives);
         Ok(())
     }
 }
 
-/// The manifest's word on the spool.
+/// The manifest's entry about the spool.
 fn describe_source(spool: &Path, survey: &Survey, recording: &mut Recording) {
     let path = spool.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let source = Source { path, bytes: survey.bytes, lines: survey.events, temporary: true, ..Source::default() };

@@ -9,7 +9,7 @@ use crate::{
 };
 
 const S_IFMT: u16 = 0o170_000;
-/// Magics of file systems without a disk whose files are the kernel's own words (statfs(2), linux/magic.h): proc, sysfs, cgroup, cgroup2,
+/// Magics of file systems without a disk whose files are the kernel's own objects (statfs(2), linux/magic.h): proc, sysfs, cgroup, cgroup2,
 /// debugfs, tracefs, securityfs, configfs, selinuxfs, smackfs, bpf, pstore, efivarfs, binfmt_misc, fusectl, mqueue, resctrl.
 const VIRTUAL: [u32; 17] = [
     0x9fa0,
@@ -59,7 +59,7 @@ pub(crate) struct Places {
 
 impl Places {
     /// A path event.
-    pub(crate) fn tell(&mut self, event: &Path<'_>) {
+    pub(crate) fn add(&mut self, event: &Path<'_>) {
         self.buffer.clear();
         let kind = name(event, &mut self.buffer);
         let place = self.names.intern(&self.buffer);
@@ -109,7 +109,7 @@ impl Places {
         })
     }
 
-    /// The row of a path that a program gave. Its kind is known if anybody had the file open.
+    /// The row of a path that a program gave. Its kind is known if any process had the file open.
     pub(crate) fn named(&self, path: &[u8], objects: &mut Objects) -> ObjectId {
         let known = objects.len();
         let object = objects.intern(path);
@@ -130,7 +130,7 @@ fn name(event: &Path<'_>, out: &mut Vec<u8>) -> Kind {
     match (event.no_directory, event.magic) {
         (true, PIPEFS) => numbered("pipe", out),
         (true, SOCKFS) => numbered("socket", out),
-        // The kernel's own word for them is made anew each time it is asked.
+        // The kernel's own name for them is made anew each time it is asked.
         (true, NSFS) => numbered("ns", out),
         (true, PIDFS) => numbered("pidfd", out),
         (true, ANON_INODEFS) => {
@@ -194,7 +194,7 @@ mod tests {
         let bytes = testing::place(9, names, mode, magic, flags).bytes();
         let (event, _) = events::split(&bytes).unwrap();
         let mut places = Places::default();
-        places.tell(&Path::of(&event).unwrap());
+        places.add(&Path::of(&event).unwrap());
         let mut objects = Objects::default();
         let object = places.object(9, &mut objects).unwrap();
         assert_eq!(places.path(9).unwrap(), objects.name(object));
@@ -237,10 +237,10 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_a_program_gives_has_the_kind_that_was_told() {
+    fn a_path_that_a_program_gives_has_the_kind_that_was_reported() {
         let mut places = Places::default();
         let bytes = testing::place(9, &["x", "tmp"], 0o040_755, 0xef53, 0).bytes();
-        places.tell(&Path::of(&events::split(&bytes).unwrap().0).unwrap());
+        places.add(&Path::of(&events::split(&bytes).unwrap().0).unwrap());
         let mut objects = Objects::default();
         let (one, other) = (places.named(b"/tmp/x", &mut objects), places.named(b"/tmp/y", &mut objects));
         assert_eq!((objects.kind(one), objects.kind(other)), (Kind::Directory, Kind::File));

@@ -1,4 +1,4 @@
-//! What the notes of a spool tell: what was recorded, how it ended, what was lost. It goes into the manifest.
+//! What the notes of a spool contain: what was recorded, how it ended, what was lost. It goes into the manifest.
 
 use rustc_hash::FxHashMap;
 use sysdock_calls::Life;
@@ -22,7 +22,7 @@ pub(crate) struct Mark {
     text: String,
 }
 
-/// What the notes tell.
+/// What the notes contain.
 #[derive(Debug, Default)]
 pub(crate) struct SpoolNotes {
     pub(crate) start: Start,
@@ -40,7 +40,7 @@ pub(crate) struct SpoolNotes {
 
 impl SpoolNotes {
     pub(crate) fn of(survey: &Survey) -> Self {
-        let mut story = SpoolNotes {
+        let mut notes = SpoolNotes {
             broken: survey.broken + survey.broken_notes,
             unknown: survey.unknown,
             events: survey.events,
@@ -50,25 +50,25 @@ impl SpoolNotes {
         let mut drops: FxHashMap<(u32, u8), u64> = FxHashMap::default();
         for note in &survey.notes {
             match note {
-                Note::Start(start) => story.start = (**start).clone(),
+                Note::Start(start) => notes.start = (**start).clone(),
                 Note::Drops { cpu, kind, count, .. } => {
                     let most = drops.entry((*cpu, *kind)).or_default();
                     *most = (*most).max(*count);
                 }
                 Note::Mark { monotonic_ns, tid, text } => {
-                    story.marks.push(Mark { monotonic_ns: *monotonic_ns, tid: *tid, text: text.clone() });
+                    notes.marks.push(Mark { monotonic_ns: *monotonic_ns, tid: *tid, text: text.clone() });
                 }
-                Note::End(end) => story.end = Some(end.clone()),
+                Note::End(end) => notes.end = Some(end.clone()),
                 Note::Clock { .. } | Note::Unknown => {}
             }
         }
         for ((_, kind), count) in drops {
-            match story.lost.iter_mut().find(|(other, _)| *other == kind) {
+            match notes.lost.iter_mut().find(|(other, _)| *other == kind) {
                 Some((_, sum)) => *sum = sum.saturating_add(count),
-                None => story.lost.push((kind, count)),
+                None => notes.lost.push((kind, count)),
             }
         }
-        story
+        notes
     }
 
     /// Write the rows of `marks`.
@@ -116,23 +116,23 @@ fn sum(one: u64, other: u64) -> u64 {
     one.saturating_add(other).min(i64::MAX.cast_unsigned())
 }
 
-fn describe_command(manifest: &mut Manifest, story: &SpoolNotes, lives: &[Life]) {
-    let Start { command, watched, directory, host, options, families, pid, .. } = &story.start;
+fn describe_command(manifest: &mut Manifest, notes: &SpoolNotes, lives: &[Life]) {
+    let Start { command, watched, directory, host, options, families, pid, .. } = &notes.start;
     manifest.command = manifest.command.take().or_else(|| command.clone());
     manifest.watched = manifest.watched.take().or_else(|| watched.clone());
     manifest.directory = manifest.directory.take().or_else(|| directory.clone());
     manifest.host = manifest.host.take().or_else(|| host.clone());
     let capture = manifest.capture_mut();
     capture.families.truncate(1);
-    if story.start.without_calls {
-        capture.families[0].missing = Some("not asked for".into());
+    if notes.start.without_calls {
+        capture.families[0].missing = Some("not requested".into());
     }
     capture.families.extend_from_slice(families);
     if capture.options.is_empty() {
         capture.options.clone_from(options);
     }
     let first = pid.and_then(|pid| lives.iter().find(|life| life.tid == pid.cast_signed()));
-    if let Some(end) = &story.end {
+    if let Some(end) = &notes.end {
         manifest.exit_code = end.exit_code;
         manifest.exit_signal = end.exit_signal.map(signals::name);
     } else if let Some(first) = first {

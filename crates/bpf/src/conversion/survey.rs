@@ -1,7 +1,7 @@
 //! A first look over a spool: what is whole, which frames are whose, and everything that later events refer to backwards and forwards.
 //!
 //! Paths are collected here, because a path may be reported by another CPU than the one whose call names the file. Only the headers of other
-//! events are looked at.
+//! events are converted.
 
 use std::{fs::File, path};
 
@@ -37,7 +37,7 @@ pub(crate) struct Survey {
     pub(crate) broken: u64,
     /// Notes that cannot be read.
     pub(crate) broken_notes: u64,
-    /// Bytes that are no frame, and stretches of them, before a frame; and behind the last.
+    /// Bytes that are no frame, and stretches of them, before a frame; and after the last.
     pub(crate) damaged_bytes: u64,
     pub(crate) damages: u64,
     pub(crate) cut_bytes: u64,
@@ -52,7 +52,7 @@ impl Survey {
     /// [`BpfError`] if it cannot be read, or holds no frame at all.
     pub(crate) fn of(mut frames: Frames, spool: &path::Path, cancel: &Cancel) -> Result<Self, BpfError> {
         let failed = |error| BpfError::spool(spool, error);
-        let mut look = Look::default();
+        let mut look = Pass::default();
         let mut payload = Vec::new();
         let mut whole = 0u64;
         while let Some((header, place)) = frames.next(&mut payload).map_err(failed)? {
@@ -68,7 +68,7 @@ impl Survey {
         if whole == 0 {
             return Err(BpfError::NotASpool(spool.into()));
         }
-        let Look { streams, places, families, notes, events, unknown, broken, broken_notes, .. } = look;
+        let Pass { streams, places, families, notes, events, unknown, broken, broken_notes, .. } = look;
         let (damaged_bytes, damages, cut_bytes) = (frames.damaged_bytes, frames.damages, frames.cut_bytes);
         let bytes = frames.length();
         let file = frames.into_file();
@@ -90,9 +90,9 @@ impl Survey {
     }
 }
 
-/// A look under way.
+/// A survey in progress.
 #[derive(Default)]
-struct Look {
+struct Pass {
     streams: Vec<Stream>,
     /// Indices of streams by CPU.
     cpus: FxHashMap<u32, usize>,
@@ -105,11 +105,11 @@ struct Look {
     broken_notes: u64,
 }
 
-impl Look {
+impl Pass {
     fn events(&mut self, cpu: u32, place: FrameRange, payload: &[u8]) {
         let mut rest = payload;
         while !rest.is_empty() {
-            let Some((event, behind)) = events::split(rest) else {
+            let Some((event, after)) = events::split(rest) else {
                 self.broken += 1;
                 break;
             };
@@ -122,11 +122,11 @@ impl Look {
             self.events += 1;
             self.unknown += u64::from(whole.is_none());
             self.families.survey(&event, &mut self.places);
-            rest = behind;
+            rest = after;
         }
         let length = place.length - u32::try_from(rest.len()).unwrap_or(0);
         let place = FrameRange { length, ..place };
-        // A spool that somebody made up may name millions of CPUs.
+        // A spool that was forged may name millions of CPUs.
         match self.cpus.get(&cpu) {
             Some(stream) => self.streams[*stream].add(place),
             None => {

@@ -1,7 +1,7 @@
-//! Threads and processes as births, execs and ends tell of them: the rows of `processes`.
+//! Threads and processes as forks, execs and exits report them: the rows of `processes`.
 //!
-//! States of a thread: *unknown* -> *running* (born, there before, or first seen in a call) -> *ended* -> *gone* (where switches are recorded).
-//! A thread id that is born again without an end in between has lost that end: its older life stays open.
+//! States of a thread: *unknown* -> *running* (created, there before, or first seen in a call) -> *ended* -> *gone* (where switches are recorded).
+//! A thread id that is created again without an end in between has lost that end: its older life stays open.
 
 use std::rc::Rc;
 
@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// Times that /proc tells are counted in ticks of 10 ms: a birth and a thread found there may be the same.
+/// Times in /proc are counted in ticks of 10 ms: a thread that was created and one found there may be the same.
 const SAME_START_NS: i64 = 20_000_000;
 /// What of the arguments of a program is kept, by `families/processes/processes.bpf.c`; more of them were cut.
 const ARGUMENT_BYTES: usize = 1024;
@@ -33,7 +33,7 @@ pub(crate) struct Thread {
     pub(crate) interrupted: Interrupted<()>,
     /// The exec that it is in: its path, and the program before.
     pub(crate) exec: Option<Started>,
-    /// The life that it made last: the call that makes it is still under way then.
+    /// The life that it made last: the call that makes it is still in progress then.
     pub(crate) child: Option<usize>,
 }
 

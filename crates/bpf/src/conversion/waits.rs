@@ -55,7 +55,7 @@ impl Waits {
         all[place].waited_for
     }
 
-    /// Nobody asks for those of this thread any more.
+    /// Those of this thread are not needed any more.
     pub(crate) fn forget(&mut self, life: u32) {
         if let Some(all) = self.0.get_mut(&life) {
             all.clear();

@@ -22,7 +22,7 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Family {
     /// Its name in `--what` and in a recording.
-    pub word: &'static str,
+    pub name: &'static str,
     /// What it shows, for the help and for messages.
     pub shows: &'static str,
     /// When it is recorded.
@@ -48,9 +48,9 @@ pub struct Family {
 pub enum Recorded {
     /// Without it nothing is.
     Always,
-    /// Unless something else is asked for.
+    /// Unless something else is requested.
     Usually,
-    /// Where it is asked for.
+    /// Where it is requested.
     OnDemand,
 }
 
@@ -73,7 +73,7 @@ impl Spared {
 impl Family {
     /// One without events, tables and programs of its own: what others are made of (`..Family::NONE`).
     pub(crate) const NONE: Family = Family {
-        word: "",
+        name: "",
         shows: "",
         recorded: Recorded::OnDemand,
         object: &[],
@@ -138,7 +138,7 @@ pub(crate) trait Converter: Default {
     }
 }
 
-// A line declares the module, too. (`cargo fmt` does not look into macros: `tools/check` has rustfmt look at these folders.)
+// A line declares the module, too. (`cargo fmt` does not look into macros: `tools/check` has rustfmt check these folders.)
 families! {
     // Others see each call, so that they can add to its row.
     calls: calls::Calls,
@@ -187,12 +187,12 @@ pub const SYSTEM: Family = system::System::FAMILY;
 pub const STACKS: Family = stacks::Stacks::FAMILY;
 
 /// What `--what` calls the system calls and processes, which are always recorded.
-pub const IO: &str = calls::Calls::FAMILY.word;
+pub const IO: &str = calls::Calls::FAMILY.name;
 
-/// The families that a list of words names. Without words: the usual ones.
+/// The families that a list names. Without names: the usual ones.
 ///
 /// # Errors
-/// The first word that names none.
+/// The first name that is unknown.
 pub fn chosen<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Vec<Family>, &'a str> {
     let mut words = words.into_iter().peekable();
     if words.peek().is_none() {
@@ -200,7 +200,7 @@ pub fn chosen<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Vec<Family
     }
     let mut chosen = Vec::new();
     for word in words.filter(|word| *word != IO) {
-        let family = FAMILIES.iter().copied().find(|family| family.word == word).ok_or(word)?;
+        let family = FAMILIES.iter().copied().find(|family| family.name == word).ok_or(word)?;
         if !chosen.contains(&family) {
             chosen.push(family);
         }

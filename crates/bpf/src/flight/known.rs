@@ -1,5 +1,6 @@
-//! What is known when a segment begins and is not said again: which threads there are, which are on no CPU and since when, what code lies where in their processes, and where
-//! files lie whose names later events refer to. It is taken from the events as they pass, so that it is what they had said by then.
+//! What is known when a segment begins and is not reported again: which threads there are, which are on no CPU and since when, what code lies
+//! where in their processes, and where files lie whose names later events refer to. It is taken from the events as they pass, so that it is what
+//! they had reported by then.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -198,9 +199,9 @@ impl Known {
         self.tasks.clear();
         self.pending.clear();
         let mut rest = events;
-        while let Some((event, behind)) = events::split(rest) {
+        while let Some((event, after)) = events::split(rest) {
             self.see(&event);
-            rest = behind;
+            rest = after;
         }
     }
 
@@ -263,9 +264,9 @@ mod tests {
 
     fn see(known: &mut Known, events: &[u8]) {
         let mut rest = events;
-        while let Some((event, behind)) = events::split(rest) {
+        while let Some((event, after)) = events::split(rest) {
             known.see(&event);
-            rest = behind;
+            rest = after;
         }
         assert!(rest.is_empty());
     }
@@ -273,12 +274,12 @@ mod tests {
     fn tasks(events: &[u8]) -> Vec<(u32, u32, String)> {
         let mut found = Vec::new();
         let mut rest = events;
-        while let Some((event, behind)) = events::split(rest) {
+        while let Some((event, after)) = events::split(rest) {
             if let Some(task) = Task::of(&event).filter(|_| event.kind == EVENT_TASK) {
                 let comm = String::from_utf8_lossy(until_nul(&task.fixed.comm)).into_owned();
                 found.push((task.fixed.tid, task.fixed.parent_pid, comm));
             }
-            rest = behind;
+            rest = after;
         }
         found.sort();
         found
@@ -351,9 +352,9 @@ mod tests {
         let away = |known: &mut Known| {
             let events = known.begin_segment(&[]);
             let (mut rest, mut kinds) = (&events[..], Vec::new());
-            while let Some((event, behind)) = events::split(rest) {
+            while let Some((event, after)) = events::split(rest) {
                 kinds.push(event.kind);
-                rest = behind;
+                rest = after;
             }
             kinds
         };

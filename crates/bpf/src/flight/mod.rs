@@ -1,9 +1,9 @@
-//! A recorder that is always on: the events of the last while stay in memory, and become a recording when somebody asks for it or something
+//! A recorder that is always on: the events of the last while stay in memory, and become a recording when a user requests it or something
 //! happens ([`triggers`]).
 //!
 //! Events pass through the rings as in any recording. Instead of a file, frames go to a [`store`] of a fixed size. Time is cut into
-//! *segments*. Where one begins, it is said what later events refer to and the kernel side would not say again ([`known`]), and the kernel
-//! side forgets which paths and stacks it has reported, so that each segment with those behind it can be read without those before.
+//! *segments*. Where one begins, what later events refer to, and the kernel side would not report again, is written ([`known`]), and the kernel
+//! side forgets which paths and stacks it has reported, so that each segment with those after it can be read without those before.
 
 pub(crate) mod known;
 pub(crate) mod recovery;
@@ -175,7 +175,7 @@ impl Flight {
         for ring in &mut probes.rings {
             let cpu = ring.cpu;
             let mut take = |events: &[u8]| {
-                let found = look(events, *kinds, known, lookout);
+                let found = scan(events, *kinds, known, lookout);
                 *cause = cause.take().or(found);
                 spool.append(cpu, events)
             };
@@ -286,15 +286,15 @@ impl Flight {
 
 /// Look into events as they pass.
 #[inline]
-fn look(events: &[u8], kinds: u32, known: &mut Known, lookout: &mut Lookout) -> Option<Cause> {
+fn scan(events: &[u8], kinds: u32, known: &mut Known, lookout: &mut Lookout) -> Option<Cause> {
     let (mut rest, mut cause) = (events, None);
-    while let Some((event, behind)) = events::split(rest) {
+    while let Some((event, after)) = events::split(rest) {
         if kinds >> (event.kind & 31) & 1 != 0 {
             known.see(&event);
             let found = lookout.see(&event);
             cause = cause.or(found);
         }
-        rest = behind;
+        rest = after;
     }
     cause
 }

@@ -178,15 +178,15 @@ impl Area<'_> {
     }
 }
 
-/// Of each CPU, the position behind the last of its events in these frames.
+/// Of each CPU, the position after the last of its events in these frames.
 fn positions(frames: &[u8], next: &mut BTreeMap<u32, u64>) {
     let mut rest = frames;
     while let Some(header) = rest.first_chunk().and_then(|header: &[u8; FRAME_HEADER]| FrameHeader::parse(header)) {
-        let Some(behind) = rest.get(FRAME_HEADER + header.length as usize..) else { return };
+        let Some(after) = rest.get(FRAME_HEADER + header.length as usize..) else { return };
         if header.kind == FrameKind::Events && header.cpu != NO_CPU {
             next.insert(header.cpu, header.position + u64::from(header.length));
         }
-        rest = behind;
+        rest = after;
     }
 }
 

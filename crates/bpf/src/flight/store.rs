@@ -3,11 +3,11 @@
 //! It is the memory of a BPF map, so it belongs to the kernel: a crash dump that leaves out the pages of programs has it.
 //! docs/reference/flight-memory.md says how it is found there.
 //!
-//! A page with the *head* (below) stands before the *area*. Records stand one behind another in the area, each at a multiple of 8, none across
+//! A page with the *head* (below) stands before the *area*. Records stand one after another in the area, each at a multiple of 8, none across
 //! its end. Their *positions* count all bytes since the start; a record lies at its position modulo the size of the area.
 //!
 //! Head, little-endian: magic (8), version (u32), bytes before the area (u32), size of the area (u64), position of the oldest record (u64),
-//! position behind the newest (u64).
+//! position after the newest (u64).
 //!
 //! Record, little-endian, 48 bytes: magic (8), bytes packed (u32), bytes unpacked (u32), flags (u32; 1: a segment begins here), CRC-32C of
 //! the packed bytes (u32), its position (u64), `CLOCK_MONOTONIC` when it was stored (u64, ns), CRC-32C of the header so far (u32), 0 (u32).
@@ -80,7 +80,7 @@ impl Mapping {
 
     fn slice(&self, at: usize, length: usize) -> &[u8] {
         assert!(at.checked_add(length).is_some_and(|end| end <= self.bytes), "within the mapping");
-        // SAFETY: within the mapping, and nobody writes it meanwhile.
+        // SAFETY: within the mapping, and it is not written meanwhile.
         unsafe { std::slice::from_raw_parts(self.base.add(at), length) }
     }
 
@@ -201,7 +201,7 @@ impl Store {
         self.oldest
     }
 
-    /// Position behind the newest record.
+    /// Position after the newest record.
     pub(crate) fn newest(&self) -> u64 {
         self.newest
     }
@@ -250,10 +250,10 @@ impl Store {
         Ok(position)
     }
 
-    /// Give up the oldest records until so many bytes are free behind the newest.
+    /// Give up the oldest records until so many bytes are free after the newest.
     fn make_room(&mut self, bytes: u64) {
         while self.newest + bytes > self.oldest + self.capacity {
-            self.oldest = self.behind(self.oldest);
+            self.oldest = self.after(self.oldest);
         }
         self.mapping.publish(OLDEST, self.oldest);
     }
@@ -267,7 +267,7 @@ impl Store {
     }
 
     /// The position of the next record.
-    fn behind(&self, position: u64) -> u64 {
+    fn after(&self, position: u64) -> u64 {
         Header::next(self.header(position).as_ref(), position, self.capacity)
     }
 
@@ -280,7 +280,7 @@ impl Store {
                 let packed = self.mapping.slice(HEAD + (at % self.capacity) as usize + HEADER, header.packed as usize);
                 records.push(Record { header, packed: packed.into() });
             }
-            at = self.behind(at);
+            at = self.after(at);
         }
         Records(records)
     }
@@ -408,7 +408,7 @@ mod tests {
         let mut records = 0;
         while at < number(NEWEST) {
             records += u64::from(store.header(at).is_some());
-            at = store.behind(at);
+            at = store.after(at);
         }
         assert!(records > 10 && at == store.newest);
     }

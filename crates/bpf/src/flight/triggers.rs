@@ -43,7 +43,7 @@ pub enum Trigger {
     Signal(Vec<String>),
     /// A probe is reached.
     Probe,
-    /// A command, which is run again and again, says so by status 0.
+    /// A command, which is run again and again, reports it by status 0.
     Command(String),
 }
 
@@ -51,7 +51,7 @@ impl Trigger {
     /// From what a user wrote; `duration` reads times.
     ///
     /// # Errors
-    /// In words.
+    /// As text.
     pub fn parse(text: &str, duration: fn(&str) -> Result<Duration, String>) -> Result<Trigger, String> {
         let (what, value) = text.split_once(':').map_or((text, None), |(what, value)| (what, Some(value)));
         let (what, detail) = what.split_once('/').map_or((what, None), |(what, detail)| (what, Some(detail)));
@@ -101,7 +101,7 @@ fn full_name(name: &str) -> Result<String, String> {
 /// What has happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
-    /// In words, without the thread.
+    /// As text, without the thread.
     pub text: String,
     /// The thread; 0: none.
     pub tid: u32,
@@ -358,9 +358,9 @@ mod tests {
 
     fn see(lookout: &mut Lookout, bytes: &[u8]) -> Vec<String> {
         let (mut rest, mut causes) = (bytes, Vec::new());
-        while let Some((event, behind)) = events::split(rest) {
+        while let Some((event, after)) = events::split(rest) {
             causes.extend(lookout.see(&event).map(|cause| format!("{} {}", cause.tid, cause.text)));
-            rest = behind;
+            rest = after;
         }
         causes
     }
@@ -379,7 +379,7 @@ mod tests {
         assert_eq!(parsed("pressure/io:20%"), Ok(Trigger::Pressure { resource: "io", percent: 20 }));
         assert_eq!(parsed("signal:SEGV,SIGABRT"), Ok(Trigger::Signal(vec!["SIGSEGV".into(), "SIGABRT".into()])));
         assert_eq!(parsed("command:test -e /tmp/a:b"), Ok(Trigger::Command("test -e /tmp/a:b".into())));
-        assert_eq!(parsed("run-queue:1").map(|trigger| trigger.family().map(|family| family.word)), Ok(Some("sched")));
+        assert_eq!(parsed("run-queue:1").map(|trigger| trigger.family().map(|family| family.name)), Ok(Some("sched")));
         for wrong in
             ["", "call", "call:x", "lock/x:1", "pressure/net:1", "pressure/io:101", "signal:SIGNAL", "probe:x", "command:"]
         {

@@ -95,7 +95,7 @@ impl FileSums {
     /// The kernel refuses.
     pub fn take(&mut self) -> io::Result<Vec<UsedFile>> {
         let sums = self.sums.take::<FileKey, FileSum>()?;
-        // A name is sent behind the first sum of its file.
+        // A name is sent after the first sum of its file.
         self.ring.consume().map_err(io::Error::other)?;
         let names = self.names.borrow();
         Ok(sums.into_iter().map(|(key, sum)| used(&sum, names.get(&number(&key)))).collect())
@@ -132,7 +132,7 @@ fn keep_name(names: &mut Names, bytes: &[u8]) {
     names.add(number(&event.key), path_of(path, u32::from(event.flags)));
 }
 
-/// A path from its names, which stand from the leaf to the root, each behind its length.
+/// A path from its names, which stand from the leaf to the root, each after its length.
 pub(crate) fn path_of(mut names: &[u8], flags: u32) -> Vec<u8> {
     let mut parts: Vec<&[u8]> = Vec::new();
     while let Some((length, rest)) = names.split_first() {

@@ -54,7 +54,7 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 	u64 *begin = bpf_task_storage_get(&begun, task, 0, 0);
 
 	if (!begin || !*begin)
-		return 0; // it began before anybody looked
+		return 0; // it began before this program was loaded
 	struct call_sum *sum = sum_of(pid_of(task));
 	if (!sum) {
 		count_lost();

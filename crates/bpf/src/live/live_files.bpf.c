@@ -189,7 +189,7 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 		return 0;
 	call = bpf_task_storage_get(&begun, task, 0, 0);
 	if (!call || !call->use)
-		return 0; // it began before anybody looked
+		return 0; // it began before this program was loaded
 	u64 now_ns = bpf_ktime_get_ns();
 	u32 use = call->use;
 	call->use = USE_NONE;

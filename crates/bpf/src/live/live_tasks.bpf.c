@@ -1,4 +1,4 @@
-// All threads, by an iterator: it runs where it is read, and costs nobody else anything.
+// All threads, by an iterator: it runs where it is read, and costs other processes nothing.
 
 #include "bpf/kernel.h"
 #include "bpf/ids.h"

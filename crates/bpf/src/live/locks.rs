@@ -11,7 +11,7 @@ use crate::{
 
 pub(super) const OBJECT: &[u8] = programs!("live_locks");
 
-/// A lock that somebody waited for.
+/// A lock that a thread waited for.
 #[derive(Clone, Debug, Default)]
 pub struct WaitedLock {
     /// As `locks.name` in a recording.

@@ -1,4 +1,4 @@
-// What found no room is counted, and said.
+// What found no room is counted, and reported.
 #pragma once
 
 #include "bpf/kernel.h"

@@ -1,5 +1,5 @@
 //! What `sysdock top` shows, added up in the kernel. [`Tasks`], [`CallSums`], [`FileSums`] and [`LockSums`] each load an object of their own, which
-//! goes when they are dropped: what it costs others, it costs only while somebody has it. There is no ring of events: maps with room for a
+//! goes when they are dropped: what it costs others, it costs only while it is loaded. There is no ring of events: maps with room for a
 //! number of things are emptied at each reading, and what found no room is counted.
 
 mod calls;
@@ -86,7 +86,7 @@ pub(crate) fn load_with(object: &[u8], values: &[(&str, &[u8])]) -> Result<Objec
     };
     let mut open = objects::open(object, &config)?;
     let cpus = libbpf_rs::num_possible_cpus().map_err(failed("count the CPUs"))?;
-    // Of rings only the number is asked for.
+    // Of rings only the number is requested.
     if let Some(mut map) = open.maps_mut().find(|map| map.name() == OsStr::new("rings")) {
         map.set_max_entries(cpus as u32).and_then(|()| map.set_value_size(8)).map_err(failed(STEP))?;
     }

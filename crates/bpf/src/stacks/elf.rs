@@ -130,7 +130,7 @@ impl Binary {
     /// The address of a place in the file.
     pub(crate) fn address_of(&self, offset: u64) -> Option<u64> {
         const PAGE: u64 = 4096;
-        // Mappings begin at pages, segments may begin behind.
+        // Mappings begin at pages, segments may begin after.
         let covers = |segment: &&Segment| {
             let from = segment.offset / PAGE * PAGE;
             offset >= from && offset < segment.offset.saturating_add(segment.bytes)
@@ -165,8 +165,8 @@ fn section_headers(file: &File, header: &Bytes) -> Option<Option<Vec<Bytes>>> {
 /// Whether a compressed section states a length that none has: the symbol library allocates as much as it states.
 fn unpacks_to_too_much(file: &File, section: &Bytes) -> bool {
     let (flags, at, length) = (section.u64(8), section.u64(24), section.u64(32));
-    let said = (flags & SHF_COMPRESSED != 0).then(|| Bytes::read(file, at, 24)).flatten();
-    said.is_some_and(|said| said.u64(8) > length.saturating_mul(MOST_TIMES))
+    let header = (flags & SHF_COMPRESSED != 0).then(|| Bytes::read(file, at, 24)).flatten();
+    header.is_some_and(|header| header.u64(8) > length.saturating_mul(MOST_TIMES))
 }
 
 /// The headers of segments or sections, each of at least `least` bytes.
@@ -178,7 +178,7 @@ fn headers(file: &File, start: u64, size: u16, number: u16, least: u16) -> Optio
     Some(all.chunks_exact(usize::from(size)).map(|header| Bytes(header.to_vec())).collect())
 }
 
-/// Bytes of a file; fields are within the length that was asked for.
+/// Bytes of a file; fields are within the length that was requested.
 struct Bytes(Vec<u8>);
 
 impl Bytes {

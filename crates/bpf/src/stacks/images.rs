@@ -1,4 +1,4 @@
-//! What code lay where in the address space of a process: `families/stacks/layouts.h` tells how each image came to be, and the files that were mapped
+//! Where code lay in the address space of a process: `families/stacks/layouts.h` reports how each image came to be, and the files that were mapped
 //! are still there, or are not. A file that is not the one that was mapped is not looked into.
 
 use std::{
@@ -44,14 +44,14 @@ pub(crate) struct Images(FxHashMap<u64, Origin>);
 
 impl Images {
     pub(crate) fn mapped(&mut self, event: MappedEvent) {
-        self.tell(event.image, Origin::Mapped(event));
+        self.add_origin(event.image, Origin::Mapped(event));
     }
 
     pub(crate) fn program(&mut self, event: ProgramMapped) {
-        self.tell(event.image, Origin::Program(event));
+        self.add_origin(event.image, Origin::Program(event));
     }
 
-    fn tell(&mut self, image: u64, origin: Origin) {
+    fn add_origin(&mut self, image: u64, origin: Origin) {
         if self.0.len() < MOST_IMAGES {
             self.0.insert(image, origin);
         }

@@ -41,8 +41,8 @@ impl Jitted {
     }
 
     fn at(&self, address: u64) -> Option<&(u64, u64, String)> {
-        let behind = self.0.partition_point(|(start, ..)| *start <= address);
-        self.0[..behind].iter().rev().take(MOST_OVERLAPPING).find(|(start, length, _)| address - start < *length)
+        let after = self.0.partition_point(|(start, ..)| *start <= address);
+        self.0[..after].iter().rev().take(MOST_OVERLAPPING).find(|(start, length, _)| address - start < *length)
     }
 
     /// Whether there is a function at this address.
@@ -58,7 +58,7 @@ impl Jitted {
     }
 }
 
-/// The folder is everybody's: no link is followed.
+/// The folder is writable by all users: no link is followed.
 fn read(path: &str) -> Result<Vec<u8>> {
     let file = File::options().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
     let mut text = Vec::new();

@@ -11,7 +11,7 @@ use crate::stacks::symbols::Symbol;
 
 const SYMBOLS: &str = "/proc/kallsyms";
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
-/// Further behind the start of a function is none of its code.
+/// Further after the start of a function is none of its code.
 const LONGEST_FUNCTION: u64 = 1 << 20;
 /// A kernel that names its variables at all has thousands; others name a few (`CONFIG_KALLSYMS_ALL`), between which lie those of no name.
 const FEW_VARIABLES: usize = 1000;
@@ -64,7 +64,7 @@ impl KernelNames {
         addresses.iter().map(found).collect()
     }
 
-    /// The variable at each of these addresses, with how far behind its start the address is.
+    /// The variable at each of these addresses, with how far after its start the address is.
     pub(crate) fn variables(&self, addresses: &[u64], of_boot: Option<&str>) -> Vec<Option<(String, u64)>> {
         let is_this = self.of_any_boot || is_this_boot(of_boot);
         addresses.iter().map(|address| is_this.then(|| self.variable(*address)).flatten()).collect()
@@ -75,7 +75,7 @@ impl KernelNames {
         self.lines().symbol(address, self.with_made_code)
     }
 
-    /// The variable at an address now, with how far behind its start that is.
+    /// The variable at an address now, with how far after its start that is.
     pub(crate) fn variable(&self, address: u64) -> Option<(String, u64)> {
         self.lines().variable(address)
     }

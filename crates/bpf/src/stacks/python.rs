@@ -49,7 +49,7 @@ pub(crate) struct Codes {
 }
 
 impl Codes {
-    pub(crate) fn tell(&mut self, code: &PythonCode<'_>) {
+    pub(crate) fn add(&mut self, code: &PythonCode<'_>) {
         let left = MOST_LINES_BYTES - self.lines_bytes;
         if self.by_id.len() >= MOST_CODES || code.lines.len() > left {
             return;
@@ -94,8 +94,8 @@ fn line_of(table: &[u8], first_line: u32, place: u32) -> Option<u32> {
     let mut line = i64::from(first_line);
     let mut end = 0;
     let mut rest = table;
-    while let Some((first, behind)) = rest.split_first() {
-        rest = behind;
+    while let Some((first, after)) = rest.split_first() {
+        rest = after;
         // Whatever stands between two first bytes has no uppermost bit.
         let length = rest.iter().position(|byte| byte & 0x80 != 0).unwrap_or(rest.len());
         let (arguments, next) = rest.split_at(length);

@@ -14,7 +14,7 @@ pub(crate) struct Symbol {
     /// What holds it, where that is not the object itself: a module of the kernel.
     pub(crate) object: Option<String>,
     pub(crate) function: Option<String>,
-    /// Bytes behind the start of the function; unknown for one that was put into another.
+    /// Bytes after the start of the function; unknown for one that was put into another.
     pub(crate) offset: Option<i64>,
     /// File and line.
     pub(crate) source: Option<String>,

@@ -38,8 +38,8 @@ pub(crate) enum End {
 }
 
 impl End {
-    /// As it stands in the table; `None`: nothing needs to be said.
-    pub(crate) fn word(self) -> Option<&'static str> {
+    /// As it stands in the table; `None`: it needs no row.
+    pub(crate) fn name(self) -> Option<&'static str> {
         match self {
             End::Whole => None,
             End::CopyEnded => Some("[stack copy ended]"),
@@ -191,7 +191,7 @@ impl Frames {
 }
 
 impl Copy {
-    /// Whether this address lies behind what was copied.
+    /// Whether this address lies after what was copied.
     fn ends_before(&self, address: u64) -> bool {
         address >= self.registers[1].saturating_add(self.bytes.len() as u64).saturating_sub(7)
     }
@@ -249,8 +249,8 @@ fn caller_by_frame_pointer(copy: &Copy, registers: &mut UnwindRegsX86_64) -> Res
 
 fn frame(areas: &[Area], address: FrameAddress, is_entry_to_kernel: bool) -> Option<Frame> {
     let lookup = address.address_for_lookup();
-    let behind = areas.partition_point(|area| area.range.start <= lookup);
-    let area = areas[..behind].last().filter(|area| lookup < area.range.end)?;
+    let after = areas.partition_point(|area| area.range.start <= lookup);
+    let area = areas[..after].last().filter(|area| lookup < area.range.end)?;
     let interrupted = matches!(address, FrameAddress::InstructionPointer(_)) && !is_entry_to_kernel;
     Some(Frame { object: area.object, address: address.address().wrapping_sub(area.bias), interrupted })
 }

@@ -26,7 +26,7 @@ pub(crate) fn file() -> Option<File> {
     let length = end.checked_sub(start).filter(|length| *length <= LONGEST)?;
     // SAFETY: the kernel mapped these pages to be read, and they stay as long as the process.
     let bytes = unsafe { std::slice::from_raw_parts(start as *const u8, length) };
-    // SAFETY: a name that ends in NUL; the descriptor that it returns is nobody else's.
+    // SAFETY: a name that ends in NUL; the descriptor that it returns has no other owner.
     let descriptor = unsafe { libc::memfd_create(c"vdso".as_ptr(), libc::MFD_CLOEXEC) };
     if descriptor < 0 {
         return None;

@@ -1,7 +1,7 @@
 //! Empties the rings into the spool while the command runs.
 //!
 //! One thread reads; another brings the file to the disk once a second, so that a slow disk does not keep the rings from being emptied.
-//! Nobody is woken by an event: waking costs more than recording.
+//! No process is woken by an event: waking costs more than recording.
 
 use std::{
     sync::{
@@ -91,7 +91,7 @@ impl Capture {
         loop {
             let over = is_over();
             if over {
-                // Calls that are under way now are not recorded any more; what is in the rings is.
+                // Calls that are in progress now are not recorded any more; what is in the rings is.
                 self.detach();
             }
             self.drain()?;
@@ -106,7 +106,7 @@ impl Capture {
             }
             if flushed.elapsed() >= FLUSH {
                 flushed = Instant::now();
-                self.tell()?;
+                self.note_losses()?;
                 self.spool.flush()?;
             }
             thread::sleep(pause);
@@ -150,7 +150,7 @@ impl Capture {
     }
 
     /// Write what was lost so far, and what time it is.
-    fn tell(&mut self) -> Result<(), BpfError> {
+    fn note_losses(&mut self) -> Result<(), BpfError> {
         self.spool.note(&clock_note())?;
         let Some(probes) = &self.probes else { return Ok(()) };
         for ring in &probes.rings {
@@ -162,7 +162,7 @@ impl Capture {
         Ok(())
     }
 
-    /// End recording: the last notes, and `end` behind them.
+    /// End recording: the last notes, and `end` after them.
     ///
     /// # Errors
     /// Where the spool cannot be written, now or when the last second was brought to the disk.
@@ -190,7 +190,7 @@ impl Capture {
 
     fn write_end(&mut self, end: impl FnOnce(&Totals) -> Note) -> Result<Totals, BpfError> {
         self.drain()?;
-        self.tell()?;
+        self.note_losses()?;
         let totals = self.totals();
         self.spool.note(&end(&totals))?;
         self.spool.flush()?;

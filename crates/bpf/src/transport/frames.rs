@@ -32,7 +32,7 @@ pub(crate) struct Frames {
     pub(crate) damaged_bytes: u64,
     /// Stretches of such bytes.
     pub(crate) damages: u64,
-    /// Bytes behind the last frame.
+    /// Bytes after the last frame.
     pub(crate) cut_bytes: u64,
     /// Bytes of payloads that turned out damaged. They are searched for frames as long as that costs little.
     searched: u64,
@@ -103,13 +103,13 @@ impl Frames {
             payload.resize(header.length as usize, 0);
             let place = FrameRange { offset: from + HEADER as u64, length: header.length };
             self.file.read_exact_at(payload, place.offset)?;
-            let behind = place.offset + u64::from(header.length);
+            let after = place.offset + u64::from(header.length);
             // Who makes up spools (`fuzz/`) does not come past checksums.
             if !cfg!(fuzzing) && crc32c::crc32c(payload) != header.crc {
-                self.skip_damaged(behind, header.length)?;
+                self.skip_damaged(after, header.length)?;
                 continue;
             }
-            self.at = behind;
+            self.at = after;
             if self.passed_over > 0 {
                 self.damages += 1;
                 self.damaged_bytes += std::mem::take(&mut self.passed_over);
@@ -132,15 +132,15 @@ impl Frames {
     }
 
     /// The header here is right, its payload is not. Either some bytes of it are wrong, or some are missing and the next frame begins early.
-    fn skip_damaged(&mut self, behind: u64, length: u32) -> io::Result<()> {
+    fn skip_damaged(&mut self, after: u64, length: u32) -> io::Result<()> {
         // A file made to keep a reader busy has a header in every 48 bytes.
         const MOST_SEARCHED: u64 = 1 << 30;
         self.searched += u64::from(length);
         if self.searched <= MOST_SEARCHED {
             return self.search(self.at + MAGIC.len() as u64);
         }
-        self.passed_over += behind - self.at;
-        self.at = behind;
+        self.passed_over += after - self.at;
+        self.at = after;
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! Holds processes still while the rings are too full to be sure that nothing is lost.
 //!
-//! A thread of its own looks at the rings: the one that empties them may wait for a disk. It freezes the control group; the other lets it
+//! A thread of its own checks the rings: the one that empties them may wait for a disk. It freezes the control group; the other lets it
 //! go on when it has emptied them.
 
 use std::{
@@ -31,7 +31,7 @@ pub(crate) struct Hold {
 }
 
 impl Hold {
-    /// Look at the rings after every `pause`.
+    /// Check the rings after every `pause`.
     pub(crate) fn new(group: Freezer, levels: Vec<Level>, pause: Duration) -> Hold {
         let held = Arc::new(Mutex::new(Held { group, still: false }));
         let stop = Arc::new(AtomicBool::new(false));

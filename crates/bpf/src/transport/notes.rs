@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use sysdock_table::{FamilyState, Watched};
 
-use crate::families::{Family, probes::spec::Asked};
+use crate::families::{Family, probes::spec::ProbeList};
 
 /// A note. Unknown ones, of a newer recorder, are skipped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,7 +61,7 @@ pub struct Start {
     pub directory: Option<String>,
     /// Name of the machine.
     pub host: Option<String>,
-    /// Options of the recorder, in words.
+    /// Options of the recorder, as text.
     pub options: Vec<String>,
     /// When the machine was started, as an id: addresses in the kernel hold until it is started again.
     pub boot: Option<String>,
@@ -69,10 +69,11 @@ pub struct Start {
     pub sample_period_ns: Option<i64>,
     /// Process id of the command.
     pub pid: Option<u32>,
-    /// What is recorded beside system calls and processes.
+    /// What is recorded in addition to system calls and processes.
     pub families: Vec<FamilyState>,
     /// Places that the user named.
-    pub asked: Asked,
+    #[serde(alias = "asked")]
+    pub probe_list: ProbeList,
     /// System calls are not recorded.
     pub without_calls: bool,
     /// When this began, where events know what was before, `CLOCK_MONOTONIC` [ns]: rows begin no earlier.
@@ -82,7 +83,7 @@ pub struct Start {
 impl Start {
     /// Whether events of a family are recorded.
     pub(crate) fn records(&self, family: &Family) -> bool {
-        self.families.iter().any(|state| state.family == family.word && state.missing.is_none())
+        self.families.iter().any(|state| state.family == family.name && state.missing.is_none())
     }
 }
 

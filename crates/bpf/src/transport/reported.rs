@@ -3,7 +3,7 @@
 use std::{io, os::fd::RawFd, ptr};
 
 /// Maps that hold ids that were reported once, each with the bytes before those.
-pub(crate) const REPORTED: [(&str, usize); 3] = [("told", 8), ("known_stacks", 0), ("told_codes", 0)];
+pub(crate) const REPORTED: [(&str, usize); 3] = [("reported", 8), ("known_stacks", 0), ("reported_codes", 0)];
 
 /// One of them.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use std::{
 
 use crate::transport::spool::{FRAME_BYTES, LONGEST};
 
-/// What stands before the events of a ring, and room behind its end for the rest of the last one [B].
+/// What stands before the events of a ring, and room after its end for the rest of the last one [B].
 const HEADER: usize = 4096;
 const SLACK: usize = 16_384;
 const KINDS: usize = 32;

@@ -89,10 +89,10 @@ impl FrameHeader {
 
 /// Where frames go.
 pub(crate) trait Sink {
-    /// Write a frame behind the others, or nothing of it.
+    /// Write a frame after the others, or nothing of it.
     fn write(&mut self, header: &[u8; HEADER], payload: &[u8]) -> io::Result<()>;
 
-    /// Leave out what was written behind `end` bytes.
+    /// Leave out what was written after `end` bytes.
     fn cut(&mut self, end: u64) -> io::Result<()>;
 }
 
@@ -126,7 +126,7 @@ pub struct Spool<S = File> {
     path: PathBuf,
     lanes: Vec<Lane>,
     bytes: u64,
-    /// Events could not be written: none that came later are, as smaller frames may find room where a larger one did not, and nobody would
+    /// Events could not be written: none that came later are, as smaller frames may find room where a larger one did not, and nothing would
     /// see what is missing between them.
     is_cut: bool,
 }
@@ -141,7 +141,7 @@ struct Lane {
 }
 
 impl Spool<File> {
-    /// Make the file in the folder of a recording; it must not be there yet. It stays locked as long as this lives, which tells a recorder that runs from one that died.
+    /// Make the file in the folder of a recording; it must not be there yet. Its lock distinguishes a running recorder from one that died.
     ///
     /// # Errors
     /// [`BpfError::Spool`], [`BpfError::Full`].
@@ -166,7 +166,7 @@ impl Spool<File> {
     }
 }
 
-#[allow(private_bounds, reason = "nobody else makes one")]
+#[allow(private_bounds, reason = "made in this crate only")]
 impl<S: Sink> Spool<S> {
     /// One that goes there; errors name it by this path.
     pub(crate) fn of(sink: S, path: &Path) -> Self {
@@ -213,7 +213,7 @@ impl<S: Sink> Spool<S> {
         index
     }
 
-    /// Write a note, at once. Events that are held back may come behind it.
+    /// Write a note, at once. Events that are held back may come after it.
     ///
     /// # Errors
     /// As for [`Spool::append`].
@@ -233,7 +233,7 @@ impl<S: Sink> Spool<S> {
         written.inspect_err(|_| self.cut(begin))
     }
 
-    /// Take no events any more, and leave out those behind `end`.
+    /// Take no events any more, and leave out those after `end`.
     fn cut(&mut self, end: u64) {
         self.is_cut = true;
         self.lanes.clear();
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_told_apart() {
+    fn a_full_disk_is_an_error_of_its_own() {
         let full = File::options().append(true).open("/dev/full").unwrap();
         let mut spool = Spool::of(full, Path::new("rec/spool"));
         spool.append(0, &[0; 8]).unwrap();
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_written_behind_events_that_were_not() {
+    fn nothing_is_written_after_events_that_were_not() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(SPOOL);
         let mut spool = testing::try_spool_in(folder.path()).unwrap();

@@ -34,7 +34,7 @@ impl Stream {
         Stream { frames: vec![first], next_frame: 0, buffer: Vec::new(), at: 0, next_ns: 0 }
     }
 
-    /// A frame behind the others.
+    /// A frame after the others.
     pub(crate) fn add(&mut self, frame: FrameRange) {
         self.frames.push(frame);
     }
@@ -59,7 +59,7 @@ impl Stream {
     }
 
     /// Pass over events without a time, and note the time of the next; returns false at the end.
-    fn look(&mut self, file: &File) -> io::Result<bool> {
+    fn read_on(&mut self, file: &File) -> io::Result<bool> {
         loop {
             if self.buffer.len() - self.at < LONGEST && !self.fill(file)? {
                 return Ok(false);
@@ -97,7 +97,7 @@ impl Merge {
     pub(crate) fn new(file: File, mut streams: Vec<Stream>) -> io::Result<Self> {
         let mut waiting = BinaryHeap::new();
         for (index, stream) in streams.iter_mut().enumerate() {
-            if stream.look(&file)? {
+            if stream.read_on(&file)? {
                 waiting.push(Reverse((stream.next_ns, index)));
             }
         }
@@ -111,7 +111,7 @@ impl Merge {
         let Some(index) = self.current else { return Ok(None) };
         let stream = &mut self.streams[index];
         // The event before lies in the buffer; only now may that change.
-        if !stream.look(&self.file)? {
+        if !stream.read_on(&self.file)? {
             self.current = self.waiting.pop().map(|Reverse((_, index))| index);
         } else if let Some(mut first) = self.waiting.peek_mut()
             && first.0 < (stream.next_ns, index)

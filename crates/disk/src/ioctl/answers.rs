@@ -1,7 +1,7 @@
 //! Answers of a kernel that does not exist, for the fuzzing targets.
 //!
-//! An answer is a byte that tells how many places of the request are written to, and for each the place and the length (16 bits each, little
-//! endian) and the bytes. 255 stands for an error. Behind the last answer all others are errors.
+//! An answer is a byte with the number of places of the request are written to, and for each the place and the length (16 bits each, little
+//! endian) and the bytes. 255 stands for an error. After the last answer all others are errors.
 
 use std::{
     io,

@@ -21,7 +21,7 @@ pub enum Class {
     Unknown,
 }
 
-/// How the two colours of a class alternate, so that it is told apart in grey as well.
+/// How the two colours of a class alternate, so that it is distinguishable in grey as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Pattern {
@@ -80,9 +80,9 @@ impl Class {
         Class::Unknown,
     ];
 
-    /// Its word.
+    /// Its name.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         ["free", "unfragmented", "contiguous", "break", "metadata", "unwritten", "compressed", "unknown"][self as usize]
     }
 

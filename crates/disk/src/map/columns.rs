@@ -1,4 +1,4 @@
-//! Reads columns of the tables of a recording, after a look at what recording.json says of them.
+//! Reads columns of the tables of a recording, after a check against recording.json.
 
 use std::{
     cell::RefCell,
@@ -113,7 +113,7 @@ fn open(file: File, bytes: u64) -> Result<SerializedFileReader<File>, String> {
     if can_be_right(reader.metadata(), bytes) { Ok(reader) } else { Err("its footer is invalid".into()) }
 }
 
-/// What the Parquet library does: of some files that nobody should write it panics.
+/// What the Parquet library does: it panics on some malformed files.
 fn caught<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err("the Parquet library cannot read it".into()))
 }
@@ -129,7 +129,7 @@ pub fn expect_panics_of_libraries() {
     }));
 }
 
-/// Whether all that a footer tells of lies in a file of this length: the reader relies on it, and panics.
+/// Whether everything in a footer lies in a file of this length: the reader relies on it, and panics.
 fn can_be_right(footer: &ParquetMetaData, bytes: u64) -> bool {
     let is_right = |group: &RowGroupMetaData| group.columns().iter().all(|column| lies_inside(column, bytes));
     footer.row_groups().iter().all(|group| group.num_rows() >= 0 && is_right(group))

@@ -12,7 +12,7 @@ pub struct Group {
     pub length: u64,
 }
 
-/// A name on the map: of one group, or of several one behind the other where each alone is too small.
+/// A name on the map: of one group, or of several one after another where each alone is too small.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Label {
     /// Which device they lie on.
@@ -25,7 +25,7 @@ pub struct Label {
 
 /// A label needs about this part of the picture for itself: 1 / `MOST`.
 const MOST: u64 = 256;
-/// Cells of a group that are looked at for its middle.
+/// Cells of a group that are searched for its middle.
 const SAMPLES: u64 = 64;
 
 /// Labels for the groups that lie in a window, which are in order of address. Groups of a device are put together until each label has room.

@@ -2,7 +2,7 @@
 
 use super::{Piece, Space};
 
-/// Pieces as bytes: columns behind one another, of numbers of 7 bits a byte with the lowest first; see [`pack`].
+/// Pieces as bytes: columns one after another, of numbers of 7 bits a byte with the lowest first; see [`pack`].
 #[derive(Debug)]
 pub struct Packed {
     /// The columns.
@@ -18,7 +18,7 @@ pub struct Packed {
 }
 
 /// Pack the pieces of a space, of more than `most` the longest. The columns are: the gap before each piece, its length, its class and marks
-/// (class + 8 where it is a break + 16 where it was searched for), and 0 for nobody's, else 1 + the difference of its file's place in `owners`
+/// (class + 8 where it is a break + 16 where it was searched for), and 0 for no owner's, else 1 + the difference of its file's place in `owners`
 /// to that of the piece before, folded (0, -1, 1, -2, ...).
 #[must_use]
 pub fn pack(space: &Space, most: usize) -> Packed {
@@ -30,7 +30,7 @@ pub fn pack(space: &Space, most: usize) -> Packed {
     let all: u64 = space.pieces().iter().map(|piece| piece.length).sum();
     let left_out = (space.pieces().len() - kept.len(), all - held, least);
     let unit = kept.iter().fold(space.block(), |unit, piece| divisor(divisor(unit, piece.start), piece.length)).max(1);
-    let mut owners: Vec<u32> = kept.iter().map(|piece| piece.owner).filter(|owner| *owner != Piece::NOBODY).collect();
+    let mut owners: Vec<u32> = kept.iter().map(|piece| piece.owner).filter(|owner| *owner != Piece::NO_OWNER).collect();
     owners.sort_unstable();
     owners.dedup();
     let mut columns: [Vec<u8>; 4] = Default::default();

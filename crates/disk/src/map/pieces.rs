@@ -9,7 +9,7 @@ pub struct Piece {
     pub start: u64,
     /// Its length.
     pub length: u64,
-    /// Number of the file it belongs to, [`Piece::NOBODY`] if to none.
+    /// Number of the file it belongs to, [`Piece::NO_OWNER`] if to none.
     pub owner: u32,
     /// What it is used for.
     pub class: Class,
@@ -21,14 +21,14 @@ pub struct Piece {
 
 impl Piece {
     /// No file's.
-    pub const NOBODY: u32 = u32::MAX;
+    pub const NO_OWNER: u32 = u32::MAX;
 
     fn end(&self) -> u64 {
         self.start + self.length
     }
 }
 
-/// A device, or several laid behind one another.
+/// A device, or several laid one after another.
 #[derive(Debug, Default)]
 pub struct Space {
     size: u64,
@@ -85,7 +85,7 @@ impl Space {
         space
     }
 
-    /// Make it at least so long [B]. What is added is known to nobody: for maps of several devices, or states of one, to one scale.
+    /// Make it at least so long [B]. What is added is unknown: for maps of several devices, or states of one, to one scale.
     pub fn extend_to(&mut self, size: u64) {
         self.size = self.size.max(size);
     }
@@ -130,7 +130,7 @@ impl Space {
             let end = window.from + window.boundary(order, index + 1);
             let mut cell = Cell::default();
             let mut known = 0;
-            while let [piece, behind @ ..] = rest
+            while let [piece, after @ ..] = rest
                 && piece.start < end
             {
                 let (from, until) = (piece.start.max(start), piece.end().min(end));
@@ -139,7 +139,7 @@ impl Space {
                 if piece.end() > end {
                     break;
                 }
-                rest = behind;
+                rest = after;
             }
             cell.bytes[Class::Unknown as usize] += end - start - known;
             visit(index, &cell);

@@ -19,7 +19,7 @@ use crate::{
 pub struct Facts {
     pub fs_type: String,
     pub source: String,
-    /// Several are laid behind one another, in the order of their numbers.
+    /// Several are laid one after another, in the order of their numbers.
     pub devices: Vec<Device>,
     /// Rows that cannot be right: without a length, or at a negative place.
     pub wrong_rows: u64,
@@ -32,7 +32,7 @@ pub struct Facts {
 #[allow(missing_docs)]
 pub struct Device {
     pub number: i64,
-    /// Empty: not told, or missing.
+    /// Empty: unknown, or missing.
     pub path: String,
     /// Where it begins on the map [B].
     pub start: u64,
@@ -99,8 +99,8 @@ impl OnDevice {
     /// A piece of a file. What goes on here after stripes on other devices is one piece.
     fn add_striped(&mut self, piece: Piece) {
         let goes_on = |last: &&mut Piece| {
-            let is_behind = last.start.saturating_add(last.length) == piece.start;
-            is_behind && !piece.is_break && (last.owner, last.class, last.is_lit) == (piece.owner, piece.class, piece.is_lit)
+            let is_after = last.start.saturating_add(last.length) == piece.start;
+            is_after && !piece.is_break && (last.owner, last.class, last.is_lit) == (piece.owner, piece.class, piece.is_lit)
         };
         match self.pieces.last_mut().filter(goes_on) {
             Some(last) => last.length = last.length.saturating_add(piece.length),
@@ -131,7 +131,7 @@ impl Reader {
         })
     }
 
-    /// Those that are told of; in older recordings none are.
+    /// Those that are listed; in older recordings none are.
     fn devices(&mut self, tables: &Tables) -> Result<(), MapError> {
         tables.read("devices", &["device", "path", "size_bytes"], |rows| {
             let paths = rows.all_texts("path")?;
@@ -301,13 +301,13 @@ impl Reader {
                 continue;
             }
             let (start, length) = (positive(starts[row]), positive(lengths[row]));
-            let piece = Piece { start, length, owner: Piece::NOBODY, class, ..Piece::default() };
+            let piece = Piece { start, length, owner: Piece::NO_OWNER, class, ..Piece::default() };
             self.devices.entry(devices[row].unwrap_or(0)).or_default().pieces.push(piece);
         }
         Ok(())
     }
 
-    /// Lay devices behind one another.
+    /// Lay devices one after another.
     fn finish(mut self, folder: &Path) -> Result<Recorded, MapError> {
         let is_one = self.devices.len() <= 1;
         let (mut pieces, mut groups, mut base) = (Vec::new(), Vec::new(), 0_u64);
@@ -323,7 +323,7 @@ impl Reader {
             }
             pieces.extend(device.pieces.into_iter().map(|piece| Piece { start: piece.start.saturating_add(base), ..piece }));
             groups.extend(device.groups.into_iter().map(|group| Group { start: group.start.saturating_add(base), ..group }));
-            // Older recordings do not tell how large it is: it ends where the last thing known of it ends.
+            // Older recordings do not state how large it is: it ends where the last thing known of it ends.
             base = base.saturating_add(known.max(device.size));
         }
         let size = base.max(if self.facts.devices.is_empty() { self.size } else { 0 });

@@ -58,21 +58,21 @@ impl Guest {
     /// Ask the monitor at this socket where the memory of its guest lies. The guest runs on, and the monitor is free again afterwards.
     ///
     /// # Errors
-    /// [`DumpError`]: nobody listens there, or it is no monitor, or the memory of qemu may not be read.
+    /// [`DumpError`]: no process listens there, or it is no monitor, or the memory of qemu may not be read.
     pub fn connect(socket: &Path) -> Result<Guest, DumpError> {
         let mut monitor = Monitor::open(socket)?;
         let pid = monitor.pid().map_err(io_error(socket))?;
-        let tree = monitor.say("info mtree -f")?;
+        let tree = monitor.run_command("info mtree -f")?;
         let mut segments = Vec::new();
         for (start, length) in ranges(&tree) {
-            let answer = monitor.say(&format!("gpa2hva {start:#x}"))?;
+            let answer = monitor.run_command(&format!("gpa2hva {start:#x}"))?;
             segments.extend(host_address(&answer).map(|offset| Segment { start, length, offset }));
         }
         let (segments, _) = Segments::of(segments);
         if segments.is_empty() {
             return Err(DumpError::NoDump(socket.into(), "the monitor names no memory of a guest".into()));
         }
-        let registers = registers(&monitor.say("info registers -a")?);
+        let registers = registers(&monitor.run_command("info registers -a")?);
         let memory = format!("/proc/{pid}/mem");
         let memory = File::open(&memory).map_err(io_error(Path::new(&memory)))?;
         Ok(Guest { socket: socket.into(), memory, segments, registers })
@@ -119,7 +119,7 @@ impl Monitor<'_> {
         if monitor.line()?.get("QMP").is_none() {
             return Err(DumpError::NoDump(socket.into(), "no monitor of qemu (QMP) answers there".into()));
         }
-        monitor.ask(&json!({ "execute": "qmp_capabilities" }))?;
+        monitor.query(&json!({ "execute": "qmp_capabilities" }))?;
         Ok(monitor)
     }
 
@@ -136,8 +136,8 @@ impl Monitor<'_> {
         parsed.ok_or_else(|| DumpError::NoDump(self.socket.into(), "no monitor of qemu (QMP) answers there".into()))
     }
 
-    fn ask(&mut self, question: &Value) -> Result<Value, DumpError> {
-        writeln!(self.stream, "{question}").map_err(io_error(self.socket))?;
+    fn query(&mut self, request: &Value) -> Result<Value, DumpError> {
+        writeln!(self.stream, "{request}").map_err(io_error(self.socket))?;
         loop {
             let mut answer = self.line()?;
             if let Some(error) = answer.get("error") {
@@ -151,8 +151,8 @@ impl Monitor<'_> {
     }
 
     /// A command of the human monitor, and its text.
-    fn say(&mut self, command: &str) -> Result<String, DumpError> {
-        let answer = self.ask(&json!({
+    fn run_command(&mut self, command: &str) -> Result<String, DumpError> {
+        let answer = self.query(&json!({
             "execute": "human-monitor-command", "arguments": { "command-line": command },
         }))?;
         Ok(answer.as_str().unwrap_or_default().into())

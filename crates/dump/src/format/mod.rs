@@ -38,7 +38,7 @@ pub(crate) struct Registers {
     pub(crate) all: [u64; 27],
 }
 
-/// What is said of memory that is read while its kernel uses it.
+/// What is reported about memory that is read while its kernel uses it.
 pub(crate) const RUNS: &str = "the kernel ran while it was read: what changed meanwhile may contradict itself";
 
 /// Bytes of a page.

@@ -25,7 +25,7 @@ fn panic_row<'p>(kernel: &'p Kernel, panic: &'p Panic, log: Option<&'p Log>, out
     rows::DumpPanic {
         ts_ns: outcome.clock.zip(uptime).map(|(clock, uptime)| clock.epoch_of_boot(uptime)),
         uptime_ns: uptime,
-        cause: cause.map(|cause| cause.word().into()),
+        cause: cause.map(|cause| cause.name().into()),
         sequence: record.map(|record| record.sequence.cast_signed()),
         record: record.map(|record| readable(record.text.as_bytes())),
         cpu: panic.cpu.map(u32::cast_signed),
@@ -38,7 +38,7 @@ fn panic_row<'p>(kernel: &'p Kernel, panic: &'p Panic, log: Option<&'p Log>, out
         taint_words: words.map(Into::into),
         host: text(&panic.host),
         version: text(&panic.version),
-        status: panic.fault.map_or("ok", crate::Fault::word).into(),
+        status: panic.fault.map_or("ok", crate::Fault::name).into(),
     }
 }
 
@@ -53,7 +53,7 @@ fn register_rows<'r>(
         rows::DumpRegisters {
             cpu: saved.cpu.map(u32::cast_signed),
             pid: saved.pid.map(u32::cast_signed),
-            origin: saved.moment.word().into(),
+            origin: saved.moment.name().into(),
             name: (*name).into(),
             value: format!("{value:016x}").into(),
             function: function.map(|(name, ..)| name.into()),

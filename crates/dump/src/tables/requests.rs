@@ -10,7 +10,7 @@ pub(super) fn write(kernel: &Kernel, out: &mut impl Sink, outcome: &mut Outcome)
     let found = kernel.requests();
     note(outcome, "requests of the disks", found.as_ref().err());
     let Requests { requests, broken } = found.unwrap_or_default();
-    outcome.issues.extend(broken.iter().map(|(what, fault)| (UNREADABLE, format!("{what}: {}", fault.word()))));
+    outcome.issues.extend(broken.iter().map(|(what, fault)| (UNREADABLE, format!("{what}: {}", fault.name()))));
     out.write_rows(requests.iter().map(|request| row(request, outcome)))
 }
 
@@ -37,9 +37,9 @@ fn row<'r>(request: &'r Request, outcome: &Outcome) -> rows::DumpRequests<'r> {
         operation: readable(request.operation.as_bytes()),
         sector: request.sector.map(u64::cast_signed),
         bytes: request.bytes.map(u64::cast_signed),
-        state: request.state.word().into(),
+        state: request.state.name().into(),
         tag: request.tag.map(u32::cast_signed),
         queue: request.queue.map(u32::cast_signed),
-        status: fault.map_or("ok", Fault::word).into(),
+        status: fault.map_or("ok", Fault::name).into(),
     }
 }

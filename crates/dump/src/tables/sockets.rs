@@ -35,6 +35,6 @@ fn row<'s>(socket: &'s Socket, tasks: &[Task]) -> rows::DumpSockets<'s> {
         unaccepted: socket.unaccepted.map(u32::cast_signed),
         send_bytes: signed(socket.send),
         inode: signed(socket.inode),
-        status: socket.fault.map_or("ok", Fault::word).into(),
+        status: socket.fault.map_or("ok", Fault::name).into(),
     }
 }

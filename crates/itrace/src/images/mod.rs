@@ -36,7 +36,7 @@ impl Mode {
         }
     }
 
-    pub(crate) fn word(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Mode::User => "user",
             Mode::Library => "library",
@@ -160,7 +160,7 @@ impl Images {
     /// What was found out; `blocks`: by process, the function of each block.
     pub(crate) fn places(&self, blocks: BTreeMap<i32, Vec<(u32, u32)>>) -> Places {
         let image =
-            |image: &Image| (image.path.clone(), image.mode.word().to_owned(), image.build_id.clone(), image.symbols.clone());
+            |image: &Image| (image.path.clone(), image.mode.name().to_owned(), image.build_id.clone(), image.symbols.clone());
         Places {
             images: self.images.iter().map(image).collect(),
             functions: self.functions.iter().map(|each| (each.image, each.name.clone(), each.start)).collect(),

@@ -1,7 +1,7 @@
-//! Programs and libraries of a guest, to find by its code which ones a process ran that nobody could ask any more.
+//! Programs and libraries of a guest, to find by its code which ones a process ran that is gone.
 //!
 //! Guests are booted with `norandmaps`: a program lies at the addresses that its file states, or, where it is independent of its position, at those
-//! behind a base that is always the same. A library may lie at any page: where code lies in one place of one library only, its base is known.
+//! after a base that is always the same. A library may lie at any page: where code lies in one place of one library only, its base is known.
 
 use std::{
     fs,

@@ -28,9 +28,9 @@ use tracee::{Stop, Tracee};
 pub enum End {
     /// All its threads have ended; the status of the first process, as `wait` gives it.
     Exited(i32),
-    /// As many instructions as were asked for.
+    /// As many instructions as were requested.
     Limit,
-    /// The caller asked for it.
+    /// The caller requested it.
     Cancelled,
     /// The event file cannot be written; what was written before is there.
     Failed(io::Error),

@@ -34,7 +34,7 @@ const OPTIONS: c_int =
 /// `si_code` of a step, and of the report after a system call that was stepped over.
 const STEPS: [c_int; 2] = [libc::TRAP_TRACE, libc::TRAP_BRKPT];
 
-fn ask(request: libc::c_uint, tid: i32, address: usize, data: usize) -> io::Result<()> {
+fn ptrace_request(request: libc::c_uint, tid: i32, address: usize, data: usize) -> io::Result<()> {
     // SAFETY: none of the requests of this file writes memory of this process, but for those that get a pointer to what they fill.
     let result = unsafe { libc::ptrace(request, tid, address as *mut c_void, data as *mut c_void) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
@@ -75,14 +75,14 @@ pub(crate) fn wait() -> io::Result<Option<(i32, Stop)>> {
 fn is_step(tid: i32) -> bool {
     // SAFETY: all zero is a `siginfo_t`, and ptrace fills it.
     let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
-    let filled = ask(libc::PTRACE_GETSIGINFO, tid, 0, ptr::from_mut(&mut info) as usize);
+    let filled = ptrace_request(libc::PTRACE_GETSIGINFO, tid, 0, ptr::from_mut(&mut info) as usize);
     // After an exec, and at the first instruction of a handler, the kernel reports the step as SIGTRAP itself.
     filled.is_err() || STEPS.contains(&info.si_code) || info.si_code == libc::SIGTRAP
 }
 
 impl Tracee {
     pub(crate) fn seize(tid: i32, tgid: i32) -> io::Result<Tracee> {
-        ask(libc::PTRACE_SEIZE, tid, 0, OPTIONS as usize)?;
+        ptrace_request(libc::PTRACE_SEIZE, tid, 0, OPTIONS as usize)?;
         Ok(Tracee { tid, tgid, running: true })
     }
 
@@ -95,7 +95,7 @@ impl Tracee {
 
     pub(crate) fn interrupt(&self) {
         // One that is gone reports it by itself.
-        let _ = ask(libc::PTRACE_INTERRUPT, self.tid, 0, 0);
+        let _ = ptrace_request(libc::PTRACE_INTERRUPT, self.tid, 0, 0);
     }
 
     /// None: it is gone, which its next status says.
@@ -103,19 +103,19 @@ impl Tracee {
         self.running = false;
         // SAFETY: all zero is a set of registers, and ptrace fills it.
         let mut registers: user_regs_struct = unsafe { std::mem::zeroed() };
-        ask(libc::PTRACE_GETREGS, self.tid, 0, ptr::from_mut(&mut registers) as usize).ok().map(|()| registers)
+        ptrace_request(libc::PTRACE_GETREGS, self.tid, 0, ptr::from_mut(&mut registers) as usize).ok().map(|()| registers)
     }
 
     /// Execute one instruction, and deliver a signal before where it is not 0.
     pub(crate) fn step(&mut self, signal: c_int) -> io::Result<()> {
         self.running = true;
-        gone_is_fine(ask(libc::PTRACE_SINGLESTEP, self.tid, 0, signal as usize))
+        gone_is_fine(ptrace_request(libc::PTRACE_SINGLESTEP, self.tid, 0, signal as usize))
     }
 
     /// Leave it stopped, until a signal lets it go on.
     pub(crate) fn listen(&mut self) -> io::Result<()> {
         self.running = true;
-        gone_is_fine(ask(libc::PTRACE_LISTEN, self.tid, 0, 0))
+        gone_is_fine(ptrace_request(libc::PTRACE_LISTEN, self.tid, 0, 0))
     }
 
     /// Detach. A signal that it was about to get is delivered, but not the trap of a step, which would end it.
@@ -140,9 +140,9 @@ impl Tracee {
             let is_signal = status >> 16 == 0 && !(number == libc::SIGTRAP && is_step(self.tid));
             signal = if is_signal { number } else { 0 };
             // Our own interruption may come before the trap of the last step, which is then still to come.
-            self.running = self.has_pending_trap() && ask(libc::PTRACE_CONT, self.tid, 0, signal as usize).is_ok();
+            self.running = self.has_pending_trap() && ptrace_request(libc::PTRACE_CONT, self.tid, 0, signal as usize).is_ok();
         }
-        let _ = ask(libc::PTRACE_DETACH, self.tid, 0, signal as usize);
+        let _ = ptrace_request(libc::PTRACE_DETACH, self.tid, 0, signal as usize);
     }
 
     fn has_pending_trap(&self) -> bool {

@@ -1,7 +1,7 @@
 //! elbencho: the tables that it prints, and its CSV and JSON files.
 //!
 //! It has two results of each phase, when the first worker was done and when the last was. The last is taken, as it counts all work, and the first
-//! tells the overlap: all workers begin together.
+//! shows the overlap: all workers begin together.
 
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ pub(super) struct Past {
 }
 
 impl Past {
-    /// Look at a line between sections: files of results tell how elbencho was called.
+    /// Read a line between sections: files of results contain how elbencho was called.
     pub(super) fn see(&mut self, line: &str) {
         let Some(command) = line.trim_start().strip_prefix("COMMAND LINE:") else { return };
         let words: Vec<&str> = command.split_whitespace().map(|word| word.trim_matches('"')).collect();
@@ -35,7 +35,7 @@ impl Past {
         let has = |name: &str| words.contains(&name);
         self.threads = Some(after(["-t", "--threads"]).and_then(numbers::count).unwrap_or(1));
         self.hosts = Some(after(["--hosts", "--hosts"]).map_or(1, |hosts| i32::try_from(hosts.split(',').count()).unwrap_or(1)));
-        // Ranges in brackets are more hosts than commas tell.
+        // Ranges in brackets are more hosts than commas show.
         if after(["--hosts", "--hosts"]).is_some_and(|hosts| hosts.contains('[')) || has("--hostsfile") {
             self.hosts = None;
         }
@@ -44,7 +44,7 @@ impl Past {
     }
 }
 
-/// A phase, as all three forms tell it.
+/// A phase, as all three forms report it.
 #[derive(Default)]
 struct Phase {
     name: String,
@@ -59,7 +59,7 @@ struct Phase {
     first_ms: Option<f64>,
     last_ms: Option<f64>,
     data: Counts,
-    /// Reads of a mixed phase, beside the writes.
+    /// Reads of a mixed phase, alongside the writes.
     mixed_reads: Counts,
     entries: Counts,
 }
@@ -138,7 +138,7 @@ impl Phase {
             (row.started_ns, row.first_end_ns, row.ended_ns) = (Some(start), end(first), end(last));
         }
         if self.threads.is_none() || self.hosts.is_none() {
-            remark(&mut row, "the log does not tell the number of threads on all hosts");
+            remark(&mut row, "the log does not give the number of threads on all hosts");
         }
         if self.last_ms.is_some_and(|ms| ms < SHORTEST_MS) {
             doubt(&mut row, Status::TooShort, format!("it took {:.0} ms", self.last_ms.unwrap_or(0.0)));
@@ -305,7 +305,7 @@ fn phase_of_columns<'a>(text: &dyn Fn(&str) -> Option<&'a str>) -> Phase {
         direct: count("direct IO").map(|direct| direct != 0),
         random: count("random").is_some_and(|random| random != 0),
         depth: count("IO depth"),
-        // When the phase began or, before 3.0.28, ended: which one, the file does not tell.
+        // When the phase began or, before 3.0.28, ended: which one, the file does not say.
         start_ns: None,
         first_ms: number("time ms [first]"),
         last_ms: number("time ms [last]"),

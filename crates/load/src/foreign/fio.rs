@@ -1,6 +1,6 @@
 //! fio, `--output-format=json` and `json+`, of its versions 2 and 3.
 //!
-//! What differs between versions was read in the history of its `stat.c`: `io_bytes` counts KiB before 2.21, which has no `io_kbytes` beside it;
+//! What differs between versions was read in the history of its `stat.c`: `io_bytes` counts KiB before 2.21, which has no `io_kbytes` next to it;
 //! latencies are microseconds (`clat`) before 2.99, nanoseconds (`clat_ns`) since; `bw_bytes` exists since 3.2, `job_start` since 3.36.
 //!
 //! Without `group_reporting` each process has an entry of its own: those of one job section are put together here. With it one entry stands for
@@ -79,9 +79,9 @@ fn jobs<'a>(entries: &'a [Value], document: &'a Value) -> Vec<Job<'a>> {
             device: device.map(|devices| &devices[0]),
             entries,
         };
-        let asked = job.option("numjobs").and_then(|text| numbers::count(&text)).unwrap_or(1).max(1);
-        job.separate = asked == 1 || by_host.values().any(|count| *count > 1);
-        let each = |count: &usize| if *count == 1 { asked } else { i32::try_from(*count).unwrap_or(i32::MAX) };
+        let numjobs = job.option("numjobs").and_then(|text| numbers::count(&text)).unwrap_or(1).max(1);
+        job.separate = numjobs == 1 || by_host.values().any(|count| *count > 1);
+        let each = |count: &usize| if *count == 1 { numjobs } else { i32::try_from(*count).unwrap_or(i32::MAX) };
         job.processes = by_host.values().map(each).fold(0, i32::saturating_add);
         job
     };
@@ -105,7 +105,7 @@ impl Job<'_> {
         self.entries.iter().map(|entry| json::number(entry.get(section)?, key)).sum()
     }
 
-    /// Rows of what was read, written or trimmed, and of the syncs behind writes.
+    /// Rows of what was read, written or trimmed, and of the syncs after writes.
     fn rows(&self, section: &'static str, log: &mut Log) {
         if self.entries.iter().all(|entry| entry.get(section).is_none()) {
             return;
@@ -145,7 +145,7 @@ impl Job<'_> {
             .filter(|bytes| numbers::possible(*bytes))
     }
 
-    /// Item and operation, by the words of our own where they mean the same.
+    /// Item and operation, by our own names where they mean the same.
     fn names(&self, section: &'static str) -> (&'static str, &'static str) {
         let pattern = self.option("rw").or_else(|| self.option("readwrite")).unwrap_or_default();
         let (random, mixed) = (pattern.contains("rand"), pattern.contains("rw"));
@@ -177,7 +177,7 @@ impl Job<'_> {
         matches!(self.sync(), Some("fsync" | "fdatasync" | "dsync"))
     }
 
-    /// How writes reach the device; `None`: in another way than there is a word for.
+    /// How writes reach the device; `None`: in another way than there is a name for.
     fn sync(&self) -> Option<&'static str> {
         let every = |name: &str| self.option(name).filter(|value| value != "0").map(|value| value == "1");
         match (every("fdatasync"), every("fsync")) {
@@ -252,7 +252,7 @@ impl Job<'_> {
         }
     }
 
-    /// From the first start to the last end [ms], where fio tells when each process began.
+    /// From the first start to the last end [ms], where fio reports when each process began.
     fn window(&self, section: &str, row: &mut Measured) -> Option<f64> {
         // With one entry for all, the start is that of the first process.
         if !self.separate {
@@ -311,7 +311,7 @@ impl Job<'_> {
         );
     }
 
-    /// The syncs behind the writes, which fio counts since 3.4.
+    /// The syncs after the writes, which fio counts since 3.4.
     fn syncs(&self, writes: &Measured) -> Option<Measured> {
         let operations = self.sum("sync", "total_ios").filter(|operations| *operations > 0.0)?;
         let operation = if writes.sync == Some("fdatasync") { "fdatasync" } else { "fsync" };

@@ -12,7 +12,7 @@ use super::{Log, Tool, doubt, json, numbers, remark, reported};
 
 const MIB: f64 = 1_048_576.0;
 
-/// What an IOR was asked for, as far as its output tells.
+/// What an IOR was run with, as far as its output shows.
 #[derive(Default)]
 struct Setting {
     /// Whether anything is known: CSV has no header.
@@ -100,7 +100,7 @@ fn setting(section: &str) -> Setting {
 }
 
 impl Setting {
-    /// What only the command line tells. Options may stand together (`-wre`); `-O` has names.
+    /// What only the command line shows. Options may stand together (`-wre`); `-O` has names.
     fn command(&mut self, command: &str) {
         const WITH_VALUE: &str = "abcdDfGhHiIjJlLmMNoOpPqQsStTuUxX";
         let mut sync = "none";
@@ -148,7 +148,7 @@ impl Setting {
         row.sync = self.sync.filter(|_| operation == "write");
         row.direct = self.known.then_some(self.direct);
         if self.tasks.is_none() {
-            remark(&mut row, "the log does not tell the number of processes");
+            remark(&mut row, "the log does not give the number of processes");
         }
         if operation == "read" {
             self.judge_reads(&mut row);
@@ -159,7 +159,7 @@ impl Setting {
     /// Reads of what a node has written itself come from its memory, unless they pass it by.
     fn judge_reads(&self, row: &mut Measured) {
         if !self.known {
-            return doubt(row, Status::NotKnown, "the log does not tell whether files were in memory (O_DIRECT, -C)");
+            return doubt(row, Status::NotKnown, "the log does not show whether files were cached (O_DIRECT, -C)");
         }
         if self.direct || !self.writes || (self.reordered && self.nodes.is_some_and(|nodes| nodes > 1)) {
             return;
@@ -177,9 +177,9 @@ impl Setting {
     fn rate(&self, row: &mut Measured, mib_per_s: f64, seconds: Option<f64>) {
         let rate = mib_per_s * MIB;
         row.bytes_per_s = Some(rate);
-        // A run with a deadline (-D) does less than was asked for.
-        let asked = self.total_bytes.filter(|_| !self.has_deadline).map(|bytes| bytes as f64);
-        let bytes = asked.or_else(|| seconds.map(|seconds| rate * seconds)).filter(|bytes| numbers::possible(*bytes));
+        // A run with a deadline (-D) does less than was requested.
+        let requested = self.total_bytes.filter(|_| !self.has_deadline).map(|bytes| bytes as f64);
+        let bytes = requested.or_else(|| seconds.map(|seconds| rate * seconds)).filter(|bytes| numbers::possible(*bytes));
         row.bytes = numbers::whole(bytes.unwrap_or(0.0));
         if let Some(length) = row.length_bytes.filter(|length| *length > 0) {
             row.operations_per_s = Some(rate / length as f64);
@@ -228,7 +228,7 @@ fn best(setting: &Setting, section: &str, log: &mut Log) {
         let access = if text.starts_with("Max Write:") { "write" } else { "read" };
         let Some(rest) = text.strip_prefix("Max Write:").or_else(|| text.strip_prefix("Max Read:")) else { continue };
         match rest.split_whitespace().next().and_then(numbers::number) {
-            // What was not asked for is 0.
+            // What was not requested is 0.
             Some(bandwidth) if bandwidth > 0.0 => {
                 let mut row = setting.row(access);
                 setting.rate(&mut row, bandwidth, None);

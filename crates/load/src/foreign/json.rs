@@ -49,7 +49,7 @@ fn without_nan_in_line(line: &str) -> String {
         let before = result.trim_end().as_bytes().last().copied();
         let word = WORDS.iter().filter(|word| line[place..].starts_with(**word)).max_by_key(|word| word.len());
         match word {
-            // A value stands behind a colon, a comma or a bracket.
+            // A value stands after a colon, a comma or a bracket.
             Some(word) if !quoted && matches!(before, Some(b':' | b',' | b'[')) => {
                 result.push_str(&format!("{:<1$}", "\"\"", word.len()));
                 skip = place + word.len();

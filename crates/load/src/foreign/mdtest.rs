@@ -7,7 +7,7 @@ use crate::{Measured, Status};
 
 use super::{Log, Tool, doubt, numbers, remark, reported};
 
-/// What an mdtest was asked for.
+/// What an mdtest was requested.
 #[derive(Default)]
 struct Setting {
     tasks: i32,
@@ -18,7 +18,7 @@ struct Setting {
     write_bytes: i64,
     read_bytes: i64,
     own: bool,
-    /// Processes look at what those of another node made.
+    /// Processes read what those of another node made.
     shifted: bool,
     direct: bool,
 }
@@ -73,18 +73,18 @@ impl Setting {
         self.direct = words.iter().any(|word| word.ends_with("odirect"));
     }
 
-    /// A line of the table: a name of two words, and numbers; in some versions a colon behind the name.
+    /// A line of the table: a name of two words, and numbers; in some versions a colon after the name.
     fn line(&self, line: u64, text: &str, log: &mut Log) {
         let words: Vec<&str> = text.split_whitespace().filter(|word| *word != ":").collect();
         let [object, verb, values @ ..] = words.as_slice() else { return };
         let Some((item, operation)) = self.operation(object, verb.trim_end_matches(':')) else { return };
-        // Rates of each process come first, where they were asked for (--showRankStatistics).
+        // Rates of each process come first, where they were requested (--showRankStatistics).
         let of_all = values.get(values.len().saturating_sub(4)..).unwrap_or_default();
         let rates: Option<Vec<f64>> = of_all.iter().map(|value| numbers::number(value)).collect();
         let Some([most, least, mean, _]) = rates.as_deref() else {
             return log.broken(line, text, "no rates that a file system has");
         };
-        // What was not asked for is 0.
+        // What was not requested is 0.
         if *mean == 0.0 {
             return;
         }
@@ -92,7 +92,7 @@ impl Setting {
         row.operations_per_s = Some(*mean);
         if item == "tree" {
             (row.processes, row.layout, row.operations) = (1, None, 0);
-            remark(&mut row, "by one process; the log does not tell how many directories");
+            remark(&mut row, "by one process; the log does not give the number of directories");
         }
         if row.bytes > 0 && self.entries > 0 {
             row.bytes_per_s = Some(*mean * row.length_bytes.unwrap_or(0) as f64);
@@ -107,7 +107,7 @@ impl Setting {
         log.take(line, row);
     }
 
-    /// Item and operation, by the words of our own.
+    /// Item and operation, by our own names.
     fn operation(&self, object: &str, verb: &str) -> Option<(&'static str, &'static str)> {
         Some(match (object, verb) {
             ("File", "creation") => ("metadata", "create"),

@@ -1,8 +1,8 @@
 //! Logs of other tools that make load (fio, IOR, mdtest, elbencho) as rows of `load_results`.
 //!
-//! A log may hold results of several tools, as the output of a batch job does, and text of anybody between them. So it is cut into sections:
-//! where a tool says its name, or a JSON document opens, one begins. What the tools themselves get wrong, and what of it a log shows, is said in
-//! the status and the note of a row; all else is [`Status::Reported`].
+//! A log may hold results of several tools, as the output of a batch job does, and other text between them. So it is cut into sections:
+//! where a tool prints its name, or a JSON document opens, one begins. What the tools themselves get wrong, and what of it a log shows, is
+//! described in the status and the note of a row; all else is [`Status::Reported`].
 
 mod elbencho;
 mod fio;
@@ -19,7 +19,7 @@ use crate::{Measured, Status, histogram::quantile, judge::LEAST_OVERLAP};
 /// A log longer than this is refused: it is held in memory, and that of a large campaign has some MiB.
 pub const LONGEST_LOG: u64 = 64 << 20;
 
-/// Bytes at the beginning of a log that tell who wrote it.
+/// Bytes at the beginning of a log that show what wrote it.
 pub const BEGINNING: usize = 64 << 10;
 
 /// Shorter than this, a phase is too short for a clock that counts milliseconds: 5 % of its time are not known.
@@ -36,9 +36,9 @@ pub enum Tool {
 }
 
 impl Tool {
-    /// The word in `load_results.engine`.
+    /// The name in `load_results.engine`.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Tool::Fio => "fio",
             Tool::Ior => "ior",
@@ -70,7 +70,7 @@ pub struct Log {
     pub broken: Vec<Broken>,
     /// Lines of the log.
     pub lines: u64,
-    /// When a document was written [ns since the epoch]: the first that says so.
+    /// When a document was written [ns since the epoch]: the first that states it.
     pub written_ns: Option<i64>,
     /// Where the section that is being read begins.
     line: u64,
@@ -93,7 +93,7 @@ impl Log {
     }
 }
 
-/// Who wrote the log that begins so; `None`: somebody else.
+/// Who wrote the log that begins so; `None`: another tool.
 #[must_use]
 pub fn recognize(beginning: &[u8]) -> Option<Tool> {
     sections::first_tool(&String::from_utf8_lossy(beginning))
@@ -127,7 +127,7 @@ fn remark(row: &mut Measured, what: impl Into<String>) {
 
 /// A row of another tool, about which nothing is in doubt yet.
 fn reported(tool: Tool, item: &'static str, operation: &'static str, processes: i32) -> Measured {
-    Measured { engine: tool.word(), status: Status::Reported, ..Measured::new(item, operation, processes) }
+    Measured { engine: tool.name(), status: Status::Reported, ..Measured::new(item, operation, processes) }
 }
 
 #[cfg(test)]

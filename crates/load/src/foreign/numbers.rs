@@ -49,11 +49,11 @@ pub(super) fn milliseconds(text: &str) -> Option<f64> {
     let mut rest = text.trim();
     while !rest.is_empty() {
         let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-        let (value, behind) = (number(&rest[..end])?, &rest[end..]);
-        let (factor, length) = if behind.starts_with("ms") {
+        let (value, after) = (number(&rest[..end])?, &rest[end..]);
+        let (factor, length) = if after.starts_with("ms") {
             (1.0, 2)
         } else {
-            match behind.as_bytes()[0] {
+            match after.as_bytes()[0] {
                 b'd' => (86_400_000.0, 1),
                 b'h' => (3_600_000.0, 1),
                 b'm' => (60_000.0, 1),
@@ -62,7 +62,7 @@ pub(super) fn milliseconds(text: &str) -> Option<f64> {
             }
         };
         total += value * factor;
-        rest = &behind[length..];
+        rest = &after[length..];
     }
     (possible(total) && !text.trim().is_empty()).then_some(total)
 }
@@ -81,7 +81,7 @@ pub(super) fn latency_ns(text: &str) -> Option<i64> {
     number(&text[..end]).map(|value| value * factor).filter(|ns| possible(*ns)).map(whole)
 }
 
-/// `2026-11-25T16:28:17.123+0900` in nanoseconds since the epoch; `None` without the offset, as nobody knows which hour it is then.
+/// `2026-11-25T16:28:17.123+0900` in nanoseconds since the epoch; `None` without the offset, as the hour is unknown then.
 pub(super) fn iso_ns(text: &str) -> Option<i64> {
     let field = |from: usize, to: usize| text.get(from..to)?.parse::<i64>().ok().filter(|value| *value >= 0);
     let (year, month, day) = (field(0, 4)?, field(5, 7)?, field(8, 10)?);
@@ -91,10 +91,10 @@ pub(super) fn iso_ns(text: &str) -> Option<i64> {
     }
     let mut rest = text.get(19..)?;
     let mut fraction_ns = 0;
-    if let Some(behind) = rest.strip_prefix('.') {
-        let end = behind.find(|c: char| !c.is_ascii_digit())?;
-        fraction_ns = format!("{:0<9}", behind.get(..end.min(9))?).parse::<i64>().ok()?;
-        rest = &behind[end..];
+    if let Some(after) = rest.strip_prefix('.') {
+        let end = after.find(|c: char| !c.is_ascii_digit())?;
+        fraction_ns = format!("{:0<9}", after.get(..end.min(9))?).parse::<i64>().ok()?;
+        rest = &after[end..];
     }
     let offset_s = match rest.as_bytes() {
         b"Z" => 0,

@@ -32,7 +32,7 @@ fn each_sample_is_recognized_by_its_contents_and_gives_rows() {
     assert!(samples.len() >= 19);
     for (name, text) in samples {
         let tool = recognize(&text[..text.len().min(super::BEGINNING)]).unwrap_or_else(|| panic!("{name}: not recognized"));
-        assert!(name.contains(&format!("/{}-", tool.word())), "{name}: taken for {tool:?}");
+        assert!(name.contains(&format!("/{}-", tool.name())), "{name}: taken for {tool:?}");
         let log = read(&text);
         assert!(!log.measured.is_empty(), "{name}: no rows");
         assert!(log.broken.is_empty(), "{name}: {:?}", log.broken);

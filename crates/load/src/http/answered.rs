@@ -1,4 +1,4 @@
-//! What came of it: counted by each client, put together, and said.
+//! What came of it: counted by each client, put together, and reported.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::{
 /// Requests without an answer, by what happened; and answers that say that something is wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Errors {
-    /// Nobody listens there.
+    /// No process listens there.
     pub refused: u64,
     /// The connection was reset.
     pub reset: u64,
@@ -21,7 +21,7 @@ pub struct Errors {
     pub timeout: u64,
     /// The server closed the connection before the answer was complete.
     pub closed: u64,
-    /// What came was no answer of HTTP, or longer than it said.
+    /// What came was no answer of HTTP, or longer than announced.
     pub malformed: u64,
     /// This machine had no port, no socket or no memory for it.
     pub local: u64,
@@ -86,7 +86,7 @@ pub struct OfUrl {
     pub least_bytes: Option<u64>,
     /// Of the longest.
     pub most_bytes: Option<u64>,
-    /// CRC-32 of the content. `None`: it was not asked for, there is no answer, or contents differ.
+    /// CRC-32 of the content. `None`: it was not requested, there is no answer, or contents differ.
     pub crc32: Option<u32>,
 }
 
@@ -211,7 +211,7 @@ impl Counts {
         self.interrupted |= other.interrupted;
     }
 
-    /// In the words of the result.
+    /// By the names of the result.
     pub(super) fn answered(mut self, load: &HttpLoad, started_ns: i64, elapsed_ns: u64) -> Answered {
         for (of_url, request) in self.of_urls.iter_mut().zip(&load.requests) {
             of_url.method.clone_from(&request.method);
@@ -302,7 +302,7 @@ pub struct HttpLatency {
 pub struct Answered {
     /// open or closed.
     pub mode: &'static str,
-    /// The rate that was asked for.
+    /// The rate that was requested.
     pub rate_per_s: Option<f64>,
     /// Connections at a time, at most.
     pub connections: usize,
@@ -348,7 +348,7 @@ pub struct Answered {
     pub errors: Errors,
     /// Answers by status.
     pub statuses: BTreeMap<u16, u64>,
-    /// Of each field that was asked for: what its numbers add up to.
+    /// Of each field that was requested: what its numbers add up to.
     pub sums: BTreeMap<String, Sum>,
     /// How long answers took.
     pub latency: HttpLatency,
@@ -360,7 +360,7 @@ pub struct Answered {
     pub opened: u64,
     /// Requests that were sent again, as the server had closed a connection that was to be used again.
     pub reopened: u64,
-    /// Requests that this client looked at more than 1 ms after they were due: it had no CPU.
+    /// Requests that this client noticed more than 1 ms after they were due: it had no CPU.
     pub client_late: u64,
     /// The latest of them [ns].
     pub client_late_max_ns: u64,

@@ -1,6 +1,6 @@
 //! One thread with many connections, which waits for nothing but the next thing to do.
 //!
-//! A request is *due*, waits in the queue if no connection is free, and is then under way on one. Times at which requests are due do not depend on
+//! A request is *due*, waits in the queue if no connection is free, and is then in progress on one. Times at which requests are due do not depend on
 //! what became of others (open loop); in a closed loop, one is due on each connection when the last one was answered.
 
 use std::{
@@ -254,7 +254,7 @@ impl<'a> Client<'a> {
         (0..rested).for_each(|_| self.due(now));
     }
 
-    /// Nobody waits for the rest any more.
+    /// The rest is not waited for any more.
     fn give_up(&mut self) {
         self.counts.interrupted = true;
         self.counts.unsent += self.queue.len() as u64;
@@ -290,7 +290,7 @@ impl<'a> Client<'a> {
             return Ok(());
         }
         if connection.state == State::Idle {
-            // Nothing was asked: the server has closed it, or says what nobody wants to know.
+            // Nothing was asked: the server has closed it, or sends what was not requested.
             connection.close();
             self.idle.retain(|other| *other != place);
             self.closed.push(place);
@@ -326,7 +326,7 @@ fn timer() -> io::Result<OwnedFd> {
 
 /// # Safety
 ///
-/// The descriptor is new, and nobody else's.
+/// The descriptor is new, and has no other owner.
 unsafe fn owned(descriptor: i32) -> io::Result<OwnedFd> {
     match descriptor {
         ..0 => Err(io::Error::last_os_error()),
@@ -344,7 +344,7 @@ fn watch(epoll: &OwnedFd, how: i32, descriptor: i32, events: i32, number: u64) -
     }
 }
 
-/// Wake us at this time. Setting it also takes back what it said before.
+/// Wake us at this time. Setting it also takes back what was set before.
 fn set_timer(timer: &OwnedFd, at_ns: u64) {
     let time = libc::timespec { tv_sec: (at_ns / 1_000_000_000) as i64, tv_nsec: (at_ns % 1_000_000_000) as i64 };
     let never = libc::timespec { tv_sec: 0, tv_nsec: 0 };

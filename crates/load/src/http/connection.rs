@@ -1,4 +1,4 @@
-//! One connection, and the request that is under way on it.
+//! One connection, and the request that is in progress on it.
 //!
 //! States: *closed* -> *connecting* -> *sending* -> *waiting* (for the answer) -> *idle* -> *sending* ... ; *closed* from any of them.
 
@@ -60,7 +60,7 @@ pub(super) struct Connection {
     pub(super) due: Option<Due>,
     pub(super) response: Response,
     sent: usize,
-    /// It had an answer before: then the server may close it while a request is on the way, which is nobody's fault.
+    /// It had an answer before: then the server may close it while a request is on the way, which is no error.
     pub(super) was_used: bool,
     wanted: Arc<Wanted>,
 }
@@ -214,6 +214,6 @@ fn error_of(socket: i32) -> i32 {
     let mut errno: libc::c_int = 0;
     let mut length = size_of_val(&errno) as u32;
     // SAFETY: both live through the call.
-    let asked = unsafe { libc::getsockopt(socket, libc::SOL_SOCKET, libc::SO_ERROR, (&raw mut errno).cast(), &raw mut length) };
-    if asked == 0 { errno } else { libc::EIO }
+    let status = unsafe { libc::getsockopt(socket, libc::SOL_SOCKET, libc::SO_ERROR, (&raw mut errno).cast(), &raw mut length) };
+    if status == 0 { errno } else { libc::EIO }
 }

@@ -5,7 +5,7 @@
 //! sent. *Closed loop*: each connection sends the next request when the last one was answered, which finds the highest rate.
 //!
 //! Modules: `url`, `arrivals` (when requests are due), `response` (reads answers), `connection` (one socket), `client` (one thread with many
-//! connections), `answered` (what is said).
+//! connections), `answered` (what is reported).
 
 mod answered;
 mod arrivals;
@@ -30,7 +30,7 @@ use url::Target;
 /// What is to be asked, and how often.
 #[derive(Clone, Debug)]
 pub struct HttpLoad {
-    /// What is asked for: each time one of them, which is drawn.
+    /// What is requested: each time one of them, which is drawn.
     pub requests: Vec<Request>,
     /// What is kept of answers.
     pub wanted: Arc<Wanted>,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crc32fast::Hasher;
 
-/// What is kept of answers beside their status and length.
+/// What is kept of answers besides their status and length.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     /// Names of fields of the head whose numbers are added up.
@@ -25,7 +25,7 @@ enum State {
     /// So many bytes of the content are to come.
     Length(u64),
     ChunkSize,
-    /// So many bytes of the chunk are to come, with the line end behind it.
+    /// So many bytes of the chunk are to come, with the line end after it.
     Chunk(u64),
     Trailer,
     UntilClose,
@@ -58,7 +58,7 @@ pub(super) enum Step {
     More,
     /// It is complete.
     Complete,
-    /// It is none, or something comes behind it that was not asked for.
+    /// It is none, or something comes after it that was not requested.
     Wrong,
 }
 
@@ -199,7 +199,7 @@ impl Response {
         Some(())
     }
 
-    /// Take a part of a line that has the size of a chunk, or is behind the last one. `None`: it is none.
+    /// Take a part of a line that has the size of a chunk, or is after the last one. `None`: it is none.
     fn chunk_line(&mut self, bytes: &[u8]) -> Option<usize> {
         let Some(end) = bytes.iter().position(|byte| *byte == b'\n') else {
             self.line.extend_from_slice(bytes);

@@ -1,10 +1,10 @@
-//! Where requests go, and what they ask for.
+//! Where requests go, and what they request.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 
 use crate::LoadError;
 
-/// What is asked for.
+/// What is requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// GET, or POST without content.
@@ -46,7 +46,7 @@ impl Request {
 pub(super) struct Target {
     pub(super) address: SocketAddr,
     pub(super) request: Vec<u8>,
-    /// It may be sent again where nobody knows whether the server did what it asks for.
+    /// It may be sent again where it is unknown whether the server did what it requests.
     pub(super) is_repeatable: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Reads at random offsets with many requests under way (`io_uring`).
+//! Reads at random offsets with many requests in progress (`io_uring`).
 
 use std::{fs::File, io, os::fd::AsRawFd};
 
@@ -19,7 +19,7 @@ pub(crate) struct Depth<'a> {
 struct Opened {
     file: File,
     ring: IoUring,
-    /// A buffer for each request under way, one behind the other.
+    /// A buffer for each request in progress, one after another.
     buffer: Buffer,
 }
 

@@ -122,7 +122,7 @@ pub(crate) fn synced(file: &File, sync: Sync) -> io::Result<()> {
 pub(crate) fn whole(count: io::Result<usize>, wanted: usize) -> io::Result<crate::meter::Done> {
     match count {
         Ok(count) if count == wanted => Ok(crate::meter::Done::bytes(wanted as u64)),
-        // The kernel takes what fits and says so at the next try.
+        // The kernel takes what fits and refuses the rest at the next try.
         Ok(_) => Err(io::Error::from_raw_os_error(libc::ENOSPC)),
         Err(error) => Err(error),
     }

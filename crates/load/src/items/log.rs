@@ -28,8 +28,8 @@ pub(crate) struct Log<'a> {
 impl<'a> Log<'a> {
     pub(crate) fn new(place: WorkerContext<'a>) -> Self {
         let step = place.step;
-        let beside = step.item == Item::RandomMix;
-        let (length, bytes, lane) = match beside {
+        let is_mixed = step.item == Item::RandomMix;
+        let (length, bytes, lane) = match is_mixed {
             true => (BESIDE_A_MIX, SEGMENT, 2),
             false => (step.length_bytes, step.share(), 0),
         };

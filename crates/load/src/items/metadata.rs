@@ -85,7 +85,7 @@ impl<'a> Metadata<'a> {
         // SAFETY: the path lives through the call; the descriptor is new.
         let fd = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC) };
         checked(fd)?;
-        // SAFETY: just opened, and nobody else's.
+        // SAFETY: just opened, and has no other owner.
         self.opened = Some(unsafe { OwnedFd::from_raw_fd(fd) });
         Ok(())
     }
@@ -191,7 +191,7 @@ impl Work for Metadata<'_> {
         if self.opened.is_none() {
             self.make_directory()?;
         }
-        // Operations that were not asked for, but are needed by those that were.
+        // Operations that were not requested, but are needed by those that were.
         let Some(directory) = &self.opened else { return Ok(()) };
         let (directory, count, worker) = (directory.as_raw_fd(), self.place.step.files, self.place.worker);
         match phase.operations[0] {
@@ -268,7 +268,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_numbers_behind_the_worker() {
+    fn names_are_numbers_after_the_worker() {
         let mut name = Name::new('f', 12);
         for number in [0, 7, 10, 345, u32::MAX] {
             assert_eq!(name.of(number).to_str(), Ok(format!("f12-{number}").as_str()));

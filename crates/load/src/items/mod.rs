@@ -73,7 +73,7 @@ pub(crate) fn phases(step: &Step) -> Vec<Phase> {
     }
 }
 
-/// Workers of a step: its processes, and one for the log beside a mix.
+/// Workers of a step: its processes, and one for the log alongside a mix.
 pub(crate) fn workers(step: &Step) -> u32 {
     step.processes + u32::from(step.item == Item::RandomMix)
 }

@@ -2,7 +2,7 @@
 //!
 //! A record names the parent that a process had when it ended. That parent lives, or ended later, as a process whose parent ends gets another one:
 //! us, as we adopt orphans, and have no children but those of the run. So a process is of the run if its parents lead to us: over records that came
-//! behind its own, then over /proc. Only where a parent ended at the same moment its record may have come before.
+//! after its own, then over /proc. Only where a parent ended at the same moment its record may have come before.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,7 +14,7 @@ use crate::tree;
 pub(crate) struct Totals {
     pub(crate) sums: Sums,
     pub(crate) tasks: u64,
-    /// `None`: the kernel does not tell processes from threads.
+    /// `None`: the kernel does not distinguish processes from threads.
     pub(crate) processes: Option<u64>,
     /// The first task of the command.
     pub(crate) command: Option<Sums>,
@@ -81,7 +81,7 @@ impl Lives {
         let ended = std::mem::take(&mut self.ended);
         let mut place_of: HashMap<u32, usize> = HashMap::new();
         let mut decided: Vec<Option<bool>> = vec![None; ended.len()];
-        // From the last: parents come behind their children.
+        // From the last: parents come after their children.
         for (place, (pid, life)) in ended.iter().enumerate().rev() {
             let of_parent = match place_of.get(&life.parent) {
                 _ if life.parent == self.ours => Some(true),

@@ -15,7 +15,7 @@ use netlink::{Received, Socket};
 
 use crate::tree;
 
-/// Records that have room in the socket, at least: a message takes up to 2.3 kB there, and the kernel gives twice what is asked for.
+/// Records that have room in the socket, at least: a message takes up to 2.3 kB there, and the kernel gives twice what is requested.
 const ROOM: usize = netlink::BUFFER * 2 / 2304;
 const LOST: &str = "records lost: more tasks ended at a time than the socket has room for";
 const SHORTEST: Duration = Duration::from_millis(50);

@@ -54,7 +54,7 @@ impl Socket {
         let cpus = fs::read_to_string("/sys/devices/system/cpu/possible").map_err(|error| refused("list of CPUs", &error))?;
         let mut socket = Socket { socket, family: CTRL, cpus: cpus.trim().into(), buffer: vec![0; 1 << 16] };
         let name = attribute(CTRL_FAMILY_NAME, b"TASKSTATS\0");
-        let family = socket.ask(CTRL_GET_FAMILY, &name).map_err(|error| match error.raw_os_error() {
+        let family = socket.query(CTRL_GET_FAMILY, &name).map_err(|error| match error.raw_os_error() {
             Some(libc::ENOENT) => "this kernel keeps no records of tasks (CONFIG_TASKSTATS)".to_string(),
             _ => refused("taskstats", &error),
         })?;
@@ -63,14 +63,15 @@ impl Socket {
         socket.check_form(refused)?;
         socket.set_room(bytes);
         let list = cpu_list(&socket.cpus);
-        socket.ask(CMD_GET, &attribute(ATTR_REGISTER_CPUS, &list)).map_err(|error| refused("taskstats", &error))?;
+        socket.query(CMD_GET, &attribute(ATTR_REGISTER_CPUS, &list)).map_err(|error| refused("taskstats", &error))?;
         Ok(socket)
     }
 
     /// Whether our own record has our ids where they are looked for.
     fn check_form(&mut self, refused: impl Fn(&str, &io::Error) -> String) -> Result<(), String> {
         let pid = std::process::id();
-        let answer = self.ask(CMD_GET, &attribute(ATTR_PID, &pid.to_ne_bytes())).map_err(|error| refused("taskstats", &error))?;
+        let answer =
+            self.query(CMD_GET, &attribute(ATTR_PID, &pid.to_ne_bytes())).map_err(|error| refused("taskstats", &error))?;
         let bytes = find(&answer, TYPE_OF_TASK).and_then(|nested| find(nested, TYPE_STATS));
         let record = Record::parse(bytes.ok_or("taskstats: no record in the answer")?)?;
         let parent = std::os::unix::process::parent_id();
@@ -81,7 +82,7 @@ impl Socket {
         }
     }
 
-    /// Room for messages; where we may not have so much, as much as anybody may.
+    /// Room for messages; where we may not have so much, as much as any user may.
     fn set_room(&self, bytes: usize) {
         let bytes = bytes as libc::c_int;
         for option in [libc::SO_RCVBUFFORCE, libc::SO_RCVBUF] {
@@ -97,7 +98,7 @@ impl Socket {
     }
 
     /// Send a request, and wait for the answer: its attributes, empty for a bare acknowledgement.
-    fn ask(&mut self, command: u8, attributes: &[u8]) -> io::Result<Vec<u8>> {
+    fn query(&mut self, command: u8, attributes: &[u8]) -> io::Result<Vec<u8>> {
         self.send(command, attributes)?;
         loop {
             let length = self.receive(0)?;
@@ -119,7 +120,7 @@ impl Socket {
         let mut message = Vec::with_capacity(HEADER + GENERIC + attributes.len());
         message.extend(((HEADER + GENERIC + attributes.len()) as u32).to_ne_bytes());
         message.extend(self.family.to_ne_bytes());
-        // Where the answer is a record, the record alone: an acknowledgement would come behind it, among what is waited for later.
+        // Where the answer is a record, the record alone: an acknowledgement would come after it, among what is waited for later.
         let flags = if command == CMD_GET && is_about_cpus(attributes) {
             libc::NLM_F_REQUEST | libc::NLM_F_ACK
         } else {
@@ -163,7 +164,7 @@ impl Socket {
             if message_type(message) != Some(self.family) || length < HEADER + GENERIC {
                 continue;
             }
-            // One message has one task; the sums of its process may stand behind it, and say nothing new.
+            // One message has one task; the sums of its process may stand after it, and say nothing new.
             let bytes = find(&message[HEADER + GENERIC..], TYPE_OF_TASK).and_then(|nested| find(nested, TYPE_STATS));
             return match bytes.map(Record::parse) {
                 Some(Ok(record)) => Received::Record(Box::new(record)),
@@ -240,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn attributes_are_found_behind_others() {
+    fn attributes_are_found_after_others() {
         let all = [attribute(1, b"abc"), attribute(4, &attribute(3, &[9; 5]))].concat();
         assert_eq!(find(&all, 1), Some(&b"abc"[..]));
         assert_eq!(find(&all, 4).and_then(|nested| find(nested, 3)), Some(&[9; 5][..]));

@@ -77,13 +77,13 @@ impl Sums {
 /// The end of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
-    /// The task, and its process: the same where the kernel does not tell.
+    /// The task, and its process: the same where the kernel does not distinguish them.
     pub(crate) task: u32,
     pub(crate) process: u32,
     pub(crate) parent: u32,
     /// Its process has ended, too.
     pub(crate) is_last: bool,
-    /// Whether the kernel tells processes from threads.
+    /// Whether the kernel distinguishes processes from threads.
     pub(crate) knows_process: bool,
     pub(crate) sums: Sums,
 }

@@ -23,18 +23,18 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const LONGEST_REQUEST: u64 = 64 << 10;
 
 /// What reaches the recorder from outside.
-pub(crate) enum Happening {
+pub(crate) enum Occurrence {
     /// A request, and whom to answer.
-    Asked(Value, UnixStream),
-    /// A command of a trigger said so.
-    Said(String),
+    Request(Value, UnixStream),
+    /// The command of a trigger succeeded.
+    Condition(String),
 }
 
 /// The socket of a flight recorder.
 pub(crate) struct Control {
     path: PathBuf,
-    pub(crate) sender: Sender<Happening>,
-    pub(crate) happenings: Receiver<Happening>,
+    pub(crate) sender: Sender<Occurrence>,
+    pub(crate) occurrences: Receiver<Occurrence>,
 }
 
 fn socket(name: &str) -> PathBuf {
@@ -57,25 +57,25 @@ impl Control {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
         if UnixStream::connect(&path).is_ok() {
             let hint = "sysdock flight status shows it; sysdock flight stop ends it; --name NAME starts another one";
-            return Err(Message::new(format!("the flight recorder {name} runs already"), hint));
+            return Err(Message::new(format!("the flight recorder {name} is already running"), hint));
         }
         // What is left of one that was killed.
         let _ = fs::remove_file(&path);
         let listener = UnixListener::bind(&path).map_err(failed)?;
         fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).map_err(failed)?;
-        let (sender, happenings) = channel();
-        let asked = sender.clone();
+        let (sender, occurrences) = channel();
+        let sender_of_requests = sender.clone();
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let asked = asked.clone();
+                let sender_of_requests = sender_of_requests.clone();
                 thread::spawn(move || {
                     if let Some(request) = request(&stream) {
-                        let _ = asked.send(Happening::Asked(request, stream));
+                        let _ = sender_of_requests.send(Occurrence::Request(request, stream));
                     }
                 });
             }
         });
-        Ok(Control { path, sender, happenings })
+        Ok(Control { path, sender, occurrences })
     }
 }
 
@@ -98,14 +98,13 @@ pub(crate) fn answer(stream: &mut UnixStream, answer: &Value) -> io::Result<()> 
 }
 
 /// Ask the flight recorder of this name; returns the answer, and what comes after it.
-pub(crate) fn ask(name: &str, request: &Value) -> Result<(Value, impl Read + use<>), Message> {
+pub(crate) fn send_request(name: &str, request: &Value) -> Result<(Value, impl Read + use<>), Message> {
     let path = socket(name);
     let none = |error: io::Error| match error.kind() {
-        io::ErrorKind::PermissionDenied => Message::new(
-            format!("{}: {error}", path.display()),
-            format!("{} flight ... asks that of root", privileges::sudo_sysdock()),
-        ),
-        _ => Message::new(format!("no flight recorder {name} runs"), "sysdock flight start begins one"),
+        io::ErrorKind::PermissionDenied => {
+            Message::new(format!("{}: {error}", path.display()), format!("as root: {} flight ...", privileges::sudo_sysdock()))
+        }
+        _ => Message::new(format!("no flight recorder named {name} is running"), "start one with sysdock flight start"),
     };
     let mut stream = UnixStream::connect(&path).map_err(none)?;
     let ended = |_| Message::bare(format!("the flight recorder {name} did not answer: it has just ended"));

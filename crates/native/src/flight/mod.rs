@@ -18,7 +18,7 @@ use crate::{
     messages::{EXIT_ERROR, Message},
 };
 
-/// Do what is asked for; returns the exit status.
+/// Do what is requested; returns the exit status.
 pub(crate) fn run(verb: &arguments::Flight) -> Result<u8, Message> {
     match verb {
         arguments::Flight::Start(arguments) => recorder::start(arguments),
@@ -26,7 +26,7 @@ pub(crate) fn run(verb: &arguments::Flight) -> Result<u8, Message> {
         arguments::Flight::Dump(arguments) => receiver::dump(arguments),
         arguments::Flight::Receive(arguments) => receiver::receive(arguments, &mut io::stdin()),
         arguments::Flight::Stop(arguments) => {
-            let (_, mut stream) = control::ask(&arguments.name, &json!({ "do": "stop" }))?;
+            let (_, mut stream) = control::send_request(&arguments.name, &json!({ "do": "stop" }))?;
             // It ends the connection when it has ended.
             let _ = io::copy(&mut stream, &mut io::sink());
             Ok(0)
@@ -35,7 +35,7 @@ pub(crate) fn run(verb: &arguments::Flight) -> Result<u8, Message> {
 }
 
 fn status(arguments: &FlightStatus) -> Result<u8, Message> {
-    let (answer, _) = control::ask(&arguments.name.name, &json!({ "do": "status" }))?;
+    let (answer, _) = control::send_request(&arguments.name.name, &json!({ "do": "status" }))?;
     let text = match arguments.format {
         TopFormat::Json => format!("{answer}\n"),
         TopFormat::Text => text_of(&answer),

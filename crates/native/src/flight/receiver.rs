@@ -18,9 +18,9 @@ use crate::{
 
 /// Ask for what is held, and make a recording of it.
 pub(crate) fn dump(arguments: &FlightDump) -> Result<u8, Message> {
-    // Before anything is asked for: a folder that is there already is no place for it.
+    // Before anything is requested: a folder that is there already is no place for it.
     let folder = Folder::create(&arguments.output, privileges::access(arguments.share))?;
-    match control::ask(&arguments.name.name, &json!({ "do": "dump", "text": arguments.text })) {
+    match control::send_request(&arguments.name.name, &json!({ "do": "dump", "text": arguments.text })) {
         Ok((_, mut spool)) => make(arguments, folder, &mut spool),
         Err(message) => {
             folder.remove_made();

@@ -22,14 +22,14 @@ use crate::{
     arguments::{self, FlightStart},
     by_kernel, environment,
     flight::{
-        control::{self, Control, Happening},
+        control::{self, Control, Occurrence},
         triggered::Triggered,
     },
     messages::{self, EXIT_ERROR, Message},
     privileges, progress, signals, watched,
 };
 
-/// Between two looks at the rings. One of 8 MiB takes 40 ms of what the fastest programs make.
+/// Between two checks of the rings. One of 8 MiB takes 40 ms of what the fastest programs make.
 const PAUSE: Duration = Duration::from_millis(10);
 /// What is recorded if nothing is named: what costs little, as it is always on.
 const CHEAP: [&str; 3] = ["sched", "system", "block"];
@@ -61,7 +61,7 @@ pub(crate) fn start(arguments: &FlightStart) -> Result<u8, Message> {
     }
 }
 
-/// What is wrong with what was asked for, before anything is started.
+/// What is wrong with what was requested, before anything is started.
 fn check(arguments: &FlightStart) -> Result<(), Message> {
     let missing = privileges::missing();
     if !missing.is_empty() {
@@ -74,7 +74,7 @@ fn check(arguments: &FlightStart) -> Result<(), Message> {
     }
     let families = by_kernel::families(&as_record(arguments));
     let with_calls = || format!("record them, too: --what {},{}", sysdock_bpf::IO, what(arguments).join(","));
-    let needs_calls = |family: &&sysdock_bpf::Family| !WITHOUT_CALLS.contains(&family.word);
+    let needs_calls = |family: &&sysdock_bpf::Family| !WITHOUT_CALLS.contains(&family.name);
     if let Some(family) = families.iter().find(needs_calls).filter(|_| without_calls(arguments)) {
         let hint = with_calls();
         return Err(Message::new(format!("{} need system calls, which have the names for them", family.shows), hint));
@@ -86,7 +86,7 @@ fn check(arguments: &FlightStart) -> Result<(), Message> {
         if let Some(family) = trigger.family().filter(|family| !families.contains(family)) {
             let hint = match trigger {
                 Trigger::Probe => "name a place: --probe u:PATH:FUNCTION".to_string(),
-                _ => format!("record it, too: --what ...,{}", family.word),
+                _ => format!("record it, too: --what ...,{}", family.name),
             };
             return Err(Message::new(format!("--on {text}: {} are not recorded", family.shows), hint));
         }
@@ -96,7 +96,7 @@ fn check(arguments: &FlightStart) -> Result<(), Message> {
 
 fn pipe() -> io::Result<(File, File)> {
     let mut ends = [0; 2];
-    // SAFETY: room for two numbers; the descriptors are nobody else's.
+    // SAFETY: room for two numbers; the descriptors have no other owner.
     unsafe {
         if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
             return Err(io::Error::last_os_error());
@@ -105,12 +105,12 @@ fn pipe() -> io::Result<(File, File)> {
     }
 }
 
-/// What it says when it records, or its exit status where it does not come so far: then it has said why.
+/// What it says when it records, or its exit status where it does not come so far: then it has printed why.
 fn wait_until_ready(mut readers: File, child: libc::pid_t) -> u8 {
-    let mut said = Vec::new();
-    let _ = readers.read_to_end(&mut said);
-    if !said.is_empty() {
-        return if io::stdout().write_all(&said).is_ok() { 0 } else { EXIT_ERROR };
+    let mut output = Vec::new();
+    let _ = readers.read_to_end(&mut output);
+    if !output.is_empty() {
+        return if io::stdout().write_all(&output).is_ok() { 0 } else { EXIT_ERROR };
     }
     let mut status = 0;
     // SAFETY: room for a number; our own child.
@@ -118,7 +118,7 @@ fn wait_until_ready(mut readers: File, child: libc::pid_t) -> u8 {
     EXIT_ERROR
 }
 
-/// Tells who started it that it records, and cuts itself loose.
+/// Reports to the process that started it that it records, and detaches itself.
 struct Background(Option<File>);
 
 impl Write for Background {
@@ -137,7 +137,7 @@ impl Write for Background {
     }
 }
 
-/// What is recorded, in the words of `--what`. If nothing is named, also what other options need.
+/// What is recorded, by the names of `--what`. If nothing is named, also what other options need.
 fn what(arguments: &FlightStart) -> Vec<String> {
     let FlightStart { what, on, probe, stacks, freq, .. } = arguments;
     if !what.is_empty() {
@@ -146,9 +146,9 @@ fn what(arguments: &FlightStart) -> Vec<String> {
     let waits_for_calls = on.iter().any(|(_, trigger)| matches!(trigger, Trigger::Call { .. }));
     let needs_calls = waits_for_calls || !probe.is_empty() || stacks.is_some() || freq.is_some();
     let more = needs_calls.then_some(sysdock_bpf::IO).into_iter().chain(freq.is_some().then_some("cpu"));
-    // Places are recorded where they are named, whatever the words are.
+    // Places are recorded where they are named, whatever `--what` is.
     let of_triggers = on.iter().filter_map(|(_, trigger)| trigger.family()).filter(|family| *family != sysdock_bpf::PROBES);
-    let words = CHEAP.into_iter().chain(more).chain(of_triggers.map(|family| family.word));
+    let words = CHEAP.into_iter().chain(more).chain(of_triggers.map(|family| family.name));
     words.map(str::to_string).collect()
 }
 
@@ -189,17 +189,17 @@ fn as_record(arguments: &FlightStart) -> arguments::Record {
 
 /// Record until it is asked to stop.
 fn record(arguments: &FlightStart, ready: &mut impl Write) -> Result<u8, Message> {
-    let asked = as_record(arguments);
-    progress::keep_to_ourselves(&asked.progress);
+    let wanted = as_record(arguments);
+    progress::keep_to_ourselves(&wanted.progress);
     let control = Control::open(&arguments.name.name)?;
     let triggered = Triggered::new(arguments)?;
     let cancel = Cancel::default();
     signals::cancel_on_signal(&cancel);
-    let prepared = by_kernel::prepare(&asked).map_err(by_kernel::Refusal::into_message)?;
-    by_kernel::say_what_is_missing(&asked, &prepared.probes.families);
+    let prepared = by_kernel::prepare(&wanted).map_err(by_kernel::Refusal::into_message)?;
+    by_kernel::note_what_is_missing(&wanted, &prepared.probes.families);
     let cpus = prepared.probes.rings.len();
     let memory = ((arguments.memory - arguments.ring) as usize * cpus) << 20;
-    let mut options = by_kernel::options(&asked);
+    let mut options = by_kernel::options(&wanted);
     options.insert(0, format!("flight --keep {}s", arguments.keep.as_secs_f64()));
     let (target, group) = (prepared.target, prepared.group);
     let flying = Flying {
@@ -209,12 +209,12 @@ fn record(arguments: &FlightStart, ready: &mut impl Write) -> Result<u8, Message
         processes: Box::new(move || by_kernel::processes_there(&target, group.as_ref())),
         start: Start {
             options,
-            watched: watched::watched(&asked.target),
+            watched: watched::watched(&wanted.target),
             host: environment::host_name(),
             boot: sysdock_bpf::boot(),
-            asked: prepared.asked,
+            probe_list: prepared.probe_list,
             without_calls: without_calls(arguments),
-            sample_period_ns: i64::try_from(by_kernel::sample_period(&asked).as_nanos()).ok(),
+            sample_period_ns: i64::try_from(by_kernel::sample_period(&wanted).as_nanos()).ok(),
             ..Start::default()
         },
     };
@@ -226,23 +226,23 @@ fn record(arguments: &FlightStart, ready: &mut impl Write) -> Result<u8, Message
     }
     let since = (Local::now().format("%Y-%m-%d %H:%M:%S").to_string(), Instant::now());
     let mut recorder = Recorder { arguments, flight, triggered, since, memory: u64::from(arguments.memory) * cpus as u64 };
-    let said = recorder.said().as_bytes().to_vec();
-    ready.write_all(&said).and_then(|()| ready.flush()).map_err(|error| Message::bare(format!("standard output: {error}")))?;
+    let output = recorder.started_message().as_bytes().to_vec();
+    ready.write_all(&output).and_then(|()| ready.flush()).map_err(|error| Message::bare(format!("standard output: {error}")))?;
     let leavers = recorder.run(&control, &cancel)?;
-    // Who is told that it has ended may start another one.
+    // A client that learns that it has ended may start another one.
     drop((recorder, control));
     drop(leavers);
     Ok(0)
 }
 
-fn run_again_and_again(command: String, sender: Sender<Happening>) {
+fn run_again_and_again(command: String, sender: Sender<Occurrence>) {
     thread::spawn(move || {
         loop {
             thread::sleep(COMMANDS);
             let mut shell = Command::new("sh");
             shell.args(["-c", &command]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-            let says_so = shell.status().is_ok_and(|status| status.success());
-            if says_so && sender.send(Happening::Said(command.clone())).is_err() {
+            let is_met = shell.status().is_ok_and(|status| status.success());
+            if is_met && sender.send(Occurrence::Condition(command.clone())).is_err() {
                 return;
             }
         }
@@ -260,7 +260,7 @@ struct Recorder<'a> {
 
 impl Recorder<'_> {
     /// What it says when it begins.
-    fn said(&self) -> String {
+    fn started_message(&self) -> String {
         let keep = self.arguments.keep.as_secs_f64();
         let name = match self.arguments.name.name.as_str() {
             "flight" => String::new(),
@@ -289,10 +289,10 @@ impl Recorder<'_> {
             if let Some(cause) = self.flight.step()? {
                 self.trigger(&cause);
             }
-            for happening in control.happenings.try_iter() {
-                match happening {
-                    Happening::Said(command) => self.trigger(&now(format!("`{command}` said so"))),
-                    Happening::Asked(request, stream) => leavers.extend(self.answer(&request, stream)),
+            for occurrence in control.occurrences.try_iter() {
+                match occurrence {
+                    Occurrence::Condition(command) => self.trigger(&now(format!("requested by `{command}`"))),
+                    Occurrence::Request(request, stream) => leavers.extend(self.answer(&request, stream)),
                 }
             }
             thread::sleep(PAUSE);
@@ -309,11 +309,11 @@ impl Recorder<'_> {
         let text = name + &cause.text;
         match self.flight.take(&Cause { text: text.clone(), ..*cause }) {
             Ok(dump) => self.triggered.write(dump, text),
-            Err(error) => messages::note(&format!("what a trigger asked for cannot be written: {error}")),
+            Err(error) => messages::note(&format!("the recording that a trigger requested cannot be written: {error}")),
         }
     }
 
-    /// Do what is asked for. Returns who is to be told when it has ended.
+    /// Do what is requested. Returns the client to inform when it has ended.
     fn answer(&mut self, request: &Value, mut stream: UnixStream) -> Option<UnixStream> {
         let answered = match request["do"].as_str() {
             Some("status") => control::answer(&mut stream, &self.status()),
@@ -338,12 +338,12 @@ impl Recorder<'_> {
     }
 
     fn status(&mut self) -> Value {
-        self.triggered.look_after();
+        self.triggered.reap();
         let held = self.flight.held();
         let (what, missing): (Vec<_>, Vec<_>) = self.flight.families().iter().partition(|state| state.missing.is_none());
         let calls = (!without_calls(self.arguments)).then_some(sysdock_bpf::IO).into_iter();
         let reason = |state: &sysdock_table::FamilyState| state.missing.clone().unwrap_or_default();
-        let missing = missing.into_iter().filter(|state| reason(state) != "not asked for");
+        let missing = missing.into_iter().filter(|state| reason(state) != "not requested");
         json!({
             "pid": std::process::id(),
             "since": self.since.0,

@@ -57,7 +57,7 @@ impl Triggered {
 
     /// Whether a trigger may write now; one that may not is counted.
     pub(crate) fn may_write(&mut self) -> bool {
-        self.look_after();
+        self.reap();
         let is_soon = self.last.is_some_and(|last| last.elapsed() < self.pause);
         let is_busy = self.written.iter().any(|one| matches!(one.state, State::UnderWay(_)));
         let may = !is_soon && !is_busy && self.written.len() < self.most && bytes_in(&self.into) <= self.most_bytes;
@@ -83,15 +83,15 @@ impl Triggered {
         (1..).map(|number| self.into.join(with(number))).find(|path| !path.exists()).expect("numbers do not end")
     }
 
-    /// See what has become of those under way.
-    pub(crate) fn look_after(&mut self) {
+    /// See what has become of those in progress.
+    pub(crate) fn reap(&mut self) {
         for one in &mut self.written {
             let State::UnderWay(child) = &mut one.state else { continue };
             let Ok(Some(status)) = child.try_wait() else { continue };
-            let mut said = String::new();
-            let _ = child.stderr.take().map(|mut stderr| stderr.read_to_string(&mut said));
+            let mut message = String::new();
+            let _ = child.stderr.take().map(|mut stderr| stderr.read_to_string(&mut message));
             one.state =
-                if status.success() { State::Done } else { State::Failed(said.lines().next().unwrap_or("failed").into()) };
+                if status.success() { State::Done } else { State::Failed(message.lines().next().unwrap_or("failed").into()) };
         }
     }
 
@@ -108,14 +108,14 @@ impl Triggered {
         self.written.iter().map(one).collect()
     }
 
-    /// Wait for what is under way.
+    /// Wait for what is in progress.
     pub(crate) fn finish(&mut self) {
         for one in &mut self.written {
             if let State::UnderWay(child) = &mut one.state {
                 let _ = child.wait();
             }
         }
-        self.look_after();
+        self.reap();
     }
 }
 

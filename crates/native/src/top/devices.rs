@@ -1,4 +1,4 @@
-//! The view `device`: what the kernel counts of each block device (docs.kernel.org/admin-guide/iostats.html). It costs nobody anything.
+//! The view `device`: what the kernel counts of each block device (docs.kernel.org/admin-guide/iostats.html). It costs other processes nothing.
 
 use std::{collections::HashMap, fs, path::Path};
 

@@ -69,7 +69,7 @@ fn no_such_column(sort: &str, shown: &Shown) -> Message {
     Message::new(format!("--sort {sort}: no such column in this view"), format!("there are {}", names.join(", ")))
 }
 
-/// A signal that asks for an end, if one came.
+/// A signal that requests an end, if one came.
 fn end_signal() -> Option<i32> {
     signals::end_requests(&signals::Counts::default()).first().copied()
 }
@@ -107,7 +107,7 @@ fn watch(mut state: State, interval: Duration) -> Result<Exit, Message> {
         }
         let (width, height) = screen.size();
         screen.draw(&frame(&state, width, height)).map_err(failed)?;
-        // The terminal may have gone away: then nobody is left to read anything.
+        // The terminal may have gone away: then no reader is left.
         let Ok(keys) = screen.keys(next.saturating_duration_since(Instant::now())) else { return Ok(Exit::Code(0)) };
         if let Some(signal) = end_signal() {
             return Ok(Exit::Signal(signal));
@@ -158,8 +158,8 @@ fn press(state: &mut State, key: Key) {
             state.shown.turn_calls();
             state.begin_anew();
         }
-        Key::Letter('s' | '>') => state.chosen.sort = Some(state.shown.beside(state.chosen.sort.as_deref(), 1)),
-        Key::Letter('<') => state.chosen.sort = Some(state.shown.beside(state.chosen.sort.as_deref(), -1)),
+        Key::Letter('s' | '>') => state.chosen.sort = Some(state.shown.neighbour(state.chosen.sort.as_deref(), 1)),
+        Key::Letter('<') => state.chosen.sort = Some(state.shown.neighbour(state.chosen.sort.as_deref(), -1)),
         Key::Letter('/') => {
             state.is_typing = true;
             state.chosen.filter.clear();
@@ -209,7 +209,7 @@ fn frame(state: &State, width: usize, height: usize) -> Vec<String> {
 
 fn head(state: &State) -> String {
     let sort = state.shown.sort(state.chosen.sort.as_deref());
-    let mut text = format!("sysdock top  by {}  sort {sort}", state.shown.view().word());
+    let mut text = format!("sysdock top  by {}  sort {sort}", state.shown.view().name());
     if let Some(table) = &state.table {
         text += &format!("  {:.1} s", table.interval.as_secs_f64());
         if table.lost > 0 {

@@ -96,7 +96,7 @@ pub(super) fn parse_stat(stat: &[u8], ticks_each_second: u64) -> Option<Process>
         // The state, and numbers below zero, are not used.
         .map(|field| field.parse().unwrap_or(0))
         .collect();
-    // Behind the name comes field 3.
+    // After the name comes field 3.
     let field = |number: usize| fields.get(number - 3).copied();
     let cpu_ns = (field(14)? + field(15)?) * (1_000_000_000 / ticks_each_second);
     let counts = Counts { cpu_ns, major_faults: field(12)?, ..Counts::default() };

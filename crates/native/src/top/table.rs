@@ -24,7 +24,7 @@ pub(crate) enum Unit {
 }
 
 impl Unit {
-    fn word(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
             Unit::Text => "",
             Unit::Plain | Unit::Count | Unit::Mean => "1",
@@ -138,7 +138,7 @@ impl Table {
             let pairs = self.columns.iter().zip(row.iter()).map(|(column, cell)| (column.name.to_string(), cell.json()));
             Value::Object(pairs.collect::<Map<_, _>>())
         };
-        let units: Map<_, _> = self.columns.iter().map(|column| (column.name.to_string(), json!(column.unit.word()))).collect();
+        let units: Map<_, _> = self.columns.iter().map(|column| (column.name.to_string(), json!(column.unit.name()))).collect();
         let shown: Vec<Value> = rows.iter().take(limit.unwrap_or(usize::MAX)).map(object).collect();
         let whole = json!({
             "view": self.view,

@@ -172,8 +172,8 @@ impl Shown {
         })
     }
 
-    /// The column so many behind the one that rows are sorted by.
-    pub(super) fn beside(&self, chosen: Option<&str>, steps: isize) -> String {
+    /// The column so many after the one that rows are sorted by.
+    pub(super) fn neighbour(&self, chosen: Option<&str>, steps: isize) -> String {
         let (columns, sort) = (self.columns(), self.sort(chosen));
         let at = columns.iter().position(|column| column.name == sort).unwrap_or(0);
         let other = (at.cast_signed() + steps).rem_euclid(columns.len().cast_signed());
@@ -210,9 +210,9 @@ impl Shown {
             TopView::Cgroup => "no control group has a process that is seen",
             TopView::File => "no file and no block device was read or written by a system call",
             TopView::Device => "no block device has had a request since the machine was started",
-            TopView::Lock => "nobody had to wait for a lock of the kernel",
+            TopView::Lock => "no thread had to wait for a kernel lock",
         };
-        let (view, columns, sort) = (self.view.word(), self.columns(), self.sort(None));
+        let (view, columns, sort) = (self.view.name(), self.columns(), self.sort(None));
         Table { view, columns, sort, interval, rows, lost, note, nothing }
     }
 }
@@ -235,7 +235,7 @@ pub(super) fn cannot(what: &str, error: &ProbeError) -> Message {
         return Message::new(fact, "the views process, cgroup and device do without");
     }
     let fact = format!("top: {what} needs {}", missing.join(" and "));
-    Message::new(fact, "run it as root; the views process, cgroup and device show less without, but work")
+    Message::new(fact, "run it as root; without root, the views process, cgroup and device work, but show less")
 }
 
 /// The kernel does not let us read what it let us begin.

@@ -166,7 +166,7 @@ fn string_end(text: &[u8]) -> usize {
 }
 
 /// The contents of an argument that is a file name or another string: `\"` and `\xNN` undone (print.c:escape_string; that of 2006
-/// prints bytes above 127 as `\xffffffNN`). A name that really holds `\x41` or `\"` cannot be told apart.
+/// prints bytes above 127 as `\xffffffNN`). A name that really holds `\x41` or `\"` cannot be distinguished.
 pub(crate) fn string(argument: &[u8]) -> Option<Cow<'_, [u8]>> {
     let inner = argument.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
     let Some(first) = memchr(b'\\', inner) else { return Some(Cow::Borrowed(inner)) };
@@ -180,7 +180,7 @@ pub(crate) fn string(argument: &[u8]) -> Option<Cow<'_, [u8]>> {
     Some(Cow::Owned(out))
 }
 
-/// What stands behind a backslash, if that makes an escape.
+/// What stands after a backslash, if that makes an escape.
 fn escape(tail: &[u8]) -> Option<(u8, &[u8])> {
     if let [b'"', tail @ ..] = tail {
         return Some((b'"', tail));

@@ -41,13 +41,13 @@ impl Columns {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub(crate) columns: Columns,
-    /// Whether the log itself decides which columns these are. If not, the user should be told, and asked.
+    /// Whether the log itself decides which columns these are. If not, the user should be informed, and asked.
     pub(crate) certain: bool,
     /// The time that `-d` counts from, since the Unix epoch.
     pub(crate) base_ns: Option<i64>,
 }
 
-/// Lines that are looked at to find the columns, and those with columns among them.
+/// Lines that are examined to find the columns, and those with columns among them.
 const LINES: usize = 100_000;
 const SAMPLES: usize = 1_000;
 
@@ -82,10 +82,10 @@ impl Layout {
     /// - Two with `-d`: the second is `-D` where it equals the difference of the stamps of its thread (main.c:timestamp makes
     ///   both from the same rounded numbers, so this is exact); else `-E`. Two without `-d` are `-D -E`.
     /// - One that is not `-d`: truss says `(sleeping...)` after a second without an event, so that thread's next value is one
-    ///   second or more for `-D`, and next to nothing for `-E`. Without such a line nothing tells them apart: `-D` is assumed,
+    ///   second or more for `-D`, and next to nothing for `-E`. Without such a line nothing distinguishes them: `-D` is assumed,
     ///   and not `certain`. Nor is what rests on fewer than [`Self::ENOUGH`] comparisons.
     ///
-    /// The second value tells whether more lines would not help.
+    /// The second value: whether more lines would not help.
     pub(crate) fn detect<'a>(lines: impl IntoIterator<Item = &'a [u8]>) -> (Self, bool) {
         let Samples { samples, bare, lines, base_ns } = Samples::of(lines);
         let mut widths = [0usize; 4];
@@ -99,7 +99,7 @@ impl Layout {
                 Some((_, before)) => {
                     rises += usize::from(first > *before);
                     falls += usize::from(first < *before);
-                    // Two zeros tell nothing.
+                    // Two zeros show nothing.
                     if second != 0 || first != *before {
                         compared += 1;
                         equal += usize::from(second == first - *before);

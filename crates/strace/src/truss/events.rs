@@ -122,7 +122,7 @@ impl Import<'_> {
             self.truss.dying.remove(&self.process(thread));
         }
         if matches!(kind, Kind::Sleeping | Kind::Waiting) {
-            // A thread that is stopped and goes on to sleep says so again.
+            // A thread that is stopped and goes on to sleep is reported again.
             let again = self.system.threads.get(thread).half().is_some_and(|half| half.text == item.event);
             return if again { Ok(()) } else { self.begin(item, thread, &line.places) };
         }

@@ -1,5 +1,5 @@
 //! A chunk of a truss log: its lines, split and parsed. The contents of buffers (`-r`, `-w`), which are nearly all lines of the
-//! largest logs, are told by their first bytes and counted; structures and other lines that the tables have no place for, too.
+//! largest logs, are recognized by their first bytes and counted; structures and other lines that the tables have no place for, too.
 
 use super::{Kind, Layout, Prefix, dump_starts, kind, parse, split};
 use crate::{
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn stamps_count_from_the_base_and_ends_of_lines_are_told() {
+    fn stamps_count_from_the_base_and_ends_of_lines_are_recognized() {
         let text = "Base time stamp:  1000000000.5000  [ x ]\r\n7/2:\t\t 1.2500\t 0.0001\tclose(1)\t= 0\r\n7/2:\t\t 1.2501";
         let chunk = parsed(text, "dE");
         let line = &chunk.lines[1];

@@ -111,7 +111,7 @@ fn a_line_without_columns_keeps_its_event() {
 }
 
 #[test]
-fn events_are_told_apart() {
+fn events_are_distinguished() {
     let cases: [(&str, Kind); 39] = [
         ("Base time stamp:  1201557122.3823  [ Mon Jan 28 ]", Kind::Base),
         ("Base time stamp:", Kind::Unknown),
@@ -279,7 +279,7 @@ fn synthetic(letters: &str, base: bool) -> String {
 }
 
 #[test]
-fn columns_are_told_apart_where_the_log_can_say() {
+fn columns_are_distinguished_where_the_log_allows() {
     for letters in ["", "d", "dD", "dE", "dDE"] {
         assert_eq!(detect(&synthetic(letters, letters.contains('d'))), (columns(letters), true), "{letters}");
         assert_eq!(detect(&synthetic(letters, false)), (columns(letters), true), "{letters}, base line cut off");

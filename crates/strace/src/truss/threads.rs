@@ -65,7 +65,7 @@ impl System {
         self.threads.find(name.session, id)
     }
 
-    /// The thread of a line. The second value tells that its parent is a guess.
+    /// The thread of a line. The second value: whether its parent is a guess.
     pub(super) fn thread_of_truss(&mut self, name: Name, now_ns: i64) -> (usize, bool) {
         if let Some(index) = self.find_lwp(name) {
             return (index, false);
@@ -153,7 +153,7 @@ impl System {
     }
 
     /// Fork returned in the parent. The child's lines may have come before.
-    pub(crate) fn born_of_truss(&mut self, parent: usize, pid: i32, now_ns: i64) {
+    pub(crate) fn created_by_truss(&mut self, parent: usize, pid: i32, now_ns: i64) {
         /// Lives among which one is looked for that has ended already.
         const RECENT: usize = 64;
         let session = self.threads.get(parent).session;

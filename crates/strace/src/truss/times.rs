@@ -55,7 +55,7 @@ impl Times {
             }
             (false, true) => ("epoch", RESOLUTION_NS),
             (false, false) => {
-                notes.push("the log does not say when it began; times count from there");
+                notes.push("the log does not give its start time; times count from the start");
                 ("relative", RESOLUTION_NS)
             }
         };

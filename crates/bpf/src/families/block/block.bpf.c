@@ -2,7 +2,7 @@
 //
 // A request is known by its address. On its way it is in one of three states:
 //
-//   not there      nobody has seen it
+//   not there      not seen yet
 //   queued         issued_ns is 0: it waits in the queue of the device, or for a flush
 //   issued         the driver has it
 //
@@ -10,7 +10,7 @@
 // driver had no room. To not there: completed, or merged into another one.
 //
 // An interrupt may complete or issue requests while a program here runs on its CPU. The kernel runs no program in itself, so that one
-// misses that request; whoever sees the request next finds it in the wrong state, and counts it as lost.
+// misses that request; the next program that sees the request finds it in the wrong state, and counts it as lost.
 
 #include "bpf/kernel.h"
 #include "bpf/ring.h"
@@ -122,7 +122,7 @@ static __always_inline bool is_read(struct request *rq)
 	return operation_of(rq) == REQ_OP_READ;
 }
 
-// Whether it is to be recorded. What others read for themselves is not; what they write back may have been written by anybody.
+// Whether it is to be recorded. What others read for themselves is not; what they write back may have been written by any process.
 static __always_inline bool is_ours(struct request *rq, struct open_request *request)
 {
 	if (config.target == TARGET_ALL || request->tid)

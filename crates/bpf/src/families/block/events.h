@@ -9,7 +9,7 @@ enum block_kind {
 
 // Of block_event.flags.
 enum block_flag {
-	BLOCK_SYNC = 1,     // somebody waits for it, or will
+	BLOCK_SYNC = 1,     // a thread waits for it, or will
 	BLOCK_META = 2,     // what the file system notes for itself
 	BLOCK_AHEAD = 4,    // by read-ahead
 	BLOCK_FUA = 8,      // done when it is on the medium, not only in the cache of the device
@@ -25,8 +25,8 @@ struct block_event {
 	unsigned long long at_ns; // completed; CLOCK_MONOTONIC
 	unsigned long long queued_ns, issued_ns;
 	unsigned long long sector; // of 512 bytes; ~0: none
-	unsigned long long file;   // id of the one whose pages it carries; 0: not told yet, or none
-	unsigned long long inode;  // by which a path event may tell it later; 0: none
+	unsigned long long file;   // id of the one whose pages it carries; 0: not reported yet, or none
+	unsigned long long inode;  // by which a path event may report it later; 0: none
 	unsigned int inode_device; // of the inode: major << 20 | minor
 	unsigned int bytes;
 	unsigned int operation; // as the kernel numbers them (enum req_op)

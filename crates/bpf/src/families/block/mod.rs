@@ -20,7 +20,7 @@ pub(crate) struct Block(RequestRows<BlockRequests<'static>>);
 
 impl Converter for Block {
     const FAMILY: Family = Family {
-        word: "block",
+        name: "block",
         shows: "requests to block devices: their time in the queue and in the device",
         recorded: Recorded::OnDemand,
         object: programs!("block"),

@@ -1,4 +1,4 @@
-// The few fields of requests to block devices that the programs read, beside those in bpf/kernel.h.
+// The few fields of requests to block devices that the programs read, in addition to those in bpf/kernel.h.
 #pragma once
 
 #include "bpf/kernel.h"

@@ -17,7 +17,7 @@ const NO_SECTOR: u64 = u64::MAX;
 /// Number of that operation (`enum req_op` of include/linux/blk_types.h).
 const FLUSH: u32 = 2;
 
-/// The words of `block_requests.flags`, in their order.
+/// The values of `block_requests.flags`, in their order.
 const FLAGS: [(u32, &str); 5] = [
     (BLOCK_SYNC, "sync"),
     (BLOCK_META, "metadata"),
@@ -26,7 +26,7 @@ const FLAGS: [(u32, &str); 5] = [
     (BLOCK_FUA, "fua"),
 ];
 
-/// What errors of devices (`BLK_STS_` in include/linux/blk_types.h, `blk_errors` in block/blk-core.c) are for programs, from 1 on. Those behind
+/// What errors of devices (`BLK_STS_` in include/linux/blk_types.h, `blk_errors` in block/blk-core.c) are for programs, from 1 on. Those after
 /// have other numbers in other kernels.
 const ERRORS: [i32; 13] = [
     libc::EOPNOTSUPP,

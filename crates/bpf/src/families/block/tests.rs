@@ -94,7 +94,7 @@ fn requests_belong_to_files_and_threads() {
         event(&BlockEvent { file: F, inode: 4242, ..request([5, 8, 10]) }),
         // Its file is only known by its inode.
         event(&BlockEvent { inode: 4242, tid: 0, ..request([11, 11, 20]) }),
-        // Nobody knows it. Of those that belong to nobody that is nothing to mention.
+        // It is unknown. Of those that belong to no process that is nothing to mention.
         event(&BlockEvent { inode: 5, ..request([21, 21, 30]) }),
         event(&BlockEvent { inode: 5, tid: 0, ..request([31, 31, 40]) }),
         // Only what was queued in the time of a call is for its file.

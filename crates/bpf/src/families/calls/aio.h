@@ -1,4 +1,4 @@
-// Operations of libaio: io_submit names any number of them, io_getevents tells their results. There is no tracepoint in between, so both are
+// Operations of libaio: io_submit names any number of them, io_getevents returns their results. There is no tracepoint in between, so both are
 // read at the return of these calls; operations that a program takes from the shared completion ring itself are never seen to end.
 #pragma once
 
@@ -125,7 +125,7 @@ static long aio_reaped(u32 index, void *unused)
 	return 0;
 }
 
-// Before 5.17 the operations behind the first few are counted as lost. Global, so that it is verified once and not for each way there.
+// Before 5.17 the operations after the first few are counted as lost. Global, so that it is verified once and not for each way there.
 __noinline int aio_each(u32 kind)
 {
 	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop)) {

@@ -16,7 +16,7 @@ use crate::{
     families::calls::Calls,
 };
 
-/// Operations that may be under way, or ended and not yet begun; a spool of garbage may name any number.
+/// Operations that may be in progress, or ended and not yet begun; a spool of garbage may name any number.
 const MOST: usize = 1 << 20;
 
 /// Process, context and control block.
@@ -86,7 +86,7 @@ impl Calls {
         let known = |number: i64| if is_data && number >= 0 { number } else { NONE };
         CallRow {
             offset: known(event.offset),
-            asked: known(event.bytes),
+            requested: known(event.bytes),
             fd: event.fd.max(-1),
             object: conversion.file(event.file),
             via: Via::Libaio,
@@ -101,7 +101,7 @@ impl Calls {
             None => row.result = result,
         }
         if [Class::Read as u8, Class::Write as u8].contains(&row.class) {
-            row.moved = row.result;
+            row.transferred = row.result;
         }
         self.add(&row, conversion)
     }

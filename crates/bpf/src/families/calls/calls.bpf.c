@@ -25,7 +25,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 struct entry {
 	u64 start_ns;
 	u64 file; // SHAPE_FILE_BEFORE
-	u64 task; // whose; 0: nobody's. Not the thread id, which an exec may change within the call
+	u64 task; // whose; 0: no task's. Not the thread id, which an exec may change within the call
 	u64 number; // of a 32-bit program above 16 bits what compat_call says, and ENTRY_COMPAT
 };
 
@@ -435,7 +435,7 @@ static __always_inline bool is_at_position(struct scratch_call *scratch, u8 inde
 	return index == NONE || !argument(scratch, index);
 }
 
-// Behind the fixed part: the paths from the scratch, last.
+// After the fixed part: the paths from the scratch, last.
 static __always_inline void write_call(
 	struct call_event *fixed, struct scratch_call *scratch, u64 stack, u32 paths_length, u32 flags, u64 now_ns)
 {
@@ -486,7 +486,7 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 	u32 zero = 0;
 	s64 position = -1;
 
-	// A child returns from the call that made it, without an entry; what was under way at the start has none either.
+	// A child returns from the call that made it, without an entry; what was in progress at the start has none either.
 	if (!take_entry(task, &entry))
 		return 0;
 	scratch = bpf_map_lookup_elem(&scratch_calls, &zero);
@@ -529,7 +529,7 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 		call->file = file_at(call->fd, now_ns, &position);
 	if (shape->offset != NONE || shape_flags & SHAPE_POSITION)
 		call->offset = offset_argument(scratch, shape->offset, shape_flags, position, is_short);
-	// What threads may move is read before the call is told to end: then whoever moved it meanwhile overlaps the call, and that is seen.
+	// The position, which threads may move, is read before the end of the call is reported: a call that moved it meanwhile overlaps this one.
 	if (shape_flags & SHAPE_POSITION && task->signal->nr_threads > 1)
 		now_ns = bpf_ktime_get_ns();
 	call->duration_ns_and_number = (now_ns - entry.start_ns) << 16 | (entry.number < CALL_NUMBER ? entry.number : CALL_NUMBER);

@@ -24,7 +24,7 @@ enum call_flag {
 // Of call_event.duration_ns_and_number, in the lower 16 bits.
 enum call_number {
 	CALL_NUMBER = 0x7fff, // the number of the call; of larger ones this
-	// More is told of file positions. Without a second file: the offset argument, which could have named a place, meant the position. With
+	// More is reported of file positions. Without a second file: the offset argument, which could have named a place, meant the position. With
 	// one: call_second_file.at_position says so, and is there.
 	CALL_POSITIONS = 0x8000,
 };
@@ -44,7 +44,7 @@ struct call_event { // 64 B and what the flags announce
 	long long result;
 	unsigned long long file; // id of the object worked on, after the call where it makes one; 0: none
 	long long offset;        // file position after the call, or the offset argument of positioned calls; -1: none
-	unsigned long long extra; // bytes asked for (transfers), flags (opens), length (truncate); 0: none
+	unsigned long long extra; // bytes requested (transfers), flags (opens), length (truncate); 0: none
 };
 
 struct call_second_file { // of copies: the file written to; of two-ended calls (pipe, socketpair) the second object
@@ -78,7 +78,7 @@ struct aio_submit_event {
 	unsigned long long block;    // address of the control block: with the context, the operation's name
 	unsigned long long file;     // its id
 	long long offset;            // -1: none
-	long long bytes;             // asked for; -1: no transfer, or not known
+	long long bytes;             // requested; -1: no transfer, or not known
 	unsigned int tid;
 	int fd;
 	unsigned int opcode; // IOCB_CMD_*

@@ -1,4 +1,4 @@
-//! The event of a call: a fixed part, and behind it what its flags announce.
+//! The event of a call: a fixed part, and after it what its flags announce.
 
 use crate::events::{
     CALL_MAPPING, CALL_NO_START, CALL_NUMBER, CALL_PATH, CALL_POSITIONS, CALL_RING, CALL_SECOND_FILE, CALL_SECOND_PATH,
@@ -6,7 +6,7 @@ use crate::events::{
     Raw, take,
 };
 
-/// Flags that announce nothing behind the fixed part.
+/// Flags that announce nothing after the fixed part.
 const PLAIN: u32 = CALL_NO_START | CALL_UNFINISHED | CALL_RING;
 
 /// A system call.
@@ -82,9 +82,9 @@ impl<'a> Call<'a> {
     fn take_second(&mut self, rest: &mut &'a [u8]) -> Option<()> {
         if !self.at_position {
             // Of an earlier recorder.
-            let (old, behind) = rest.split_first_chunk::<16>()?;
+            let (old, after) = rest.split_first_chunk::<16>()?;
             let CallSecondFile { file, offset, .. } = CallSecondFile::read(&[&old[..], &[0; 8]].concat())?;
-            (self.second, *rest) = (Some((file, offset)), behind);
+            (self.second, *rest) = (Some((file, offset)), after);
             return Some(());
         }
         let CallSecondFile { file, offset, fd, at_position } = take(rest)?;
@@ -94,7 +94,7 @@ impl<'a> Call<'a> {
         Some(())
     }
 
-    /// What stands behind the fixed part.
+    /// What stands after the fixed part.
     fn fill(&mut self, flags: u32, rest: &mut &'a [u8]) -> Option<()> {
         if flags & CALL_SECOND_FILE != 0 {
             self.take_second(rest)?;
@@ -103,8 +103,8 @@ impl<'a> Call<'a> {
             self.mapping = Some(take(rest)?);
         }
         if flags & CALL_STACK != 0 {
-            let (stack, behind) = rest.split_first_chunk()?;
-            (self.stack, *rest) = (u64::from_le_bytes(*stack), behind);
+            let (stack, after) = rest.split_first_chunk()?;
+            (self.stack, *rest) = (u64::from_le_bytes(*stack), after);
         }
         if flags & CALL_PATH != 0 {
             self.path = Some(PathArgument::take(rest)?);
@@ -129,8 +129,8 @@ impl<'a> PathArgument<'a> {
     fn take(rest: &mut &'a [u8]) -> Option<Self> {
         let CallPath { base, length, flags } = take(rest)?;
         let length = usize::from(length);
-        let (block, behind) = rest.split_at_checked(length.next_multiple_of(8))?;
-        *rest = behind;
+        let (block, after) = rest.split_at_checked(length.next_multiple_of(8))?;
+        *rest = after;
         Some(PathArgument { base, text: (flags & 1 == 0).then_some(&block[..length]) })
     }
 }

@@ -73,7 +73,7 @@ impl Default for Calls {
 
 impl Converter for Calls {
     const FAMILY: Family = Family {
-        word: "io",
+        name: "io",
         shows: "system calls",
         recorded: Recorded::Always,
         object: programs!("calls"),

@@ -4,7 +4,7 @@
 
 use sysdock_calls::{
     CallRow, NONE, ObjectId, Part, Via, error_name, error_of, is_restart, normal, object_id,
-    syscalls::{Asked, At, Class, Shape},
+    syscalls::{At, Class, Requested, Shape},
 };
 use sysdock_table::rows;
 
@@ -107,25 +107,25 @@ impl Calls {
         let done = row.result.max(0);
         match meaning.shape {
             Shape::Plain | Shape::CloseRange | Shape::Fork | Shape::Unshare | Shape::Submit | Shape::Reap => {}
-            Shape::Transfer(asked, at) => {
+            Shape::Transfer(requested, at) => {
                 row.object = conversion.file(event.file);
-                fill_transfer(row, event, asked, at);
+                fill_transfer(row, event, requested, at);
             }
             Shape::ReceiveMessage => {
                 row.object = conversion.file(event.file);
-                row.moved = row.result;
-                row.asked = if event.unfinished { NONE } else { known(event.extra.cast_signed()) };
+                row.transferred = row.result;
+                row.requested = if event.unfinished { NONE } else { known(event.extra.cast_signed()) };
             }
             Shape::Messages => {
                 row.object = conversion.file(event.file);
-                row.moved = if row.result == NONE { NONE } else { known(event.extra.cast_signed()) };
-                self.unknown_messages += u64::from(row.result != NONE && row.moved == NONE);
+                row.transferred = if row.result == NONE { NONE } else { known(event.extra.cast_signed()) };
+                self.unknown_messages += u64::from(row.result != NONE && row.transferred == NONE);
             }
             Shape::Between { .. } => {
                 row.object = conversion.file(event.file);
-                row.moved = row.result;
-                row.asked = known(event.extra.cast_signed());
-                // Both offsets are those behind the bytes that were moved.
+                row.transferred = row.result;
+                row.requested = known(event.extra.cast_signed());
+                // Both offsets are those after the bytes that were moved.
                 row.offset = begin(event.offset, done);
                 if let Some((to, to_offset)) = event.second {
                     row.to_object = conversion.file(to);
@@ -152,7 +152,7 @@ impl Calls {
                 if row.object < 0 {
                     row.object = self.argument(event.path, conversion);
                 }
-                if words::asks_for_directory(event.extra) && matches!(meaning.shape, Shape::Open(..)) {
+                if words::requests_directory(event.extra) && matches!(meaning.shape, Shape::Open(..)) {
                     is_directory(row, conversion);
                 }
             }
@@ -197,7 +197,7 @@ impl Calls {
         }
     }
 
-    /// Threads of a process that move the position of one descriptor at the same time: nobody can tell where each of them began.
+    /// Threads of a process that move the position of one descriptor at the same time: where each of them began is unknown.
     fn mark_overlap(&mut self, row: &mut CallRow, event: &Call<'_>, meaning: &CallKind, conversion: &Conversion<'_>) {
         let moves = match meaning.shape {
             Shape::Seek | Shape::Transfer(_, At::Position) => true,
@@ -346,11 +346,11 @@ impl Calls {
 }
 
 #[inline]
-fn fill_transfer(row: &mut CallRow, event: &Call<'_>, asked: Asked, at: At) {
-    row.moved = row.result;
-    row.asked = match asked {
+fn fill_transfer(row: &mut CallRow, event: &Call<'_>, requested: Requested, at: At) {
+    row.transferred = row.result;
+    row.requested = match requested {
         _ if event.unfinished => NONE,
-        Asked::Argument(_) | Asked::Vector(_) => known(event.extra.cast_signed()),
+        Requested::Argument(_) | Requested::Vector(_) => known(event.extra.cast_signed()),
     };
     row.offset = match at {
         At::Nowhere => NONE,
@@ -394,8 +394,8 @@ fn known(number: i64) -> i64 {
 }
 
 /// Where a transfer began that ended at `position`.
-fn begin(position: i64, moved: i64) -> i64 {
-    if position < 0 { NONE } else { known(position.saturating_sub(moved)) }
+fn begin(position: i64, transferred: i64) -> i64 {
+    if position < 0 { NONE } else { known(position.saturating_sub(transferred)) }
 }
 
 /// Whether a call is the next part of one that was interrupted, as far as its arguments are recorded.

@@ -85,7 +85,7 @@ fn calls_tell_what_they_worked_on_and_where() {
 }
 
 #[test]
-fn messages_of_which_nobody_knows_the_bytes_are_counted() {
+fn messages_of_unknown_size_are_counted() {
     let events = [
         call(7, 10, 5, libc::SYS_sendmmsg, 3).fd(3).file(F).extra(500),
         call(7, 20, 5, libc::SYS_recvmmsg, 0).fd(3).file(F).extra(0),
@@ -161,7 +161,7 @@ fn operations_of_libaio_are_joined_with_their_results() {
         aio_done(150, 5, 0xb2, -28),
         aio_submit(160, 5, 0xb3, 3, -1, -1),
         aio_done(170, 5, 0xb3, 0),
-        // Taken by the program itself, and used again; the second one was still under way at the end.
+        // Taken by the program itself, and used again; the second one was still in progress at the end.
         aio_submit(200, 5, 0xb4, 0, 1, 2),
         aio_submit(210, 5, 0xb4, 0, 3, 4),
         aio_done(300, 5, 0xb9, 1),

@@ -1,4 +1,4 @@
-//! Numbers of Linux on x86-64 in the words in which strace prints them.
+//! Numbers of Linux on x86-64 by the names that strace prints.
 
 use std::fmt::Write;
 
@@ -33,8 +33,8 @@ pub(crate) fn open_flags(flags: u64) -> String {
     joined(MODES[(flags & 3) as usize].into(), flags & !3, &OPEN_FLAGS)
 }
 
-/// Whether the flags of an open ask for a directory.
-pub(crate) fn asks_for_directory(flags: u64) -> bool {
+/// Whether the flags of an open request a directory.
+pub(crate) fn requests_directory(flags: u64) -> bool {
     flags & 0o20_200_000 == 0o200_000
 }
 

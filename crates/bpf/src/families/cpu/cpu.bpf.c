@@ -1,4 +1,4 @@
-// What threads are at while they run: at regular times each CPU looks at its thread. In the kernel its functions are found by the kernel
+// What threads are at while they run: at regular times each CPU samples its thread. In the kernel its functions are found by the kernel
 // itself; the stack of the program is copied as for calls, but once for each place: samples of two instructions are two stacks.
 
 #define STACKS_WANTED 1
@@ -34,7 +34,7 @@ static __always_inline bool is_in_kernel(struct sampled *sampled)
 	return !(sampled->cs & 3);
 }
 
-// Whether there is a program, whose memory can be looked at.
+// Whether there is a program, whose memory can be read.
 static __always_inline bool has_program(struct task_struct *task)
 {
 	return task->mm && !(task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_EXITING));

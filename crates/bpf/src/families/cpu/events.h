@@ -4,7 +4,7 @@
 #include "bpf/event.h"
 
 enum cpu_kind {
-	EVENT_SAMPLE = 13, // behind the stack of the program, where that is new
+	EVENT_SAMPLE = 13, // after the stack of the program, where that is new
 };
 
 // Of event_header.flags.

@@ -20,7 +20,7 @@ pub(crate) struct Cpu(SampleRows);
 
 impl Converter for Cpu {
     const FAMILY: Family = Family {
-        word: "cpu",
+        name: "cpu",
         shows: "samples of threads that run",
         recorded: Recorded::Usually,
         object: programs!("cpu"),

@@ -61,7 +61,7 @@ fn a_sample_comes_in_between_the_parts_of_a_stack_of_a_call() {
 }
 
 #[test]
-fn a_thread_that_nobody_knows_has_no_rows() {
+fn an_unknown_thread_has_no_rows() {
     let tables = Tables::of(&[&[sample(10, 0, -1, &[], 0)]]);
     assert!(tables.rows["samples"].is_empty());
 }

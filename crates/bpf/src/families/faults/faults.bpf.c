@@ -31,7 +31,7 @@ struct mapped_pages {
 };
 
 struct begun_fault {
-	u64 start_ns; // 0: none is under way
+	u64 start_ns; // 0: none is in progress
 	u64 address;
 	u64 around_page, around_pages; // what was offered to be mapped with it
 	struct mapped_pages mapped;
@@ -59,7 +59,7 @@ static __always_inline struct mapped_pages mapped_pages(struct mm_struct *mm)
 	return pages;
 }
 
-// Pages that a fault mapped; -1: nobody can say, as the thread went to another CPU, or another thread of the process may have counted too.
+// Pages that a fault mapped; -1: unknown, as the thread went to another CPU, or another thread of the process may have counted too.
 static __always_inline s64 brought_in(struct task_struct *task, struct begun_fault *fault)
 {
 	struct mapped_pages *before = &fault->mapped, now = mapped_pages(task->mm);
@@ -104,7 +104,7 @@ int BPF_PROG(begin_in_program, unsigned long address, struct pt_regs *regs, unsi
 SEC("tp_btf/page_fault_kernel")
 int BPF_PROG(begin_in_call, unsigned long address, struct pt_regs *regs, unsigned long error)
 {
-	// Where an interrupt looks at memory, as samples do, nothing is brought in. It may have come in the middle of a fault.
+	// Where an interrupt reads memory, as samples do, nothing is brought in. It may have come in the middle of a fault.
 	if (!bpf_get_current_task_btf()->pagefault_disabled)
 		begin(address, error);
 	return 0;
@@ -180,14 +180,14 @@ static __always_inline int end(u32 flags)
 	fault->start_ns = 0;
 	found.address = fault->address & ~((1ull << PAGE_SHIFT) - 1);
 	if (!find_mapping(task, &found)) {
-		lose(EVENT_FAULT); // nobody can say whether it was a file
+		lose(EVENT_FAULT); // whether it was a file is unknown
 		return 0;
 	}
 	if (!found.is_file || !is_in_directory(&found.place))
 		return 0;
 	pages = brought_in(task, fault);
 	u64 now_ns = bpf_ktime_get_ns();
-	u64 file = id_told(&found.place, now_ns);
+	u64 file = report_file(&found.place, now_ns);
 	ring = this_ring();
 	if (!ring)
 		return 0;

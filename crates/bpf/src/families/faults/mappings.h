@@ -29,7 +29,7 @@ struct {
 	__type(value, struct tree_node);
 } scratch_nodes SEC(".maps");
 
-// Number of the slot that an address belongs to. A function of its own, so that the verifier looks at it once and not for each level.
+// Number of the slot that an address belongs to. A function of its own, so that the verifier checks it once and not for each level.
 __noinline u32 slot_of(struct tree_node *node, u32 kind, u64 address)
 {
 	u32 end = RANGE_PIVOTS;
@@ -39,7 +39,7 @@ __noinline u32 slot_of(struct tree_node *node, u32 kind, u64 address)
 		return 0;
 	if (kind == NODE_RANGES_AND_GAPS)
 		end = (u8)node->words[GAP_END_AT];
-	else if (!node->words[RANGE_PIVOTS]) // the last pivot: behind it stands how many there are
+	else if (!node->words[RANGE_PIVOTS]) // the last pivot: after it stands how many there are
 		end = (u8)node->words[RANGE_END_AT];
 	for (i = 0; i < RANGE_PIVOTS; i++)
 		if (i >= end || node->words[1 + i] >= address)

@@ -24,7 +24,7 @@ pub(crate) struct Faults(FaultRows);
 
 impl Converter for Faults {
     const FAMILY: Family = Family {
-        word: "faults",
+        name: "faults",
         shows: "page faults on mapped files",
         recorded: Recorded::Usually,
         object: programs!("faults"),

@@ -1,6 +1,6 @@
 // Where the kernel keeps a variable that each CPU has for itself: at an address that all share, plus a distance of the CPU.
 //
-// The distance has a name (this_cpu_off), whose address few kernels tell. But a map of this kind is such a variable too, and both its
+// The distance has a name (this_cpu_off), whose address few kernels reveal. But a map of this kind is such a variable too, and both its
 // addresses can be had: the one that all share stands in the map, the one of this CPU is what looking it up gives.
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <bpf/bpf_core_read.h>
 
 struct distance {
-	u64 map, here; // addresses, noted in memory, as the verifier lets nobody reckon with the pointers themselves
+	u64 map, here; // addresses, noted in memory, as the verifier forbids arithmetic on the pointers themselves
 	u64 bytes;     // 0: not yet known
 };
 

@@ -7,7 +7,7 @@ use crate::{
 
 const F: u64 = 11;
 
-/// A page fault; `around` is a range of pages. It brought in as many, if the flags say so.
+/// A page fault; `around` is a range of pages. It brought in as many, if the flags are set.
 pub(crate) fn fault(
     tid: u32,
     (start_ns, duration_ns): (u64, u64),

@@ -10,7 +10,7 @@ enum irq_kind {
 
 // In event_header.flags, for EVENT_INTERRUPT.
 enum interrupt_flag {
-	INTERRUPT_HARD = 1,   // of a device: behind the fixed part stands the name of its handler
+	INTERRUPT_HARD = 1,   // of a device: after the fixed part stands the name of its handler
 	INTERRUPT_SOFT = 2,
 	INTERRUPT_VECTOR = 3, // of the CPU's own timer, or from another CPU
 };

@@ -40,7 +40,7 @@ struct hrtimer {
 
 #pragma clang attribute pop
 
-// Whether it is to be recorded, and in whose time it ran: 0, of nobody whose events are wanted.
+// Whether it is to be recorded, and in whose time it ran: 0: of no process whose events are wanted.
 static __always_inline bool is_ours(struct run *run, u32 *tid)
 {
 	struct task_struct *task = bpf_get_current_task_btf();

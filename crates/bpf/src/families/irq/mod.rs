@@ -36,7 +36,7 @@ const VECTORS: &[&str] = &[
 
 impl Converter for Interrupts {
     const FAMILY: Family = Family {
-        word: "irq",
+        name: "irq",
         shows: "interrupts, softirqs and timers",
         recorded: Recorded::OnDemand,
         object: programs!("irq"),

@@ -1,4 +1,4 @@
-// Events about locks of the kernel that somebody had to wait for.
+// Events about locks of the kernel that a thread had to wait for.
 #pragma once
 
 #include "bpf/event.h"

@@ -34,7 +34,7 @@ impl Kind {
     }
 
     /// As in `locks.kind`.
-    pub(super) fn word(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Kind::Spinlock => "spinlock",
             Kind::Rwlock => "rwlock",
@@ -61,7 +61,7 @@ impl Kind {
     }
 }
 
-/// How it was asked for: `lock_waits.mode`. `None`: there is only one way.
+/// How it was requested: `lock_waits.mode`. `None`: there is only one way.
 pub(super) fn mode(flags: u32) -> Option<&'static str> {
     match (flags & LOCK_READ != 0, flags & LOCK_WRITE != 0) {
         (true, _) => Some("read"),

@@ -11,7 +11,7 @@ const FOLDER: &str = "/sys/kernel/btf";
 /// Structures in structures; no kernel has so many.
 const DEEPEST: usize = 32;
 
-/// The types of the running kernel, read when the first is asked for.
+/// The types of the running kernel, read when the first is requested.
 #[derive(Default)]
 pub(super) struct KernelTypes {
     /// The kernel first, then its modules.
@@ -20,7 +20,7 @@ pub(super) struct KernelTypes {
 }
 
 impl KernelTypes {
-    /// The path to a lock of this kind that lies so many bytes behind the beginning of a structure: `inode.i_rwsem`. `None`: none does.
+    /// The path to a lock of this kind that lies so many bytes after the beginning of a structure: `inode.i_rwsem`. `None`: none does.
     pub(super) fn member(&mut self, structure: &str, offset: u64, kind: Kind) -> Option<String> {
         let offset = usize::try_from(offset).ok()?;
         let found = self.structures(structure);
@@ -50,7 +50,7 @@ fn read_all(folder: &Path) -> Vec<Rc<Types>> {
     [Rc::clone(&kernel)].into_iter().chain(modules).collect()
 }
 
-/// Members that lead there, each behind a dot.
+/// Members that lead there, each after a dot.
 fn path_to(types: &Types, id: u32, offset: usize, kind: Kind, depth: usize) -> Option<String> {
     let depth = depth.checked_sub(1)?;
     let is_lock = |name: &str| offset == 0 && kind.types().contains(&name);
@@ -102,7 +102,7 @@ mod tests {
         let mut types = KernelTypes::default();
         let at = offset_of(&kernel, "inode", "i_rwsem");
         assert_eq!(types.member("inode", at, Kind::Rwsem).as_deref(), Some("inode.i_rwsem"));
-        // Another kind of lock does not lie there, and not behind its beginning.
+        // Another kind of lock does not lie there, and not after its beginning.
         assert_eq!(types.member("inode", at, Kind::Mutex), None);
         assert_eq!(types.member("inode", at + 1, Kind::Rwsem), None);
         let at = offset_of(&kernel, "signal_struct", "cred_guard_mutex");

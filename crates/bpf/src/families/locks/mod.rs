@@ -26,7 +26,7 @@ pub(crate) struct Locks {
 
 impl Converter for Locks {
     const FAMILY: Family = Family {
-        word: "locks",
+        name: "locks",
         shows: "waits for locks of the kernel",
         recorded: Recorded::OnDemand,
         object: programs!("locks"),

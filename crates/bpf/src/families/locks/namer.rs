@@ -33,16 +33,16 @@ impl Namer {
     /// The name of a lock, and its kind. `flags`: of the tracepoint. `frames`: of a thread that waits for it.
     pub(crate) fn name(&mut self, place: &LockEvent, flags: u32, frames: &[u64]) -> (String, &'static str) {
         let kind = Kind::of(flags);
-        let known = ((place.lock, place.region, place.cache), kind.word(), frames.to_vec());
+        let known = ((place.lock, place.region, place.cache), kind.name(), frames.to_vec());
         if let Some(name) = self.found.get(&known) {
-            return (name.clone(), kind.word());
+            return (name.clone(), kind.name());
         }
         if self.found.len() >= MOST_NAMES {
             self.found.clear();
         }
         let name = self.find(place, kind, frames);
         self.found.insert(known, name.clone());
-        (name, kind.word())
+        (name, kind.name())
     }
 
     fn find(&mut self, place: &LockEvent, kind: Kind, frames: &[u64]) -> String {

@@ -13,10 +13,10 @@ const KNOWN: &str = include_str!("names.txt");
 const CACHES: &str = "/sys/kernel/slab";
 const PAGE: u64 = 4096;
 
-/// A name, and what it was found by: the words of `locks.named_by`.
+/// A name, and what it was found by: the values of `locks.named_by`.
 pub(super) type Name = (String, &'static str);
 
-/// What is known beside the kernel's types: `names.txt`.
+/// What is known in addition to the kernel's types: `names.txt`.
 struct Known {
     caches: FxHashMap<&'static str, &'static str>,
     members: FxHashMap<&'static str, Vec<&'static str>>,
@@ -85,7 +85,7 @@ impl Names {
 
     /// What functions that wait for a lock are known to take.
     pub(super) fn by_callers(&self, kind: Kind, callers: &[&str]) -> Option<String> {
-        let of_kind = self.known.variables.get(kind.word())?;
+        let of_kind = self.known.variables.get(kind.name())?;
         callers.iter().find_map(|function| of_kind.get(plain(function))).map(|name| (*name).to_string())
     }
 
@@ -130,8 +130,8 @@ pub(super) fn described(place: &LockEvent, kind: Kind, caller: Option<&str>) -> 
     let cache = String::from_utf8_lossy(until_nul(&place.cache));
     let place = match place.region {
         LOCK_IN_SLAB => format!("{cache}+{}", offsets(place).next().unwrap_or_default()),
-        LOCK_STATIC => format!("static {}", kind.word()),
-        LOCK_ELSEWHERE => kind.word().to_string(),
+        LOCK_STATIC => format!("static {}", kind.name()),
+        LOCK_ELSEWHERE => kind.name().to_string(),
         _ => "lock".to_string(),
     };
     caller.map_or(place.clone(), |caller| format!("{place} ({caller})"))

@@ -76,7 +76,7 @@ fn is_same_place(one: &LockEvent, other: &LockEvent) -> bool {
     (one.region, one.cpu, one.cache) == (other.region, other.cpu, other.cache)
 }
 
-/// A lock that somebody waited for.
+/// A lock that a thread waited for.
 struct Lock {
     place: LockEvent,
     kind: Kind,
@@ -204,7 +204,7 @@ fn row(
     rows::Locks {
         lock_id,
         name: found.map_or_else(|| described(&lock.place, lock.kind, caller), |(name, _)| name).into(),
-        kind: lock.kind.word().into(),
+        kind: lock.kind.name().into(),
         named_by,
         by_functions: by_functions.map(Into::into),
         cache: (!cache.is_empty()).then(|| sysdock_table::readable(cache).into_owned().into()),

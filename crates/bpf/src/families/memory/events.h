@@ -20,7 +20,7 @@ enum allocation_flag {
 
 // The key of a sum.
 struct allocation_site {
-	unsigned long long call_site;  // the address behind the call; ALLOCATION_PAGES: a hash of the frames
+	unsigned long long call_site;  // the address after the call; ALLOCATION_PAGES: a hash of the frames
 	unsigned long long cache;      // ALLOCATION_CACHE: its address
 	unsigned long long started_ns; // when the process began: numbers of processes are used again
 	unsigned int pid;

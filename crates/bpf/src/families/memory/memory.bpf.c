@@ -166,7 +166,7 @@ static __always_inline u64 hash_of_words(void *context, struct page_frames *at)
 
 	// The verifier takes an address for a number when it comes from a map.
 	*(volatile u64 *)at->words = (u64)context;
-	// Behind the end of the stack there may be nothing.
+	// After the end of the stack there may be nothing.
 	bytes = STACK_BYTES - (*(volatile u64 *)at->words & (STACK_BYTES - 1));
 	bytes = at_most(bytes, sizeof(at->words));
 	if (bpf_probe_read_kernel(at->words, bytes, context))
@@ -193,7 +193,7 @@ static __always_inline u64 hash_of_frames(void *context, struct page_frames *at)
 	return hash;
 }
 
-// The tracepoint does not say who asks for pages: the stack does.
+// The tracepoint does not say who requests pages: the stack does.
 SEC("tp_btf/mm_page_alloc")
 int BPF_PROG(allocates_pages, struct page *page, u32 order)
 {
@@ -333,7 +333,7 @@ int BPF_PROG(node_reclaim_ends, u64 pages)
 SEC("tp_btf/mm_compaction_begin")
 int BPF_PROG(compaction_begins, struct compact_control *control)
 {
-	// Nobody waits for a thread of the kernel that does it ahead of time.
+	// No thread waits for a kernel thread that does it ahead of time.
 	return bpf_get_current_task_btf()->flags & PF_KTHREAD ? 0 : begin(STALL_COMPACTION, control->order);
 }
 
@@ -356,7 +356,7 @@ int BPF_PROG(kills, struct task_struct *victim)
 	return kill(victim);
 }
 
-// On kernels such as 6.1 the tracepoint has a number only. Of others than the one that asks for memory it cannot be known whether they are recorded.
+// On kernels such as 6.1 the tracepoint has a number only. Of others than the one that requests memory it cannot be known whether they are recorded.
 SEC("tp_btf/mark_victim")
 int BPF_PROG(kills_number, int pid)
 {

@@ -24,7 +24,7 @@ pub(crate) struct Memory {
 
 impl Converter for Memory {
     const FAMILY: Family = Family {
-        word: "memory",
+        name: "memory",
         shows: "memory that the kernel allocates, and waits for it",
         recorded: Recorded::OnDemand,
         object: programs!("memory"),

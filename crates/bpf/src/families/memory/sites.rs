@@ -17,7 +17,7 @@ use crate::{
 
 const PAGE_BYTES: u32 = 4096;
 
-/// What tells one sum from another.
+/// What distinguishes one sum from another.
 type Key = (u64, u64, u64, u32, u32, u32);
 
 /// The last that was written of each sum, and what it was when the recording began.
@@ -149,7 +149,7 @@ fn kind(what: u32) -> &'static str {
     }
 }
 
-/// Functions of the kernel that memory is asked for in, by address.
+/// Functions of the kernel that memory is requested in, by address.
 struct Names {
     symbols: FxHashMap<u64, Symbol>,
 }
@@ -185,7 +185,7 @@ impl Names {
     }
 }
 
-/// Whether a function only hands on that somebody asks for pages.
+/// Whether a function only passes on a request for pages.
 fn allocates(function: &str) -> bool {
     const WORDS: [&str; 11] = [
         "alloc_pages",

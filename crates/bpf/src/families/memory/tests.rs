@@ -46,7 +46,7 @@ fn the_last_of_a_sum_is_its_row() {
         written(&of_cache(ALLOCATION_FREE, "filp")),
         pages(1),
         pages(2),
-        // Of nobody that is known, and more than there can be.
+        // Of an unknown thread, and more than there can be.
         written(&AllocationEvent { site: AllocationSite { pid: 99, ..sum(9, 1, 1, 50).site }, ..sum(9, u64::MAX, 1, 50) }),
     ];
     let tables = Tables::of(&[&events]);

@@ -18,8 +18,8 @@ enum page_io_flag {
 struct page_io_event {
 	struct event_header header;
 	unsigned long long at_ns;
-	unsigned long long file;  // its id; 0: not told yet, or none
-	unsigned long long inode; // by which a path event may tell it later
+	unsigned long long file;  // its id; 0: not reported yet, or none
+	unsigned long long inode; // by which a path event may report it later
 	long long offset;         // in the file [B]; -1: none, or not in one piece
 	unsigned int device;      // of the inode: major << 20 | minor
 	unsigned int bytes;

@@ -23,7 +23,7 @@ pub(crate) struct PageCache(RequestRows<PageIo<'static>>);
 
 impl Converter for PageCache {
     const FAMILY: Family = Family {
-        word: "page_io",
+        name: "page_io",
         shows: "reads and writes of the disk for files",
         recorded: Recorded::Usually,
         object: programs!("page_io"),

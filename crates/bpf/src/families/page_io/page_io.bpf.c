@@ -1,7 +1,7 @@
 // What the page cache has a block device do for files: pages that are read into it, and pages that are written back later. One event for
 // each request that enters the block layer (a bio), and so for up to some MiB.
 //
-// A request tells no file, but its pages do: each lies in the cache of an inode. Reads happen in the thread that needs the pages, also
+// A request names no file, but its pages do: each lies in the cache of an inode. Reads happen in the thread that needs the pages, also
 // those of read-ahead; writing back is done by threads of the kernel as a rule, so there the inode decides whether it is wanted.
 
 #include "bpf/kernel.h"
@@ -50,7 +50,7 @@ static __always_inline u32 flags_of(struct bio *bio, struct inode *inode)
 	return flags;
 }
 
-// Whether it is to be recorded, and as whose: 0 means that of nobody whose events are wanted.
+// Whether it is to be recorded, and as whose: 0 means: of no process whose events are wanted.
 static __always_inline bool is_ours(struct task_struct *task, u32 flags, u64 file, u32 *tid)
 {
 	bool is_kernel = task->flags & PF_KTHREAD;
@@ -60,7 +60,7 @@ static __always_inline bool is_ours(struct task_struct *task, u32 flags, u64 fil
 		*tid = tid_of(task);
 		return 1;
 	}
-	// What others read for themselves is not; what they write back may have been written by anybody.
+	// What others read for themselves is not; what they write back may have been written by any process.
 	if (!is_kernel && !(flags & PAGE_IO_WRITE))
 		return 0;
 	if (!file && !(flags & (PAGE_IO_DEVICE | PAGE_IO_MEMORY)) && are_inodes_left_out())

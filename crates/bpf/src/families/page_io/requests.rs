@@ -56,7 +56,7 @@ impl<R: Request> RequestRows<R> {
             return Ok(());
         }
         let Some(mut rows) = self.waiting.remove(&tid) else { return Ok(()) };
-        if call.object >= 0 && call.moved > 0 {
+        if call.object >= 0 && call.transferred > 0 {
             rows.iter_mut().filter(|row| row.made_ns() >= call.ts_ns).for_each(|row| row.set_file(call.object));
         }
         self.rows.append(&mut rows);

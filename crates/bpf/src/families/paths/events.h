@@ -1,4 +1,4 @@
-// Events that tell where files lie.
+// Events that report where files lie.
 #pragma once
 
 #include "bpf/event.h"

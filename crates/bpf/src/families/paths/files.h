@@ -1,5 +1,5 @@
-// Files as the events name them: by an id, made of all that tells one place of one file from another. Where that place is, a path event
-// says, once for each id as long as the memory of ids already told lasts; then again.
+// Files as the events name them: by an id, made of all that distinguishes one place of one file from another. Where that place is, a path event
+// says, once for each id as long as the memory of ids already reported lasts; then again.
 #pragma once
 
 #include "bpf/kernel.h"
@@ -19,21 +19,21 @@ extern void *bpf_rdonly_cast(const void *object, u32 type) __ksym __weak;
 #define S_IFBLK 0060000
 #define S_IFREG 0100000
 
-#define TOLD_IDS 65536
+#define REPORTED_IDS 65536
 #define OLD_PATH_NAMES 16
 
-struct told_ids {
+struct reported_ids {
 	u64 renames; // a rename changes the paths of files that have ids already: with it all ids are new
-	u64 ids[TOLD_IDS]; // each place holds the last id that was told for it
+	u64 ids[REPORTED_IDS]; // each place holds the last id that was reported for it
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE); // the user side may have them told anew
+	__uint(map_flags, BPF_F_MMAPABLE); // the user side may have them reported again
 	__uint(max_entries, 1);
 	__type(key, u32);
-	__type(value, struct told_ids);
-} told SEC(".maps");
+	__type(value, struct reported_ids);
+} reported SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -55,7 +55,7 @@ static __always_inline u64 mix(u64 a, u64 b)
 	return h ^ (h >> 29);
 }
 
-static __always_inline u64 id_of(const struct place *place, struct told_ids *memory)
+static __always_inline u64 id_of(const struct place *place, struct reported_ids *memory)
 {
 	u64 dentry, mount; // a file may be seen in several places
 
@@ -76,7 +76,7 @@ static __always_inline u64 id_of(const struct place *place, struct told_ids *mem
 	return h | 1; // 0 means none
 }
 
-// Names of objects without a directory have no hash, and some of them share an inode: `[eventfd]` is told from `[timerfd]` by its letters.
+// Names of objects without a directory have no hash, and some of them share an inode: `[eventfd]` differs from `[timerfd]` in its letters.
 static __always_inline u64 letters_of(struct dentry *raw)
 {
 	u64 letters[2] = {};
@@ -110,7 +110,7 @@ static __always_inline void place_of_dentry(struct place *place, struct dentry *
 		place->name_hash ^= letters_of(raw);
 }
 
-// Global functions are looked at once by the verifier, not at each of their calls.
+// Global functions are checked once by the verifier, not at each of their calls.
 __noinline int tell_path(struct place *place, u64 id, u64 now_ns)
 {
 	u32 zero = 0;
@@ -156,17 +156,17 @@ __noinline int tell_path(struct place *place, u64 id, u64 now_ns)
 	return 1;
 }
 
-// The id of a file, and its path if that was not told yet.
-static __always_inline u64 id_told(struct place *place, u64 now_ns)
+// The id of a file, and an event with its path if that was not reported yet.
+static __always_inline u64 report_file(struct place *place, u64 now_ns)
 {
 	u32 zero = 0;
-	struct told_ids *memory = bpf_map_lookup_elem(&told, &zero);
+	struct reported_ids *memory = bpf_map_lookup_elem(&reported, &zero);
 
 	if (!memory)
 		return 0;
 	u64 id = id_of(place, memory);
-	if (memory->ids[id >> 48 & (TOLD_IDS - 1)] != id && tell_path(place, id, now_ns))
-		memory->ids[id >> 48 & (TOLD_IDS - 1)] = id;
+	if (memory->ids[id >> 48 & (REPORTED_IDS - 1)] != id && tell_path(place, id, now_ns))
+		memory->ids[id >> 48 & (REPORTED_IDS - 1)] = id;
 	return id;
 }
 
@@ -204,7 +204,7 @@ static __always_inline bool place_of_fd(struct place *place, struct task_struct 
 static __always_inline void count_rename(void)
 {
 	u32 zero = 0;
-	struct told_ids *memory = bpf_map_lookup_elem(&told, &zero);
+	struct reported_ids *memory = bpf_map_lookup_elem(&reported, &zero);
 
 	if (memory)
 		__sync_fetch_and_add(&memory->renames, 1);
@@ -218,7 +218,7 @@ __noinline u64 file_at(int fd, u64 now_ns, s64 *position)
 	if (!position)
 		return 0;
 	*position = -1;
-	return place_of_fd(&place, bpf_get_current_task_btf(), fd, position) ? id_told(&place, now_ns) : 0;
+	return place_of_fd(&place, bpf_get_current_task_btf(), fd, position) ? report_file(&place, now_ns) : 0;
 }
 
 // Id of the working directory of the running thread.
@@ -229,7 +229,7 @@ __noinline u64 working_directory(u64 now_ns)
 
 	place.mount = (u64)task->fs->pwd.mnt;
 	place_of_dentry(&place, task->fs->pwd.dentry);
-	return id_told(&place, now_ns);
+	return report_file(&place, now_ns);
 }
 
 // Id of the directory that a relative path of the running thread starts from.

@@ -12,7 +12,7 @@ struct inode_key {
 	u32 generation;
 };
 
-// The id that was told last for each; room for one where nobody asks (set before loading).
+// The id that was reported last for each; room for one where it is not needed (set before loading).
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);

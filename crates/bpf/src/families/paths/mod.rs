@@ -38,21 +38,21 @@ impl<'a> Path<'a> {
     pub(crate) fn names(&self) -> impl Iterator<Item = &'a [u8]> {
         let mut rest = self.names;
         std::iter::from_fn(move || {
-            let (length, behind) = rest.split_first()?;
-            let (name, behind) = behind.split_at_checked(usize::from(*length))?;
-            rest = behind;
+            let (length, after) = rest.split_first()?;
+            let (name, after) = after.split_at_checked(usize::from(*length))?;
+            rest = after;
             Some(name)
         })
     }
 }
 
-/// Tells [`Places`].
+/// Fills [`Places`].
 #[derive(Debug, Default)]
 pub(crate) struct Paths;
 
 impl Converter for Paths {
     const FAMILY: Family = Family {
-        word: "paths",
+        name: "paths",
         shows: "where files lie",
         recorded: Recorded::Always,
         kinds: &[(EVENT_PATH, "paths")],
@@ -68,12 +68,12 @@ impl Converter for Paths {
     }
 
     fn survey(&mut self, event: &Raw<'_>, places: &mut Places) {
-        Path::of(event).iter().for_each(|path| places.tell(path));
+        Path::of(event).iter().for_each(|path| places.add(path));
     }
 
     fn finish(&mut self, conversion: &mut Conversion<'_>) -> Result<(), BpfError> {
         let unknown = conversion.unknown_paths;
-        let detail = format!("{unknown} times a file that no event tells the place of");
+        let detail = format!("{unknown} references to a file whose path no event gave");
         conversion.issues.add_many(Issue::UnknownPath, 0, unknown, detail);
         Ok(write_paths(conversion.recording, &conversion.objects)?)
     }

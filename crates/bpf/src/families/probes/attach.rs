@@ -1,10 +1,10 @@
-//! Says to the programs what each probe is, and attaches them.
+//! Passes to the programs what each probe is, and attaches them.
 
 use std::ffi::OsStr;
 
 use libbpf_rs::{Link, MapCore, MapFlags, Object, ProgramMut, TracepointCategory, TracepointOpts, UprobeOpts, UsdtOpts};
 
-use super::spec::{Argument, Asked, At, Kind, MOST_ARGUMENTS, Probe};
+use super::spec::{Argument, At, Kind, MOST_ARGUMENTS, Probe, ProbeList};
 
 /// All processes: those that are not recorded are left out at once.
 const EVERY_PROCESS: i32 = -1;
@@ -13,8 +13,8 @@ const EVERY_PROCESS: i32 = -1;
 pub type Refused = (String, String);
 
 /// Names of programs that none of the probes needs.
-pub(crate) fn unused(asked: &Asked) -> Vec<&'static str> {
-    let used: Vec<&str> = asked.probes.iter().map(|probe| program_of(&probe.at)).collect();
+pub(crate) fn unused(probe_list: &ProbeList) -> Vec<&'static str> {
+    let used: Vec<&str> = probe_list.probes.iter().map(|probe| program_of(&probe.at)).collect();
     ["entered", "returned", "marked", "traced"].into_iter().filter(|name| !used.contains(name)).collect()
 }
 
@@ -28,10 +28,10 @@ fn program_of(at: &At) -> &'static str {
 }
 
 /// Attach all. Those that were attached before one is refused go with the links.
-pub(crate) fn attach(object: &Object, asked: &Asked) -> Result<Vec<Link>, Refused> {
+pub(crate) fn attach(object: &Object, probe_list: &ProbeList) -> Result<Vec<Link>, Refused> {
     let described = object.maps().find(|map| map.name() == OsStr::new("probes")).expect("the object has probes");
     let mut links = Vec::new();
-    for (number, probe) in (0u32..).zip(&asked.probes) {
+    for (number, probe) in (0u32..).zip(&probe_list.probes) {
         let refused = |error: libbpf_rs::Error| (probe.text.clone(), reason(probe, &error));
         described.update(&number.to_ne_bytes(), &bytes(&probe.arguments), MapFlags::ANY).map_err(refused)?;
         let name = program_of(&probe.at);

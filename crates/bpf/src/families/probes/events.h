@@ -4,7 +4,7 @@
 #include "bpf/event.h"
 
 enum probes_kind {
-	EVENT_PROBE = 29, // behind the stack of the program, where that is new
+	EVENT_PROBE = 29, // after the stack of the program, where that is new
 };
 
 struct probe_event {
@@ -14,7 +14,7 @@ struct probe_event {
 	unsigned int tid;
 	unsigned short cpu;
 	unsigned short probe; // its number among those of the recording
-	// One for each argument; of a text its length with the NUL at its end, or below 0: it could not be read. Behind them TEXT_BYTES of
+	// One for each argument; of a text its length with the NUL at its end, or below 0: it could not be read. After them TEXT_BYTES of
 	// each text.
 	long long values[];
 };

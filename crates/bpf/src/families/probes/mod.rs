@@ -22,7 +22,7 @@ pub(crate) struct Probes(ProbeRows);
 
 impl Converter for Probes {
     const FAMILY: Family = Family {
-        word: "probes",
+        name: "probes",
         shows: "places that --probe and --request name",
         recorded: Recorded::OnDemand,
         object: programs!("probes"),
@@ -37,7 +37,7 @@ impl Converter for Probes {
     }
 
     fn begins(&mut self, start: &Start, _: &mut Places) {
-        self.0 = ProbeRows::new(start.asked.clone());
+        self.0 = ProbeRows::new(start.probe_list.clone());
     }
 
     fn event(&mut self, event: &Raw<'_>, at_ns: i64, conversion: &mut Conversion<'_>) -> Result<(), BpfError> {

@@ -1,4 +1,4 @@
-// Places that the user named: at each one an event with the arguments that were asked for. A program and its thread are held up meanwhile.
+// Places that the user named: at each one an event with the arguments that were requested. A program and its thread are held up meanwhile.
 
 // The header of USDT probes reads the registers as the kernel names them.
 #define __VMLINUX_H__
@@ -117,14 +117,14 @@ static __always_inline int reached(void *context, u64 number, enum source source
 	event->tid = tid_of(task);
 	event->cpu = bpf_get_smp_processor_id();
 	event->probe = number;
-	char *behind = (char *)event + sizeof(*event) + values * 8;
+	char *after = (char *)event + sizeof(*event) + values * 8;
 	for (u32 i = 0; i < MOST_ARGUMENTS; i++) {
 		if (i >= values)
 			break;
 		struct argument *argument = &probe->argument[i];
 		s64 value = value_of(context, source, i, argument);
 		if (argument->kind != ARGUMENT_VALUE && text < texts)
-			value = copy_text(behind + text++ * TEXT_BYTES, context, value, argument);
+			value = copy_text(after + text++ * TEXT_BYTES, context, value, argument);
 		event->values[i] = value;
 	}
 	ring_give(&event->header, position, size, EVENT_PROBE, 0);

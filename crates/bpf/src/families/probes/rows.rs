@@ -12,7 +12,7 @@ use crate::{
     families::stacks::events::Of,
 };
 
-use super::spec::{Argument, Asked, Kind, Probe, Request};
+use super::spec::{Argument, Kind, Probe, ProbeList, Request};
 
 /// As in `spec.h`.
 const TEXT_BYTES: usize = 128;
@@ -86,14 +86,14 @@ fn json(arguments: &[Argument], values: &[Option<Value>]) -> Option<String> {
     (!members.is_empty()).then(|| format!("{{{}}}", members.join(",")))
 }
 
-/// What a request is known by until it ends: its number among those that were asked for, and thread or id.
+/// What a request is known by until it ends: its number among those that were requested, and thread or id.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Key {
     Thread(usize, u32),
     Id(usize, i64),
 }
 
-/// A request under way.
+/// A request in progress.
 struct Begun {
     ts_ns: i64,
     life: u32,
@@ -105,15 +105,15 @@ struct Begun {
 /// Rows not yet written.
 #[derive(Default)]
 pub(super) struct ProbeRows {
-    asked: Asked,
+    probe_list: ProbeList,
     events: Batch<ProbeEventsColumns>,
     requests: Batch<ProbeRequestsColumns>,
     begun: FxHashMap<Key, Begun>,
 }
 
 impl ProbeRows {
-    pub(super) fn new(asked: Asked) -> Self {
-        ProbeRows { asked, ..ProbeRows::default() }
+    pub(super) fn new(probe_list: ProbeList) -> Self {
+        ProbeRows { probe_list, ..ProbeRows::default() }
     }
 
     pub(super) fn push(&mut self, reached: &Reached<'_>, at_ns: i64, conversion: &mut Conversion<'_>) -> Result<(), TableError> {
@@ -121,7 +121,7 @@ impl ProbeRows {
         conversion.seen(at_ns, at_ns);
         let stack = conversion.stack(stack, (tid, Of::Sample));
         let number = usize::from(number);
-        let Some(probe) = self.asked.probes.get(number).cloned() else { return Ok(()) };
+        let Some(probe) = self.probe_list.probes.get(number).cloned() else { return Ok(()) };
         let life = conversion.life(tid, at_ns) as u32;
         let values = reached.values(&probe.arguments);
         let args = json(&probe.arguments, &values);
@@ -152,8 +152,8 @@ impl ProbeRows {
         (values, args): (&[Option<Value>], Option<String>),
     ) {
         let id = probe.arguments.iter().position(|argument| argument.name == ID).and_then(|index| values[index].clone());
-        for index in 0..self.asked.requests.len() {
-            let Request { begin, end, .. } = self.asked.requests[index];
+        for index in 0..self.probe_list.requests.len() {
+            let Request { begin, end, .. } = self.probe_list.requests[index];
             let key = match &id {
                 Some(Value::Number(id, _)) if self.has_id(begin) && self.has_id(end) => Key::Id(index, *id),
                 _ => Key::Thread(index, tid),
@@ -175,12 +175,12 @@ impl ProbeRows {
     }
 
     fn has_id(&self, probe: usize) -> bool {
-        self.asked.probes.get(probe).is_some_and(|probe| probe.arguments.iter().any(|argument| argument.name == ID))
+        self.probe_list.probes.get(probe).is_some_and(|probe| probe.arguments.iter().any(|argument| argument.name == ID))
     }
 
     fn begin(&mut self, index: usize, key: Key, begun: Begun) {
-        let Request { begin, end, .. } = self.asked.requests[index];
-        let is_function = begin != end && self.asked.probes.get(end).is_some_and(|probe| probe.kind() == "return");
+        let Request { begin, end, .. } = self.probe_list.requests[index];
+        let is_function = begin != end && self.probe_list.probes.get(end).is_some_and(|probe| probe.kind() == "return");
         if let Some(known) = self.begun.get_mut(&key) {
             if is_function {
                 known.depth += 1;
@@ -199,7 +199,7 @@ impl ProbeRows {
             ts_ns: begun.ts_ns,
             dur_ns: end_ns.map(|end_ns| end_ns.saturating_sub(begun.ts_ns).max(0)),
             task_id: begun.life.cast_signed(),
-            request: self.asked.requests[index].name.as_str().into(),
+            request: self.probe_list.requests[index].name.as_str().into(),
             args: begun.args.as_deref().map(Into::into),
             end_args: end_args.map(Into::into),
         });

@@ -150,7 +150,7 @@ impl Probe {
         }
     }
 
-    /// What kind of probe it is; the words of `probe_events.kind`.
+    /// What kind of probe it is; the values of `probe_events.kind`.
     pub(super) fn kind(&self) -> &'static str {
         match self.at {
             At::Entry(..) => "entry",
@@ -182,7 +182,7 @@ pub struct Request {
 /// All that a recording has.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Asked {
+pub struct ProbeList {
     /// In the order of their numbers.
     pub probes: Vec<Probe>,
     /// Made of these.
@@ -220,19 +220,23 @@ impl Ends {
     }
 }
 
-impl Asked {
-    /// Probes and requests as they were asked for. Equal probes have one number.
+impl ProbeList {
+    /// Probes and requests as they were requested. Equal probes have one number.
     ///
     /// # Errors
     /// There are too many.
-    pub fn new(probes: &[Probe], requests: &[Ends], stacks: bool) -> Result<Asked, String> {
-        let mut asked = Asked { stacks, ..Asked::default() };
-        probes.iter().for_each(|probe| _ = asked.number(probe));
+    pub fn new(probes: &[Probe], requests: &[Ends], stacks: bool) -> Result<ProbeList, String> {
+        let mut probe_list = ProbeList { stacks, ..ProbeList::default() };
+        probes.iter().for_each(|probe| _ = probe_list.number(probe));
         for Ends { begin, end, .. } in requests {
-            let (begin, end, name) = (asked.number(begin), asked.number(end), begin.name().to_string());
-            asked.requests.push(Request { name, begin, end });
+            let (begin, end, name) = (probe_list.number(begin), probe_list.number(end), begin.name().to_string());
+            probe_list.requests.push(Request { name, begin, end });
         }
-        if asked.probes.len() > MOST_PROBES { Err(format!("at most {MOST_PROBES} probes can be recorded")) } else { Ok(asked) }
+        if probe_list.probes.len() > MOST_PROBES {
+            Err(format!("at most {MOST_PROBES} probes can be recorded"))
+        } else {
+            Ok(probe_list)
+        }
     }
 
     fn number(&mut self, probe: &Probe) -> usize {
@@ -375,8 +379,9 @@ mod tests {
         let ends = Ends::parse("u:sh:main(i32)").unwrap();
         let probe = Probe::parse("u:sh:main(i32)").unwrap();
         let pair = Ends::parse("u:sh:main(i32) -> u:sh:exit").unwrap();
-        let asked = Asked::new(&[probe], &[ends, pair], false).unwrap();
-        let numbers: Vec<_> = asked.requests.iter().map(|request| (request.name.as_str(), request.begin, request.end)).collect();
-        assert_eq!((asked.probes.len(), numbers), (3, vec![("main", 0, 1), ("main", 0, 2)]));
+        let probe_list = ProbeList::new(&[probe], &[ends, pair], false).unwrap();
+        let numbers: Vec<_> =
+            probe_list.requests.iter().map(|request| (request.name.as_str(), request.begin, request.end)).collect();
+        assert_eq!((probe_list.probes.len(), numbers), (3, vec![("main", 0, 1), ("main", 0, 2)]));
     }
 }

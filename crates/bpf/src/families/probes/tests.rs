@@ -5,7 +5,7 @@ use crate::{
     testing::{Bytes, Tables, exec, relative},
 };
 
-use super::spec::{Argument, Asked, At, Kind, Probe, Request};
+use super::spec::{Argument, At, Kind, Probe, ProbeList, Request};
 
 const TEXT_BYTES: usize = 128;
 
@@ -32,17 +32,19 @@ fn shown(tables: &Tables, table: &str, columns: &str) -> Vec<String> {
 #[test]
 fn arguments_are_what_their_types_say() {
     let arguments = [("small", Kind::I8), ("id", Kind::U32), ("query", Kind::Str), ("rest", Kind::U64)];
-    let asked =
-        Asked { probes: vec![probe(At::Usdt("/bin/db".into(), "db".into(), "query".into()), &arguments)], ..Asked::default() };
+    let probe_list = ProbeList {
+        probes: vec![probe(At::Usdt("/bin/db".into(), "db".into(), "query".into()), &arguments)],
+        ..ProbeList::default()
+    };
     let events = [
         exec(5, (7, 7), 7, "/bin/db", "db\0"),
         reached(10, 7, 0, &[0x1ff, -1, 9, -1], &["a \"b\"\n"]),
         // It could not be read.
         reached(20, 7, 0, &[1, 2, -14, 3], &[""]),
-        // Nobody named that one.
+        // That one was not named.
         reached(30, 7, 9, &[], &[]),
     ];
-    let tables = Tables::with_places(&[&events], asked);
+    let tables = Tables::with_places(&[&events], probe_list);
     let rows = shown(&tables, "probe_events", "ts_ns task_id probe kind place args");
     let expected = [
         r#"10 0 query usdt /bin/db {"small":-1,"id":4294967295,"query":"a \"b\"\n","rest":18446744073709551615}"#,
@@ -54,7 +56,7 @@ fn arguments_are_what_their_types_say() {
 #[test]
 fn requests_reach_from_a_function_to_its_return_or_from_one_id_to_the_next() {
     let of = |name: &str| At::Entry("/bin/db".into(), name.into());
-    let asked = Asked {
+    let probe_list = ProbeList {
         probes: vec![
             probe(of("serve"), &[("n", Kind::I32)]),
             probe(At::Return("/bin/db".into(), "serve".into()), &[("result", Kind::I64)]),
@@ -87,7 +89,7 @@ fn requests_reach_from_a_function_to_its_return_or_from_one_id_to_the_next() {
         reached(60, 7, 2, &[102], &[]),
         reached(70, 7, 0, &[3], &[]),
     ];
-    let tables = Tables::with_places(&[&events], asked);
+    let tables = Tables::with_places(&[&events], probe_list);
     let rows = shown(&tables, "probe_requests", "ts_ns dur_ns task_id request args end_args");
     let expected = [
         r#"10 10 0 serve {"n":1} {"result":-1}"#,

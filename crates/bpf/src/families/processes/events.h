@@ -27,7 +27,7 @@ struct exec_event {
 	unsigned int tid, pid;
 	unsigned int old_tid;          // of the thread that called exec: it gets the id of the first
 	unsigned short filename_length; // bytes of `text` that are the path given to exec
-	unsigned short arguments_length; // bytes behind those: arguments, each ended by NUL; cut at 1,024
+	unsigned short arguments_length; // bytes after those: arguments, each ended by NUL; cut at 1,024
 	unsigned int user_id;
 	unsigned int pad;
 	char comm[16];

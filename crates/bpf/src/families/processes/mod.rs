@@ -28,7 +28,7 @@ pub(crate) struct Processes {
 
 impl Converter for Processes {
     const FAMILY: Family = Family {
-        word: "processes",
+        name: "processes",
         shows: "processes",
         recorded: Recorded::Always,
         object: programs!("processes"),

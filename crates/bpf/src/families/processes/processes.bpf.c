@@ -26,7 +26,7 @@ struct {
 } scratch_texts SEC(".maps");
 
 SEC("tp_btf/sched_process_fork")
-int BPF_PROG(born, struct task_struct *parent, struct task_struct *child)
+int BPF_PROG(created, struct task_struct *parent, struct task_struct *child)
 {
 	struct ring *ring = this_ring();
 	struct fork_event *event;

@@ -1,4 +1,4 @@
-//! Signals in the words in which strace prints them.
+//! Signals by the names that strace prints.
 
 /// Names of signals from 1 on.
 const SIGNALS: [&str; 31] = [

@@ -1,4 +1,4 @@
-//! Threads that are there when recording begins, from /proc: the kernel side tells of births only.
+//! Threads that are there when recording begins, from /proc: the kernel side reports only new ones.
 
 use std::{fs, path::Path};
 
@@ -9,7 +9,7 @@ pub(crate) const NO_USER: u32 = u32::MAX;
 
 const LONGEST_ARGUMENTS: usize = 1024;
 
-/// Events about all threads of these processes, one behind another. A process that is gone has none.
+/// Events about all threads of these processes, one after another. A process that is gone has none.
 #[must_use]
 pub fn task_events(pids: impl IntoIterator<Item = u32>) -> Vec<u8> {
     let mut out = Vec::new();
@@ -44,7 +44,7 @@ pub fn all_processes() -> std::io::Result<Vec<u32>> {
     Ok(fs::read_dir("/proc")?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect())
 }
 
-/// All but the user, from proc(5), /proc/pid/stat: behind the name, which ends at the last bracket, the parent is field 2 and the start field 20.
+/// All but the user, from proc(5), /proc/pid/stat: after the name, which ends at the last bracket, the parent is field 2 and the start field 20.
 fn task(folder: &Path, tid: u32, pid: u32) -> Option<TaskEvent> {
     let stat = fs::read_to_string(folder.join("stat")).ok()?;
     let (name, rest) = stat.split_once('(')?.1.rsplit_once(')')?;
@@ -80,14 +80,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_process_is_told_with_its_threads() {
+    fn this_process_is_reported_with_its_threads() {
         let pid = std::process::id();
-        let told = task_events([pid]);
+        let events = task_events([pid]);
         let threads = fs::read_dir("/proc/self/task").expect("/proc").count();
-        let (mut rest, mut seen) = (&told[..], 0);
-        while let Some((event, behind)) = events::split(rest) {
+        let (mut rest, mut seen) = (&events[..], 0);
+        while let Some((event, after)) = events::split(rest) {
             assert_eq!((event.kind, event.read::<TaskEvent>().unwrap().0.pid), (EVENT_TASK, pid));
-            (rest, seen) = (behind, seen + 1);
+            (rest, seen) = (after, seen + 1);
         }
         assert!(seen > 0 && seen <= threads + 1, "{seen} of {threads}");
         assert!(task_events([u32::MAX]).is_empty());

@@ -35,7 +35,7 @@ fn line(pid: u32, parent: impl Fn(u32) -> Option<u32>) -> impl Iterator<Item = u
     std::iter::successors(Some(pid), move |pid| parent(*pid)).take(DEEPEST)
 }
 
-/// proc(5), /proc/pid/stat: behind the name, which ends at the last bracket, the parent is field 2.
+/// proc(5), /proc/pid/stat: after the name, which ends at the last bracket, the parent is field 2.
 fn parent(pid: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
@@ -56,11 +56,11 @@ mod tests {
             .stdout(std::process::Stdio::piped())
             .spawn()
             .expect("sh runs");
-        let mut told = [0; 16];
-        let length = shell.stdout.as_mut().expect("a pipe").read(&mut told).expect("a number");
-        let sleeper: u32 = std::str::from_utf8(&told[..length]).expect("a number").trim().parse().expect("a number");
-        let nobody = u32::MAX;
-        let found = descendants(&[shell.id()], nobody);
+        let mut printed = [0; 16];
+        let length = shell.stdout.as_mut().expect("a pipe").read(&mut printed).expect("a number");
+        let sleeper: u32 = std::str::from_utf8(&printed[..length]).expect("a number").trim().parse().expect("a number");
+        let no_process = u32::MAX;
+        let found = descendants(&[shell.id()], no_process);
         assert!(found.contains(&sleeper) && found.len() == 2 && !found.contains(&shell.id()), "{found:?}");
         // What the recorder starts is not recorded.
         assert!(descendants(&[shell.id()], std::process::id()).is_empty());

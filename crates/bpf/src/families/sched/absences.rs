@@ -1,6 +1,6 @@
 //! From switches and wake-ups to times on no CPU, thread by thread.
 //!
-//! States of a thread: *running* -> *away* (it left its CPU) -> *woken* (perhaps) -> *running*. Behind the event that ends its life it still
+//! States of a thread: *running* -> *away* (it left its CPU) -> *woken* (perhaps) -> *running*. After the event that ends its life it still
 //! gives back what it had, and may wait for that; it is gone with the last switch.
 
 use std::mem;
@@ -19,7 +19,7 @@ use crate::{
 
 use super::{
     critical_path::CriticalPath,
-    rows::{Absence, Rows, State, Waker, Words},
+    rows::{Absence, Rows, State, Waker, Names},
 };
 
 /// Absences of one thread that wait for the end of the call that they belong to; with more, they have no object.
@@ -42,7 +42,7 @@ struct Thread {
 
 impl Thread {
     fn new(life: u32) -> Self {
-        Thread { life, switches: None, away: None, woken: (i64::MIN, Waker::Nobody), in_call: Vec::new() }
+        Thread { life, switches: None, away: None, woken: (i64::MIN, Waker::Unknown), in_call: Vec::new() }
     }
 
     /// The time away that is over, if there was one.
@@ -80,7 +80,7 @@ pub(super) struct Absences {
 /// Absences that are over.
 #[derive(Default)]
 struct Kept {
-    words: Words,
+    words: Names,
     rows: Rows,
     path: CriticalPath,
 }
@@ -131,7 +131,7 @@ impl Absences {
         } else if flags & WAKE_OTHER != 0 {
             Waker::Other(self.kept.words.waker(event.waker))
         } else {
-            life_of(event.waker_tid, conversion).map_or(Waker::Nobody, Waker::Thread)
+            life_of(event.waker_tid, conversion).map_or(Waker::Unknown, Waker::Thread)
         };
         if flags & WAKE_NEW != 0 {
             let thread = conversion.thread(event.tid, at_ns);
@@ -176,7 +176,7 @@ impl Absences {
 
     /// It ran again.
     fn over(&mut self, tid: u32, absence: Absence, conversion: &mut Conversion<'_>) -> Result<(), TableError> {
-        self.missed.woken += u64::from(absence.state.is_wait() && absence.waker == Waker::Nobody);
+        self.missed.woken += u64::from(absence.state.is_wait() && absence.waker == Waker::Unknown);
         // What it was at, in a call or in a page fault, is known a moment later.
         conversion.waits.away(absence.life, absence.from_ns, absence.until_ns);
         let Some(thread) = self.threads.get_mut(&tid) else { return Ok(()) };
@@ -275,7 +275,7 @@ fn begun(life: u32, from_ns: i64, state: State) -> Absence {
         woken_ns,
         until_ns,
         state,
-        waker: Waker::Nobody,
+        waker: Waker::Unknown,
         call: -1,
         cpu: -1,
         object: -1,

@@ -36,7 +36,7 @@ mod tests {
 
     #[test]
     fn causes_follow_from_calls() {
-        let cause = |state, name, class, kind| in_call(state, name, class, kind).map(Cause::word);
+        let cause = |state, name, class, kind| in_call(state, name, class, kind).map(Cause::name);
         let (asleep, waits) = (State::Sleeping, State::Uninterruptible);
         assert_eq!(cause(waits, "read", Class::Read, Some(Kind::File)), Some("disk"));
         assert_eq!(cause(asleep, "read", Class::Read, Some(Kind::Pipe)), Some("pipe"));

@@ -11,7 +11,7 @@ use sysdock_table::{
 
 use crate::conversion::Conversion;
 
-use super::rows::{Absence, State, Waker, Words};
+use super::rows::{Absence, State, Waker, Names};
 
 /// What it is made of.
 #[derive(Default)]
@@ -51,9 +51,9 @@ impl CriticalPath {
     }
 
     /// Write its rows, in the order of time.
-    pub(super) fn write(mut self, words: &mut Words, conversion: &mut Conversion<'_>) -> Result<(), TableError> {
+    pub(super) fn write(mut self, words: &mut Names, conversion: &mut Conversion<'_>) -> Result<(), TableError> {
         if self.is_too_long {
-            // Nothing is said rather than something wrong.
+            // Nothing is reported rather than something wrong.
             conversion.recording.manifest.tables.remove("critical_path");
             return Ok(());
         }
@@ -80,7 +80,7 @@ fn depends_on_waker(absence: &Absence) -> bool {
     }
 }
 
-fn row<'a>(piece: &Piece<'_, Absence>, words: &'a mut Words) -> Row<'a> {
+fn row<'a>(piece: &Piece<'_, Absence>, words: &'a mut Names) -> Row<'a> {
     let absence = piece.absence;
     let call = absence.and_then(|absence| words.call(absence.call));
     let (call, class) = call.map(|call| words.call_name(call)).unzip();
@@ -88,8 +88,8 @@ fn row<'a>(piece: &Piece<'_, Absence>, words: &'a mut Words) -> Row<'a> {
         ts_ns: piece.from_ns,
         dur_ns: piece.until_ns - piece.from_ns,
         task_id: piece.life.cast_signed(),
-        part: piece.part.word().into(),
-        cause: absence.and_then(|absence| absence.cause).filter(|_| piece.part == Part::Waiting).map(|cause| cause.word().into()),
+        part: piece.part.name().into(),
+        cause: absence.and_then(|absence| absence.cause).filter(|_| piece.part == Part::Waiting).map(|cause| cause.name().into()),
         waker: absence.and_then(|absence| words.waker_name(absence.waker)),
         call,
         class,

@@ -40,7 +40,7 @@ struct switch_event {
 	unsigned short cpu;
 	int call; // number of the system call that the thread before is in; below 0: no_call
 	unsigned int switches; // how often the thread before has left a CPU by now, the lower half
-	unsigned int holder_tid; // who has the lock that the thread before waits for, as far as the lock's memory tells; 0: nobody, or not known
+	unsigned int holder_tid; // who has the lock that the thread before waits for, as far as the lock's memory shows; 0: none, or unknown
 };
 
 struct wake_event {

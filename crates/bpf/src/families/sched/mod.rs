@@ -24,7 +24,7 @@ pub(crate) struct Sched(Absences);
 
 impl Converter for Sched {
     const FAMILY: Family = Family {
-        word: "sched",
+        name: "sched",
         shows: "when threads run, and what they wait for",
         recorded: Recorded::Usually,
         object: programs!("sched"),

@@ -16,7 +16,7 @@ use crate::{conversion::waits::WaitedFor, families::calls::call_kinds::CallKinds
 
 use super::cause;
 
-/// What a thread is in while it is on no CPU; the words of `run_states.state`.
+/// What a thread is in while it is on no CPU; the values of `run_states.state`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Sleeping,
@@ -30,7 +30,7 @@ pub(super) enum State {
 }
 
 impl State {
-    pub(super) fn word(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             State::Sleeping => "sleeping",
             State::Uninterruptible => "uninterruptible",
@@ -47,7 +47,7 @@ impl State {
         matches!(self, State::Preempted | State::New)
     }
 
-    /// Whether somebody must wake it.
+    /// Whether another thread must wake it.
     pub(super) fn is_wait(self) -> bool {
         matches!(self, State::Sleeping | State::Uninterruptible | State::Stopped | State::Traced)
     }
@@ -56,7 +56,7 @@ impl State {
 /// Who woke a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Waker {
-    Nobody,
+    Unknown,
     Interrupt,
     /// A recorded thread, by its life.
     Thread(u32),
@@ -92,20 +92,20 @@ pub(super) struct Absence {
 
 const _: () = assert!(size_of::<Absence>() == 64, "pages state it");
 
-/// Numbers to words.
-pub(super) struct Words {
+/// Numbers to names.
+pub(super) struct Names {
     meanings: CallKinds,
     wakers: Vec<String>,
     numbers: FxHashMap<[u8; 16], u32>,
 }
 
-impl Default for Words {
+impl Default for Names {
     fn default() -> Self {
-        Words { meanings: CallKinds::new(), wakers: Vec::new(), numbers: FxHashMap::default() }
+        Names { meanings: CallKinds::new(), wakers: Vec::new(), numbers: FxHashMap::default() }
     }
 }
 
-impl Words {
+impl Names {
     /// The number of a program's name.
     pub(super) fn waker(&mut self, name: [u8; 16]) -> u32 {
         *self.numbers.entry(name).or_insert_with(|| {
@@ -122,7 +122,7 @@ impl Words {
         }
     }
 
-    /// The absence with its cause, which the object that its call works on tells, or what the thread was at meanwhile.
+    /// The absence with its cause, which follows from the object that its call works on, or from what the thread was at meanwhile.
     pub(super) fn explained(&mut self, absence: Absence, wait: Option<WaitedFor>, objects: &Objects) -> Absence {
         let may_wait = matches!(absence.state, State::Sleeping | State::Uninterruptible);
         match wait.filter(|_| may_wait) {
@@ -160,7 +160,7 @@ impl Words {
 pub(super) struct Rows(Batch<RunStatesColumns>);
 
 impl Rows {
-    pub(super) fn push(&mut self, absence: &Absence, words: &mut Words, recording: &mut Recording) -> Result<(), TableError> {
+    pub(super) fn push(&mut self, absence: &Absence, words: &mut Names, recording: &mut Recording) -> Result<(), TableError> {
         let dur_ns = absence.until_ns.saturating_sub(absence.from_ns).max(0);
         let call = words.call(absence.call);
         let (call, class) = call.map(|call| words.call_name(call)).unzip();
@@ -169,8 +169,8 @@ impl Rows {
             dur_ns,
             wait_ns: absence.woken_ns.saturating_sub(absence.from_ns).clamp(0, dur_ns),
             task_id: absence.life.cast_signed(),
-            state: absence.state.word().into(),
-            cause: absence.cause.map(|cause| cause.word().into()),
+            state: absence.state.name().into(),
+            cause: absence.cause.map(|cause| cause.name().into()),
             waker_task_id: match absence.waker {
                 Waker::Thread(life) => Some(life.cast_signed()),
                 _ => None,

@@ -54,7 +54,7 @@ fn absences_have_rows() {
         leaves(62, 7, 0, libc::SYS_read).flag(SWITCH_PREEMPTED),
         returns(64, 7),
         call(7, 15, 55, libc::SYS_read, 10).fd(3).file(F),
-        // Behind its end, on the way back to the program.
+        // After its end, on the way back to the program.
         leaves(72, 7, 0, libc::SYS_read).flag(SWITCH_PREEMPTED),
         returns(75, 7),
         call(7, 77, 1, libc::SYS_getpid, 7),
@@ -92,7 +92,7 @@ fn a_lock_of_a_program_has_a_holder() {
         exec(7, (9, 9), 9, "/bin/y", "y\0"),
         waits(10, 7, 8),
         returns(11, 7),
-        // Itself, nobody that is known, and a thread of another process are numbers that mean something else.
+        // Itself, an unknown thread, and a thread of another process are numbers that mean something else.
         waits(20, 7, 7),
         returns(21, 7),
         waits(30, 7, 555),
@@ -125,11 +125,11 @@ fn threads_that_were_away_at_the_start_and_lost_events() {
         returns(4, 7),
         exec(5, (7, 7), 7, "/bin/x", "x\0"),
         task(6, (8, 8), 1, "other", "other\0"),
-        // Nobody saw it leave.
+        // It was not seen to leave.
         returns(20, 8),
         // It left between the two: that event was lost.
         returns(30, 8),
-        // A thread that is gone, and one that nobody knows.
+        // A thread that is gone, and one that is unknown.
         exit(40, (8, 8), 0, true),
         leaves(45, 8, STATE_DEAD, libc::SYS_exit_group),
         leaves(46, 99, STATE_SLEEPING, NO_CALL),
@@ -153,7 +153,7 @@ fn switches_without_an_event_are_counted() {
         returns(21, 7),
         // It wraps; two times are missing.
         left(30, STATE_SLEEPING, 2),
-        // Nobody wakes it.
+        // No thread wakes it.
         returns(40, 7),
         // Another CPU is about to wake it while it leaves.
         wake(49, 7, 99, WAKE_OTHER),

@@ -24,7 +24,7 @@ const UDIAG_SHOW_NAME_AND_PEER: u32 = 1 | 4;
 const MESSAGE: usize = 16;
 const INET: usize = 72;
 const UNIX: usize = 16;
-/// What is asked for: family and protocol.
+/// What is requested: family and protocol.
 const KINDS: [(i32, i32); 5] = [
     (libc::AF_INET, libc::IPPROTO_TCP),
     (libc::AF_INET6, libc::IPPROTO_TCP),
@@ -47,7 +47,7 @@ pub(crate) struct Census {
 impl Census {
     /// `None`: the kernel does not answer such questions.
     pub(crate) fn open() -> Option<Census> {
-        // SAFETY: takes numbers only; the descriptor is nobody else's.
+        // SAFETY: takes numbers only; the descriptor has no other owner.
         let socket = unsafe {
             let socket = libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_SOCK_DIAG);
             (socket >= 0).then(|| OwnedFd::from_raw_fd(socket))?
@@ -65,7 +65,7 @@ impl Census {
         let (mut out, mut now) = (Vec::new(), FxHashMap::default());
         for (family, protocol) in KINDS {
             // A kernel may be built without one of them.
-            let _ = self.ask(family, protocol, &mut |socket, name, before| {
+            let _ = self.query(family, protocol, &mut |socket, name, before| {
                 let end = (socket.remote, socket.remote_port, socket.peer);
                 if all || before.get(&socket.inode) != Some(&end) {
                     events::add(&mut out, EVENT_SOCKET, 0, socket, name);
@@ -77,7 +77,7 @@ impl Census {
         out
     }
 
-    fn ask(
+    fn query(
         &mut self,
         family: i32,
         protocol: i32,
@@ -90,11 +90,11 @@ impl Census {
             return Err(io::Error::last_os_error());
         }
         loop {
-            // SAFETY: as much room as is said.
+            // SAFETY: as much room as is given.
             let got = unsafe { libc::recv(fd, self.buffer.as_mut_ptr().cast(), self.buffer.len(), 0) };
             let Ok(got) = usize::try_from(got) else { return Err(io::Error::last_os_error()) };
             let mut rest = &self.buffer[..got];
-            while let Some((kind, message, behind)) = message(rest) {
+            while let Some((kind, message, after)) = message(rest) {
                 if i32::from(kind) == libc::NLMSG_DONE || i32::from(kind) == libc::NLMSG_ERROR {
                     return Ok(());
                 }
@@ -102,7 +102,7 @@ impl Census {
                 if let Some((socket, name)) = found.filter(|(socket, _)| socket.inode != 0) {
                     take(&socket, name, &self.known);
                 }
-                rest = behind;
+                rest = after;
             }
             if got == 0 {
                 return Ok(());
@@ -232,9 +232,9 @@ mod tests {
 
     fn found(events: &[u8]) -> Vec<SocketEvent> {
         let (mut rest, mut found) = (events, Vec::new());
-        while let Some((event, behind)) = events::split(rest) {
+        while let Some((event, after)) = events::split(rest) {
             found.push(event.read::<SocketEvent>().unwrap().0);
-            rest = behind;
+            rest = after;
         }
         found
     }
@@ -255,7 +255,7 @@ mod tests {
         assert_eq!((client_end.remote_port, client_end.remote[..4].to_vec()), (server_end.local_port, vec![127, 0, 0, 1]));
         assert_eq!((server_end.received_bytes, server_end.known & SOCKET_COUNTS), (1000, SOCKET_COUNTS));
         assert_eq!((of(inode(&one)).peer, of(inode(&other)).peer), (inode(&other), inode(&one)));
-        // Only what is new is said again, unless all is wanted.
+        // Only what is new is reported again, unless all is wanted.
         let again = found(&census.read(false));
         assert!(again.iter().all(|socket| socket.inode != inode(&client)));
         assert!(found(&census.read(true)).iter().any(|socket| socket.inode == inode(&client)));

@@ -1,4 +1,4 @@
-//! The two ends of sockets: the table `sockets`. Programs see TCP connections come and go; the user side asks for the others ([`census`]).
+//! The two ends of sockets: the table `sockets`. Programs see TCP connections come and go; the user side requests the others ([`census`]).
 
 pub(crate) mod census;
 mod rows;
@@ -20,7 +20,7 @@ pub(crate) struct Sockets(BTreeMap<u64, Socket>);
 
 impl Converter for Sockets {
     const FAMILY: Family = Family {
-        word: "sockets",
+        name: "sockets",
         shows: "addresses of sockets and their peers, and what TCP counts of them",
         recorded: Recorded::Usually,
         object: programs!("sockets"),

@@ -16,7 +16,7 @@ use crate::{
     events::{SOCKET_ADDRESSES, SOCKET_COUNTS, SOCKET_PEER, SocketEvent},
 };
 
-/// A socket, by all that was said of it.
+/// A socket, by all that was reported of it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Socket {
     protocol: Option<&'static str>,
@@ -90,8 +90,9 @@ pub(super) fn write(sockets: &BTreeMap<u64, Socket>, conversion: &mut Conversion
         batch.push(&rows::Sockets {
             path_id,
             protocol: socket.protocol.unwrap_or("unknown").into(),
-            local: said(socket.local, &socket.name).map(Into::into),
-            remote: said(socket.remote, peer.and_then(|peer| sockets.get(&peer)).map_or(&[], |peer| &peer.name)).map(Into::into),
+            local: address_text(socket.local, &socket.name).map(Into::into),
+            remote: address_text(socket.remote, peer.and_then(|peer| sockets.get(&peer)).map_or(&[], |peer| &peer.name))
+                .map(Into::into),
             peer_path_id: peer.and_then(|peer| path_of(peer, conversion)),
             received_bytes: socket.counts.map(|counts| counts.received_bytes.cast_signed()),
             sent_bytes: socket.counts.map(|counts| counts.sent_bytes.cast_signed()),
@@ -111,7 +112,7 @@ fn path_of(inode: u64, conversion: &Conversion<'_>) -> Option<i32> {
 }
 
 /// An address, or the name of a local socket: a path, or `@` and what follows for those without a file.
-fn said(address: Option<SocketAddr>, name: &[u8]) -> Option<String> {
+fn address_text(address: Option<SocketAddr>, name: &[u8]) -> Option<String> {
     if let Some(address) = address {
         return Some(address.to_string());
     }

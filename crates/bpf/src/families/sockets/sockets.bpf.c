@@ -16,7 +16,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define TCP_ESTABLISHED 1
 #define TCP_CLOSE 7
 
-// As /proc and `socket:[...]` have it. 0: nobody has accepted the connection yet, or the last descriptor is closed.
+// As /proc and `socket:[...]` have it. 0: the connection is not accepted yet, or the last descriptor is closed.
 static __always_inline u64 inode_of_socket(const struct sock *sk)
 {
 	struct socket *socket = BPF_CORE_READ(sk, sk_socket);

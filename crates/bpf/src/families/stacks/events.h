@@ -12,8 +12,8 @@ enum stacks_kind {
 };
 
 enum stack_flag {
-	STACK_AGAIN = 1, // of an id that was told already, to see whether it is the same stack
-	STACK_OF_SAMPLE = 2, // not of a call: a sample comes behind it
+	STACK_AGAIN = 1, // of an id that was reported already, to see whether it is the same stack
+	STACK_OF_SAMPLE = 2, // not of a call: a sample comes after it
 	STACK_INTERRUPTED = 4, // ip is the next instruction; else the one before it entered the kernel
 };
 
@@ -24,7 +24,7 @@ struct stack_event {
 	unsigned long long image; // what lies where
 	unsigned long long ip, sp, bp, bx, r12, r13, r14, r15; // of the user, at the call; sp is rounded down to 8
 	unsigned int tid;
-	unsigned int offset;      // of these bytes from sp; the parts of a stack come one behind another
+	unsigned int offset;      // of these bytes from sp; the parts of a stack come one after another
 	char bytes[];
 };
 
@@ -87,5 +87,5 @@ struct program_event {
 	unsigned long long at_ns;
 	unsigned long long file;
 	unsigned long long code_start, code_bytes; // of the program's own code
-	unsigned long long auxiliary[AUXILIARY_WORDS]; // what the kernel tells the program, as pairs: getauxval(3)
+	unsigned long long auxiliary[AUXILIARY_WORDS]; // what the kernel gives the program, as pairs: getauxval(3)
 };

@@ -31,7 +31,7 @@ pub(crate) struct StackPart<'a> {
     /// The id was reported before.
     pub(crate) again: bool,
     pub(crate) of: Of,
-    /// The first register is the next instruction, not the one behind what entered the kernel.
+    /// The first register is the next instruction, not the one after what entered the kernel.
     pub(crate) interrupted: bool,
     pub(crate) bytes: &'a [u8],
 }

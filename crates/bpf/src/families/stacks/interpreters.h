@@ -1,5 +1,5 @@
 // Where in the memory of a process an interpreter of Python keeps its threads. The binary that may hold it is asked by the tables that
-// the loader uses, as they lie in memory: so it needs no right to look at files, and no time passes in which functions have no names.
+// the loader uses, as they lie in memory: so it needs no permission to read files, and no time passes in which functions have no names.
 //
 // A page that the program has not touched cannot be read here. Then it is tried again, at the 2nd, 4th, 8th, ... stack.
 #pragma once
@@ -204,7 +204,7 @@ static __always_inline bool use_offsets(struct python *python, struct debug_offs
 	       offsets->qualname == 128 && offsets->lines == 136 && offsets->first_line == 68 && offsets->code == 200;
 }
 
-// 3.11 and 3.12 do not tell: these are from their headers.
+// 3.11 and 3.12 do not state them: these are from their headers.
 static __always_inline void use_known(struct python *python, bool is_12)
 {
 	python->interpreters = 40;

@@ -1,5 +1,5 @@
 // Where in the address space of a process code of files lies: what a stack's words are held against, and what the user side resolves
-// addresses by. Each state of it is an *image*. An event tells how an image came to be: a program was started, or a file was mapped
+// addresses by. Each state of it is an *image*. An event reports how an image came to be: a program was started, or a file was mapped
 // into an earlier image. So the user side needs no other order of events than that, and children share the images of their parents.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 #define PROTECTION_EXEC 4
 #define LAYOUT_TAGS 1024
-// The size of a loader is not told; Debian's has 214 kB.
+// The size of a loader is not reported; Debian's has 214 kB.
 #define LOADER_BYTES (256 << 10)
 // Bytes of the address space that a tag stands for, as a power of two.
 #define GRANULE_SHIFT 17
@@ -123,7 +123,7 @@ static __always_inline struct layout *layout_of(u32 pid, bool anew)
 	return bpf_map_lookup_elem(&layouts, &pid);
 }
 
-// A binary that may hold an interpreter; its header may not be in memory yet, so nothing is looked at here.
+// A binary that may hold an interpreter; its header may not be in memory yet, so nothing is checked here.
 static __always_inline void seek_python_in(struct layout *layout, u64 header)
 {
 	layout->python.header = header;
@@ -159,7 +159,7 @@ __noinline int tell_mapped(u64 start, struct call_mapping *mapping, u64 file, in
 	u64 length = mapping->length, offset = mapping->offset;
 	if (!length)
 		return 0;
-	// Linkers lay code as far behind the header in memory as in the file.
+	// Linkers lay code as far after the header in memory as in the file.
 	if (is_python_library(fd))
 		seek_python_in(layout, start - offset);
 	u64 parent = layout->image;
@@ -198,7 +198,7 @@ __noinline int tell_program(u64 now_ns)
 	layout->code_start = code_start;
 	layout->code_bytes = code_bytes;
 	layout->image = mix(now_ns, task->pid) | 1;
-	u64 file = place_of_file(&place, mm->exe_file, &unused) ? id_told(&place, now_ns) : 0;
+	u64 file = place_of_file(&place, mm->exe_file, &unused) ? report_file(&place, now_ns) : 0;
 	event = ring_take(ring, sizeof(*event), EVENT_PROGRAM, now_ns, &position);
 	if (!event)
 		return 0;

@@ -24,9 +24,9 @@ struct Code {
     path: String,
 }
 
-/// Tells images of processes, and the files in them.
+/// Reports images of processes, and the files in them.
 #[derive(Debug)]
-pub(crate) struct Teller {
+pub(crate) struct LayoutReporter {
     secret: u64,
     now_ns: u64,
     /// Ids of files by path.
@@ -35,12 +35,12 @@ pub(crate) struct Teller {
     pub(crate) events: Vec<u8>,
 }
 
-impl Teller {
+impl LayoutReporter {
     pub(crate) fn new(secret: u64, now_ns: u64) -> Self {
-        Teller { secret, now_ns, files: FxHashMap::default(), images: FxHashSet::default(), events: Vec::new() }
+        LayoutReporter { secret, now_ns, files: FxHashMap::default(), images: FxHashSet::default(), events: Vec::new() }
     }
 
-    /// `struct layout` of a process, and the events that tell its image. `None`: it is gone, or may not be looked at.
+    /// `struct layout` of a process, and the events that report its image. `None`: it is gone, or may not be read.
     pub(crate) fn layout(&mut self, pid: u32) -> Option<Vec<u8>> {
         let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
         let codes: Vec<Code> = maps.lines().filter_map(parse).collect();
@@ -178,13 +178,13 @@ mod tests {
     use crate::families::{Families, paths};
 
     #[test]
-    fn this_process_is_told_as_a_chain_of_mappings() {
-        let mut teller = Teller::new(7, 9);
-        let layout = teller.layout(std::process::id()).unwrap();
+    fn this_process_is_reported_as_a_chain_of_mappings() {
+        let mut reporter = LayoutReporter::new(7, 9);
+        let layout = reporter.layout(std::process::id()).unwrap();
         assert_eq!(layout.len(), 40 + 2 * TAGS + PYTHON_BYTES);
-        let (mut rest, mut image, mut own) = (&teller.events[..], 0, false);
-        let here = this_process_is_told_as_a_chain_of_mappings as fn() as usize as u64;
-        while let Some((event, behind)) = events::split(rest) {
+        let (mut rest, mut image, mut own) = (&reporter.events[..], 0, false);
+        let here = this_process_is_reported_as_a_chain_of_mappings as fn() as usize as u64;
+        while let Some((event, after)) = events::split(rest) {
             assert!(Families::is_whole(&event).is_some_and(|whole| whole));
             if event.kind == EVENT_MAPPED {
                 let (mapped, _) = event.read::<MappedEvent>().unwrap();
@@ -198,10 +198,10 @@ mod tests {
                 let found = fs::metadata(path_again).unwrap();
                 assert_eq!((found.ino(), found.len()), (path.inode, path.size));
             }
-            rest = behind;
+            rest = after;
         }
         assert!(own && layout[..8] == image.to_le_bytes());
-        assert!(teller.layout(u32::MAX).is_none());
+        assert!(reporter.layout(u32::MAX).is_none());
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! Where in programs calls are made: the number of a stack in the rows of calls, if that is asked for, else in those of long waits; and the
-//! rows of `stacks`, which samples have, too. `stacks.h` tells stacks apart by a
-//! fingerprint and copies each once, `layouts.h` tells what code lies where, `interpreters.h` and `python.h` find functions of Python.
+//! Where in programs calls are made: the number of a stack in the rows of calls, if that is requested, else in those of long waits; and the
+//! rows of `stacks`, which samples have, too. `stacks.h` distinguishes stacks by a
+//! fingerprint and copies each once, `layouts.h` reports what code lies where, `interpreters.h` and `python.h` find functions of Python.
 
 pub(crate) mod events;
 pub(crate) mod layouts;
@@ -31,14 +31,14 @@ pub(crate) struct Stacks {
 
 impl Converter for Stacks {
     const FAMILY: Family = Family {
-        word: "stacks",
+        name: "stacks",
         shows: "where in programs calls are made",
         recorded: Recorded::OnDemand,
         left_out: &[],
         spared: &[
             Spared::Value("known_stacks"),
             Spared::Value("learned_tops"),
-            Spared::Value("told_codes"),
+            Spared::Value("reported_codes"),
             Spared::Entries("layouts"),
         ],
         kinds: &[
@@ -77,7 +77,7 @@ impl Converter for Stacks {
         match event.kind {
             EVENT_MAPPED => event.read().into_iter().for_each(|(mapped, _)| places.images.mapped(mapped)),
             EVENT_PROGRAM => ProgramMapped::of(event).into_iter().for_each(|program| places.images.program(program)),
-            EVENT_PYTHON_CODE => PythonCode::of(event).iter().for_each(|code| places.codes.tell(code)),
+            EVENT_PYTHON_CODE => PythonCode::of(event).iter().for_each(|code| places.codes.add(code)),
             _ => {}
         }
     }
@@ -106,7 +106,7 @@ impl Converter for Stacks {
         let issues = &mut conversion.issues;
         issues.add_many(Issue::StackLost, 0, lost, format!("{lost} calls and samples have a stack that was lost"));
         let cut = if self.is_asked_for { cut } else { 0 };
-        let detail = format!("{cut} of {} stacks end early; their last frame says why", conversion.stacks.len());
+        let detail = format!("{cut} of {} stacks end early; the last frame gives the reason", conversion.stacks.len());
         issues.add_many(Issue::StackCut, 0, cut, detail);
         let detail = format!("{differed} of {compared} stacks that were copied again had other frames than the first");
         issues.add_many(Issue::StackDiffers, 0, differed, detail);

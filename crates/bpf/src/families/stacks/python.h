@@ -8,7 +8,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 
-#define TOLD_CODES 16384
+#define REPORTED_CODES 16384
 #define MOST_THREADS 256
 #define SEARCHED_ONCE_IN 64
 #define FRAME_WORDS 9
@@ -23,17 +23,17 @@
 #define LINES_WORDS 4
 #define OWNED_BY_C_STACK 3
 
-struct told_codes {
-	u64 ids[TOLD_CODES]; // each place holds the last one that was told for it
+struct reported_codes {
+	u64 ids[REPORTED_CODES]; // each place holds the last one that was reported for it
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE); // as `told`
+	__uint(map_flags, BPF_F_MMAPABLE); // as `reported`
 	__uint(max_entries, 1);
 	__uint(key_size, 4);
-	__uint(value_size, sizeof(struct told_codes)); // set before loading
-} told_codes SEC(".maps");
+	__uint(value_size, sizeof(struct reported_codes)); // set before loading
+} reported_codes SEC(".maps");
 
 struct python_thread {
 	u64 state; // address of what the interpreter keeps of the thread
@@ -70,7 +70,7 @@ struct searching {
 	u64 interpreter, state, wanted;
 };
 
-// Looks at a thread of an interpreter, or goes on to the next interpreter. Returns 1 at the end.
+// Visits a thread of an interpreter, or goes on to the next interpreter. Returns 1 at the end.
 static long search_thread(u32 index, struct searching *searching)
 {
 	struct python *python = searching->python;
@@ -199,7 +199,7 @@ static __always_inline u64 mix_python(struct task_struct *task, struct layout *l
 	if (!find_thread(task, python, scratch))
 		return h;
 	walking.frame = scratch->thread[0];
-	// 3.11 and 3.12: one step more, to a structure on the C stack, in which the frame stands behind another word or first.
+	// 3.11 and 3.12: one step more, to a structure on the C stack, in which the frame stands after another word or first.
 	if (python->version < 313 && read_user(walking.frame, walking.frame + (python->version == 311 ? 8 : 0)))
 		return h;
 	walking.process = mix(task->tgid, python->runtime ^ config.secret);
@@ -226,8 +226,8 @@ static __always_inline void read_text(struct python_text *text, u64 *words, u64 
 		text->length = 0;
 }
 
-// Tells a code object; returns 0 where that was lost.
-__noinline int tell_code(u64 code, u64 id, u32 version, u64 now_ns)
+// Reports a code object; returns 0 where that was lost.
+__noinline int report_code(u64 code, u64 id, u32 version, u64 now_ns)
 {
 	u32 zero = 0;
 	struct scratch_python *scratch = bpf_map_lookup_elem(&scratch_pythons, &zero);
@@ -255,40 +255,40 @@ __noinline int tell_code(u64 code, u64 id, u32 version, u64 now_ns)
 	return 1;
 }
 
-struct telling {
+struct reporting {
 	struct scratch_python *scratch;
-	struct told_codes *told;
+	struct reported_codes *reported;
 	u64 now_ns;
 	u32 version;
 };
 
-static long tell_frame(u32 index, struct telling *telling)
+static long report_frame(u32 index, struct reporting *reporting)
 {
-	if (index >= PYTHON_FRAMES || index >= telling->scratch->number)
+	if (index >= PYTHON_FRAMES || index >= reporting->scratch->number)
 		return 1;
 	index = at_most(index, PYTHON_FRAMES - 1);
-	u64 id = telling->scratch->frames[index].code;
-	u64 *place = &telling->told->ids[id >> 40 & (TOLD_CODES - 1)];
-	if (*place != id && tell_code(telling->scratch->codes[at_most(index, PYTHON_FRAMES - 1)], id, telling->version, telling->now_ns))
+	u64 id = reporting->scratch->frames[index].code;
+	u64 *place = &reporting->reported->ids[id >> 40 & (REPORTED_CODES - 1)];
+	if (*place != id && report_code(reporting->scratch->codes[at_most(index, PYTHON_FRAMES - 1)], id, reporting->version, reporting->now_ns))
 		*place = id;
 	return 0;
 }
 
-// Tells the frames in the scratch, for the stack with this id. Returns 0 where they were lost.
+// Reports the frames in the scratch, for the stack with this id. Returns 0 where they were lost.
 static __always_inline bool tell_python(
 	struct scratch_python *scratch, struct layout *layout, u64 id, u32 tid, u64 now_ns, u32 flags)
 {
 	u32 zero = 0, number = scratch->number;
-	struct telling telling = { .scratch = scratch, .now_ns = now_ns, .version = layout->python.version };
+	struct reporting reporting = { .scratch = scratch, .now_ns = now_ns, .version = layout->python.version };
 	struct ring *ring = this_ring();
 	u64 position;
 
-	telling.told = bpf_map_lookup_elem(&told_codes, &zero);
-	if (!ring || !telling.told)
+	reporting.reported = bpf_map_lookup_elem(&reported_codes, &zero);
+	if (!ring || !reporting.reported)
 		return 0;
 	if (!number)
 		return 1;
-	bpf_loop(PYTHON_FRAMES, tell_frame, &telling, 0);
+	bpf_loop(PYTHON_FRAMES, report_frame, &reporting, 0);
 	if (number > PYTHON_FRAMES)
 		number = PYTHON_FRAMES;
 	u32 bytes = number * sizeof(struct python_frame), size = sizeof(struct python_event) - sizeof(scratch->frames) + bytes;

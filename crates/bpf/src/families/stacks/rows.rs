@@ -1,6 +1,6 @@
 //! Where in programs calls were made: `stacks`, and the ids of its rows.
 //!
-//! States of an id: *unknown* -> *copied* (parts of its stack have come, those of a thread one behind another) -> *known* (the call behind
+//! States of an id: *unknown* -> *copied* (parts of its stack have come, those of a thread one after another) -> *known* (the call after
 //! them has come: its frames are found, and the copy is gone). Equal frames have one number, whatever their ids.
 
 use rustc_hash::FxHashMap;
@@ -153,7 +153,7 @@ impl StackRows {
     /// The functions of stacks of the kernel, the innermost first, by the stack's number.
     pub(crate) fn kernel_functions(&self, stacks: &[i32], (names, boot): Kernel<'_>) -> FxHashMap<i32, Vec<String>> {
         let frames = |stack: &i32| usize::try_from(*stack).ok().and_then(|stack| self.known.get(stack)).map(|known| &known.0);
-        let address = |frame: &Frame| frame.address.wrapping_sub(behind(frame));
+        let address = |frame: &Frame| frame.address.wrapping_sub(after(frame));
         let mut addresses: Vec<u64> = stacks.iter().filter_map(frames).flatten().map(address).collect();
         addresses.sort_unstable();
         addresses.dedup();
@@ -192,7 +192,7 @@ impl StackRows {
         }
         for (object, mut frames) in by_object {
             frames.sort_unstable_by_key(|frame| frame.address);
-            let addresses: Vec<u64> = frames.iter().map(|frame| frame.address.wrapping_sub(behind(frame))).collect();
+            let addresses: Vec<u64> = frames.iter().map(|frame| frame.address.wrapping_sub(after(frame))).collect();
             let found = if self.frames.objects.is_kernel(object) {
                 names.symbols(&addresses, boot)
             } else {
@@ -247,7 +247,7 @@ impl StackRows {
             if *more {
                 add(Row { function: Some(MORE_PYTHON.into()), ..Row::default() });
             }
-            if let Some(word) = end.word() {
+            if let Some(word) = end.name() {
                 add(Row { function: Some(word.into()), ..Row::default() });
             }
         }
@@ -266,15 +266,15 @@ impl StackRows {
         for symbol in symbols {
             let Symbol { object: module, function, offset, source } = symbol.clone();
             // The offset of the address that is shown, not of the call before it.
-            let offset = offset.map(|offset| offset.saturating_add(behind(frame).cast_signed()));
+            let offset = offset.map(|offset| offset.saturating_add(after(frame).cast_signed()));
             add(Row { object: module.or_else(|| object.clone()), function, offset, source, address });
         }
     }
 }
 
-/// How far behind the instruction that is meant its address stands: a call before the address that it returns to. So does the instruction
+/// How far after the instruction that is meant its address stands: a call before the address that it returns to. So does the instruction
 /// that entered the kernel.
-fn behind(frame: &Frame) -> u64 {
+fn after(frame: &Frame) -> u64 {
     u64::from(!frame.interrupted)
 }
 

@@ -1,11 +1,11 @@
 // Where in a program a call was made, or a sample was taken. Words of the user's stack that point to code, and the place of the call,
 // are hashed: the *fingerprint* is the id of the stack. The first time, registers and the stack itself are copied; the user side finds
 // the frames in the copy by the tables that compilers leave for exceptions. Once in a while a known stack is copied again, so that it can
-// be said how often two stacks had the same id.
+// be reported how often two stacks had the same id.
 //
-// Of the words on top of the stack all are looked at. Further up, behind buffers that functions may have there, are more words than could
-// be looked at each time: where such a top is seen for the first time, the places of those that point to code are *learned*; from then on
-// they are looked at too.
+// All words on top of the stack are checked. Further up, beyond buffers that functions may have there, are more words than could
+// be checked each time: where such a top is seen for the first time, the places of those that point to code are *learned*; from then on
+// they are checked too.
 //
 // Who includes this says in STACKS_WANTED whether it calls stack_of, and in STACKS_OFTEN whether that is so often that a shorter time counts
 // more than the time to load the programs.
@@ -15,7 +15,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 
-// Words on top of the stack that are looked at; places further up that are learned.
+// Words on top of the stack that are checked; places further up that are learned.
 #define TOP_WORDS 64
 #define MOST_PLACES 15
 #define LEARNED_TOPS 16384
@@ -33,7 +33,7 @@ struct known_stacks {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE); // as `told`
+	__uint(map_flags, BPF_F_MMAPABLE); // as `reported`
 	__uint(max_entries, 1);
 	__uint(key_size, 4);
 	__uint(value_size, sizeof(struct known_stacks)); // set before loading
@@ -119,12 +119,12 @@ static long copy_page(u32 index, struct copying *copying)
 	return !bytes;
 }
 
-// The end of what may be looked at of a stack.
+// The end of what may be read of a stack.
 static __always_inline u64 end_of_stack(struct task_struct *task, u64 sp)
 {
 	u64 bottom = task->mm->start_stack & ~7ULL;
 
-	// What lies behind the first frame of a process is its arguments and environment.
+	// What lies after the first frame of a process is its arguments and environment.
 	return sp < bottom && bottom - sp < STACK_PAGES * PAGE ? bottom + 64 : ~7ULL;
 }
 
@@ -163,7 +163,7 @@ struct learning {
 	struct layout *layout;
 	struct learned_top *top;
 	u64 sp, end;
-	u32 from; // of the words that are looked at
+	u32 from; // of the words that are checked
 };
 
 // Whether a call instruction stands before an address, in any of its usual forms: E8, or FF with 2 in the middle of the next byte.
@@ -222,7 +222,7 @@ static long mix_place(u32 index, struct further *further)
 	return 0;
 }
 
-// The fingerprint of what stands behind the words on top, whose fingerprint is `h`.
+// The fingerprint of what stands after the words on top, whose fingerprint is `h`.
 static __always_inline u64 mix_further(struct scratch_stack *scratch, struct layout *layout, u64 sp, u64 end, u64 h, u64 now_ns)
 {
 	u32 zero = 0;
@@ -308,7 +308,7 @@ __noinline u64 stack_of(u64 now_ns, u32 flags)
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	u32 zero = 0;
 
-	// Older verifiers, such as that of 6.1, look at it also where nothing calls it and its maps are small.
+	// Older verifiers, such as that of 6.1, check it also where nothing calls it and its maps are small.
 	if (!STACKS_WANTED)
 		return 0;
 	struct scratch_stack *scratch = bpf_map_lookup_elem(&scratch_stacks, &zero);

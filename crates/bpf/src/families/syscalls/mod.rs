@@ -19,7 +19,7 @@ pub(crate) struct Syscalls(Times);
 
 impl Converter for Syscalls {
     const FAMILY: Family = Family {
-        word: "syscalls",
+        name: "syscalls",
         shows: "how long system calls take, added up by process and call",
         recorded: Recorded::OnDemand,
         object: programs!("syscalls"),

@@ -92,7 +92,7 @@ int BPF_PROG(call_ends, struct pt_regs *regs, long result)
 	struct call_times *times;
 	u64 now_ns, duration_ns;
 
-	// A child returns from the call that made it, without an entry; what was under way at the start has none either.
+	// A child returns from the call that made it, without an entry; what was in progress at the start has none either.
 	if (!started || !started->at_ns)
 		return 0;
 	now_ns = bpf_ktime_get_ns();

@@ -13,7 +13,7 @@ use crate::{
     transport::spool::monotonic_ns,
 };
 
-/// The length of an event has 16 bits. What is longer (thousands of CPUs or disks) is cut behind a line.
+/// The length of an event has 16 bits. What is longer (thousands of CPUs or disks) is cut after a line.
 const MOST_TEXT: usize = 60_000;
 const MOST_READ: usize = 1 << 20;
 
@@ -39,7 +39,7 @@ const GROUP: [(u32, &str); 5] = [
 /// What the kernel counts, and which sockets there are.
 #[derive(Debug)]
 pub struct Meters {
-    /// Without a file: this kernel has none, which is said once.
+    /// Without a file: this kernel has none, which is reported once.
     files: Vec<(u32, Option<File>)>,
     text: Vec<u8>,
     sockets: Option<Census>,

@@ -21,7 +21,7 @@ pub(crate) struct System(MetricRows);
 
 impl Converter for System {
     const FAMILY: Family = Family {
-        word: "system",
+        name: "system",
         shows: "load of the whole machine",
         recorded: Recorded::Usually,
         kinds: &[(EVENT_SYSTEM, "system_metrics")],

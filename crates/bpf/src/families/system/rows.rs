@@ -134,7 +134,7 @@ fn each(names: &[&str], words: &[&str], take: &mut impl FnMut(&str, f64) -> Resu
 /// Name, unit, whether it counts up, and what the number is multiplied by.
 type Column = (&'static str, &'static str, bool, f64);
 
-/// Of a disk, behind its name; "" is left out.
+/// Of a disk, after its name; "" is left out.
 const DISK: [Column; 11] = [
     ("reads", "count", true, 1.0),
     ("", "", true, 1.0),
@@ -149,7 +149,7 @@ const DISK: [Column; 11] = [
     ("queue_time", "ns", true, MS),
 ];
 
-/// Of a network interface, behind its name.
+/// Of a network interface, after its name.
 const NETWORK: [Column; 12] = [
     ("received_bytes", "B", true, 1.0),
     ("received_packets", "count", true, 1.0),

@@ -18,7 +18,7 @@ pub(crate) struct Uring {
 
 impl Converter for Uring {
     const FAMILY: Family = Family {
-        word: "uring",
+        name: "uring",
         shows: "operations of io_uring",
         recorded: Recorded::Usually,
         object: programs!("uring"),

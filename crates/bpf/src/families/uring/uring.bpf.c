@@ -27,7 +27,7 @@ static const volatile u16 numbers[OPS] = {
 struct request {
 	u64 start_ns;
 	s64 offset;
-	s64 asked;
+	s64 requested;
 	u64 file; // of CLOSE: it is gone at the completion
 	u32 tid;
 	s32 fd;
@@ -35,7 +35,7 @@ struct request {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 65536); // that may be under way at a time
+	__uint(max_entries, 65536); // that may be in progress at a time
 	__type(key, u64);
 	__type(value, struct request);
 } requests SEC(".maps");
@@ -52,7 +52,7 @@ struct kept_path {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 4096); // that may be under way at a time; others have no path
+	__uint(max_entries, 4096); // that may be in progress at a time; others have no path
 	__type(key, u64);
 	__type(value, struct kept_path);
 } kept_paths SEC(".maps");
@@ -114,7 +114,7 @@ static __always_inline void begin(struct io_kiocb *submission)
 		struct io_rw *transfer = (void *)submission;
 		request.offset = BPF_CORE_READ(transfer, kiocb.ki_pos);
 		// Of vectors it is their number.
-		request.asked = op == READV || op == WRITEV ? -1 : (s64)BPF_CORE_READ(transfer, len);
+		request.requested = op == READV || op == WRITEV ? -1 : (s64)BPF_CORE_READ(transfer, len);
 	}
 	if (op == CLOSE) {
 		struct io_close *closing = (void *)submission;
@@ -162,11 +162,11 @@ static __always_inline void end(struct io_kiocb *submission, s32 result)
 	if (op == CLOSE) {
 		file = request->file;
 	} else if (opens(op) && result >= 0) {
-		// Workers of the ring share the descriptors of whoever asked. Without a descriptor (`file_index`) nothing names the file.
+		// Workers of the ring share the descriptors of the process that submitted. Without a descriptor (`file_index`) nothing names the file.
 		fd = result;
 		file = file_at(fd, now_ns, &unused);
 	} else if (place_of_file(&place, BPF_CORE_READ(submission, file), &unused)) {
-		file = id_told(&place, now_ns);
+		file = report_file(&place, now_ns);
 	} else {
 		// Names, times and the like: the ring knows no descriptor.
 		fd = -1;
@@ -183,7 +183,7 @@ static __always_inline void end(struct io_kiocb *submission, s32 result)
 		event->result = result;
 		event->file = file;
 		event->offset = request->offset;
-		event->extra = request->asked;
+		event->extra = request->requested;
 		if (kept)
 			bpf_probe_read_kernel(event + 1, path_bytes, kept->block);
 		ring_give(&event->header, position, sizeof(*event) + path_bytes, EVENT_CALL, CALL_RING | (kept ? CALL_PATH : 0));

@@ -7,7 +7,7 @@ use super::{
     spread::Spread,
 };
 
-/// What lies in a chunk: bits of its type, and the words for them.
+/// What lies in a chunk: bits of its type, and their names.
 pub(super) const CONTENTS: [(u64, &str); 3] = [(1, "data"), (4, "metadata"), (2, "system")];
 
 /// A range of addresses, and where it lies: a part of it on each of its slots.
@@ -74,7 +74,7 @@ impl Chunks {
 }
 
 fn wrong(item: &Item<'_>, why: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("its chunk at {} cannot be right: {why}", item.offset))
+    io::Error::new(io::ErrorKind::InvalidData, format!("invalid chunk at {}: {why}", item.offset))
 }
 
 impl Chunk {
@@ -82,20 +82,20 @@ impl Chunk {
     pub(super) fn of(item: &Item<'_>) -> Result<Chunk, &'static str> {
         let (length, kind, slots) = (item.number::<8>(0), item.number::<8>(24), item.number::<2>(44));
         if slots == 0 || item.data.len() < 48 + 32 * slots as usize {
-            return Err("it does not say on which devices it lies");
+            return Err("no device is given");
         }
         let spread = Spread::of(kind, slots, item.number::<2>(46), item.number::<8>(16))?;
         if item.offset.checked_add(length).is_none() || !spread.fits(length) {
-            return Err("of its length");
+            return Err("impossible length");
         }
         let at = |slot: usize| 48 + 32 * slot;
         let slots = (0..slots as usize).map(|slot| (item.number::<8>(at(slot)) as u32, item.number::<8>(at(slot) + 8)));
         let chunk = Chunk { address: item.offset, length, kind, spread, slots: slots.collect() };
         let is_beyond = |(_, place): &(u32, u64)| place.checked_add(chunk.slot_bytes()).is_none_or(|end| end > i64::MAX as u64);
-        if chunk.slots.iter().any(is_beyond) { Err("it lies behind the end of any device") } else { Ok(chunk) }
+        if chunk.slots.iter().any(is_beyond) { Err("beyond the end of every device") } else { Ok(chunk) }
     }
 
-    /// Behind its last address.
+    /// After its last address.
     pub(super) fn end(&self) -> u64 {
         self.address + self.length
     }

@@ -38,7 +38,7 @@ fn path(file: RawFd, number: u32) -> Option<String> {
         unused: [0; 377],
         path: [0; 1024],
     });
-    ioctl::ask(file, BTRFS_IOC_DEV_INFO, &mut *info).ok()?;
+    ioctl::query(file, BTRFS_IOC_DEV_INFO, &mut *info).ok()?;
     let path = CStr::from_bytes_until_nul(&info.path).ok()?.to_string_lossy();
     (!path.is_empty()).then(|| path.into_owned())
 }
@@ -52,11 +52,12 @@ pub(crate) fn devices(file: RawFd, facts: &Facts, chunks: &Chunks, free: &FxHash
             *sum = sum.saturating_add(chunk.slot_bytes());
         }
     }
-    let said = format!("/sys/fs/btrfs/{}/devinfo", hyphenated(facts.uuid));
+    let folder = format!("/sys/fs/btrfs/{}/devinfo", hyphenated(facts.uuid));
     let row = |(number, size): &(u32, u64)| {
         let path = path(file, *number);
         // Kernels before 5.6 do not say it there.
-        let is_missing = fs::read_to_string(format!("{said}/{number}/missing")).map_or(path.is_none(), |word| word.trim() == "1");
+        let is_missing =
+            fs::read_to_string(format!("{folder}/{number}/missing")).map_or(path.is_none(), |word| word.trim() == "1");
         DeviceRow {
             number: *number,
             path,

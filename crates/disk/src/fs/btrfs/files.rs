@@ -134,18 +134,18 @@ pub(crate) struct Reading<'a> {
 struct Found {
     batch: Batch,
     names: Names,
-    /// Why those behind them are not there.
+    /// Why those after them are not there.
     broken: Option<io::Error>,
 }
 
 /// Every file of a subvolume, in order of its number. Extents have the addresses of btrfs. Returns what the files are called, and why they are not all:
-/// the kernel stopped telling.
+/// the kernel stopped answering.
 pub(crate) fn files(
     reading: Reading<'_>,
     subvolume: &Subvolume,
     mut take: impl FnMut(&mut Batch) -> Result<(), TableError>,
 ) -> Result<(Names, Option<io::Error>), TableError> {
-    /// Inode numbers that a thread asks for at a time.
+    /// Inode numbers that a thread requests at a time.
     const WIDTH: u64 = 1 << 14;
     /// The most ranges: numbers may be far apart.
     const MOST: u64 = 1 << 16;

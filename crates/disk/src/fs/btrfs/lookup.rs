@@ -4,7 +4,7 @@ use std::{io, os::fd::RawFd};
 
 use crate::ioctl;
 
-/// `BTRFS_FIRST_FREE_OBJECTID`: of it the kernel tells the tree of the file that it is asked by.
+/// `BTRFS_FIRST_FREE_OBJECTID`: for it the kernel returns the tree of the file that the query goes through.
 const ASKED: u64 = 256;
 const BTRFS_IOC_INO_LOOKUP: libc::Ioctl = ioctl::read_write(0x94, 18, size_of::<Lookup>());
 
@@ -22,6 +22,6 @@ unsafe impl ioctl::Request for Lookup {}
 /// The subvolume that an open file is of.
 pub(crate) fn tree_of(file: RawFd) -> io::Result<u64> {
     let mut lookup = Lookup { tree: 0, object: ASKED, name: [0; 4080] };
-    ioctl::ask(file, BTRFS_IOC_INO_LOOKUP, &mut lookup)?;
+    ioctl::query(file, BTRFS_IOC_INO_LOOKUP, &mut lookup)?;
     Ok(lookup.tree)
 }

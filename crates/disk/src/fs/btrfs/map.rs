@@ -1,4 +1,4 @@
-//! Puts the addresses of btrfs on its devices, and tells what no file told: metadata, what is no longer referred to, what is free.
+//! Puts the addresses of btrfs on its devices, and adds what no file reported: metadata, what is no longer referred to, what is free.
 
 use std::{io, os::fd::RawFd};
 
@@ -20,7 +20,7 @@ struct Info {
     uuid: [u8; 16],
     node_bytes: u32,
     _small: [u8; 12],
-    /// What is asked for beside the rest, and then what was told.
+    /// What is queried in addition, and then what was reported.
     flags: u64,
     generation: u64,
     _rest: [u8; 1024 - 64],
@@ -47,12 +47,12 @@ const STRIPE_TREE: u64 = 1 << 14;
 /// `BTRFS_FS_INFO_FLAG_GENERATION`, since Linux 5.10.
 const HAS_GENERATION: u64 = 1 << 1;
 
-/// The newest transaction that was begun, committed or not. `None`: this kernel does not tell.
+/// The newest transaction that was begun, committed or not. `None`: this kernel does not report it.
 pub(super) fn newest_transaction(file: RawFd) -> io::Result<Option<u64>> {
     // SAFETY: all bits of a struct of numbers may be zero.
     let mut info: Info = unsafe { std::mem::zeroed() };
     info.flags = HAS_GENERATION;
-    ioctl::ask(file, BTRFS_IOC_FS_INFO, &mut info)?;
+    ioctl::query(file, BTRFS_IOC_FS_INFO, &mut info)?;
     Ok((info.flags & HAS_GENERATION != 0).then_some(info.generation))
 }
 
@@ -60,22 +60,22 @@ pub(super) fn newest_transaction(file: RawFd) -> io::Result<Option<u64>> {
 pub(crate) struct Facts {
     pub(crate) uuid: [u8; 16],
     pub(crate) node_bytes: u64,
-    /// Where stripes lie is not computed, but told by a tree of its own (zoned devices).
+    /// Where stripes lie is not computed, but stored in a tree of its own (zoned devices).
     pub(crate) has_stripe_tree: bool,
 }
 
 pub(crate) fn facts(file: RawFd) -> io::Result<Facts> {
     // SAFETY: all bits of a struct of numbers may be zero.
     let mut info: Info = unsafe { std::mem::zeroed() };
-    ioctl::ask(file, BTRFS_IOC_FS_INFO, &mut info)?;
+    ioctl::query(file, BTRFS_IOC_FS_INFO, &mut info)?;
     let mut features = Features::default();
     // A kernel without this ioctl leaves the struct as it is.
-    let _ = ioctl::ask(file, BTRFS_IOC_GET_FEATURES, &mut features);
+    let _ = ioctl::query(file, BTRFS_IOC_GET_FEATURES, &mut features);
     let has_stripe_tree = features.incompatible & STRIPE_TREE != 0;
     Ok(Facts { uuid: info.uuid, node_bytes: u64::from(info.node_bytes), has_stripe_tree })
 }
 
-/// The word of `import_issues.issue`, explained in docs/reference/import-issues.md.
+/// The value of `import_issues.issue`, explained in docs/reference/import-issues.md.
 const NO_CHUNK: &str = "address_in_no_chunk";
 
 /// Who refers to a piece in use.
@@ -100,13 +100,13 @@ impl Owners {
 pub(crate) struct Map<'a> {
     chunks: &'a Chunks,
     used: &'a [Used],
-    /// Neighbours in the address may lie on different devices: rows of extents tell the addresses too.
+    /// Neighbours in the address may lie on different devices: rows of extents contain the addresses too.
     is_striped: bool,
     /// Where the last extent was, in `chunks` and in `used`: the next one is not far from it, as a rule.
     last: (usize, usize),
     /// Of each piece in use, whether a file refers to all of it by one extent.
     is_whole: Vec<bool>,
-    /// Of each piece in use, the files that refer to it, where all of them are looked at before rows are written.
+    /// Of each piece in use, the files that refer to it, where all of them are read before rows are written.
     owners: Option<Vec<Owners>>,
     /// Address and length of what else files refer to.
     referenced: Vec<(u64, u64)>,
@@ -128,14 +128,14 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// The piece in use that an address lies in, or behind.
+    /// The piece in use that an address lies in, or after.
     fn piece(&mut self, address: u64) -> Option<usize> {
         let number = last_of(self.used, self.last.1, |piece| piece.address <= address);
         self.last.1 = number.unwrap_or_default();
         number
     }
 
-    /// Note who refers to an extent. The count of references that btrfs keeps does not tell that: a file that was written anew in its middle refers
+    /// Note who refers to an extent. The count of references that btrfs keeps does not show that: a file that was rewritten in its middle refers
     /// to its old extent twice, and to what a snapshot shares by a node of its tree there is one reference.
     pub(crate) fn own(&mut self, inode: u64, extent: &Extent) {
         if extent.flags & flag::NOWHERE != 0 {
@@ -192,7 +192,7 @@ impl<'a> Map<'a> {
             (extent.device, extent.physical) = (piece.device, piece.physical);
             match &mut extent.stored {
                 _ if !chunk.is_striped() => {}
-                // A compressed extent cannot be told apart: all that it holds is told with the first piece.
+                // A compressed extent cannot be split: all that it holds is reported with the first piece.
                 Some(stored) => {
                     *stored = piece.length;
                     if piece.address > address {
@@ -208,8 +208,9 @@ impl<'a> Map<'a> {
 
     /// What could not be placed, for `import_issues`.
     pub(crate) fn issues(&self) -> Vec<(&'static str, String)> {
-        let said = |(inode, address)| format!("{} extents, such as that of inode {inode} at address {address}", self.astray.0);
-        self.astray.1.map(said).map(|detail| (NO_CHUNK, detail)).into_iter().collect()
+        let described =
+            |(inode, address)| format!("{} extents, such as that of inode {inode} at address {address}", self.astray.0);
+        self.astray.1.map(described).map(|detail| (NO_CHUNK, detail)).into_iter().collect()
     }
 
     /// All that is not a file's: metadata, further copies of data, parity, extents or parts of them that no file refers to any more, free space.
@@ -250,7 +251,7 @@ impl Map<'_> {
     fn with_later(&self) -> (Vec<Used>, Vec<bool>) {
         let (mut all, mut is_whole) = (Vec::with_capacity(self.used.len()), Vec::with_capacity(self.used.len()));
         let mut pieces = self.used.iter().zip(&self.is_whole).peekable();
-        // Up to here, all is told.
+        // Up to here, all is reported.
         let mut at = 0;
         let later = |from: u64, until: u64, all: &mut Vec<Used>, is_whole: &mut Vec<bool>| {
             for (address, length) in within_chunks(&self.chunks.all, from, until) {
@@ -301,8 +302,8 @@ fn last_of<T>(all: &[T], near: usize, begins: impl Fn(&T) -> bool) -> Option<usi
     (from + all[from..until].partition_point(begins)).checked_sub(1)
 }
 
-/// What files do not tell of a piece in use. `referenced`: whether a file refers to all of it, and what else files refer to, from the piece on; what
-/// of that lies behind the piece is returned.
+/// What files do not report of a piece in use. `referenced`: whether a file refers to all of it, what else files refer to from there on; what
+/// of that lies after the piece is returned.
 fn parts_of<'a>(
     chunk: &Chunk,
     piece: &Used,
@@ -322,7 +323,7 @@ fn parts_of<'a>(
         write("metadata", piece.address, end, 0)?;
         return Ok(referenced);
     }
-    // What was told; since `begin`, files refer to it.
+    // What was reported; since `begin`, files refer to it.
     let (mut at, mut begin) = (piece.address, piece.address);
     let mine = referenced.iter().take_while(|(address, _)| *address < end).count();
     if is_whole {

@@ -32,7 +32,7 @@ use used::Used;
 pub(super) struct Trees;
 
 impl Method for Trees {
-    fn word(&self) -> &'static str {
+    fn name(&self) -> &'static str {
         scan::METHOD
     }
 

@@ -1,8 +1,8 @@
 //! Whether all that was read is of one committed state.
 //!
-//! A search of a tree sees what the transaction that is under way has changed so far, and the extent tree lags behind the trees of files until it is
+//! A search of a tree sees what the transaction that is in progress has changed so far, and the extent tree lags behind the trees of files until it is
 //! committed. So what waits is committed first. As long as no transaction was begun since, all trees are as they were committed: whatever changes
-//! a tree begins one, or joins one that is under way.
+//! a tree begins one, or joins one that is in progress.
 
 use std::{io, os::fd::RawFd};
 
@@ -17,7 +17,7 @@ struct Transaction(u64);
 // SAFETY: both ioctls are for a number of 64 bits.
 unsafe impl ioctl::Request for Transaction {}
 
-/// Commits what is under way; tells its number, or the last one's if there is none.
+/// Commits what is in progress; returns its number, or the last one's if there is none.
 const BTRFS_IOC_START_SYNC: libc::Ioctl = ioctl::read(0x94, 24, size_of::<Transaction>());
 /// Returns when it is committed.
 const BTRFS_IOC_WAIT_SYNC: libc::Ioctl = ioctl::write(0x94, 22, size_of::<Transaction>());
@@ -29,14 +29,14 @@ pub(super) enum ReadState {
     Committed(u64),
     /// It changes all the time.
     Changing,
-    /// This kernel does not tell.
+    /// This kernel does not report it.
     Unknown,
 }
 
 impl ReadState {
-    /// Have what waits written, and tell which state that is. What cannot be written is not ours to say.
+    /// Have what waits written, and return which state that is. What cannot be written is not ours to report.
     pub(super) fn settled(file: RawFd) -> ReadState {
-        /// Commits to wait for: whoever writes all the time begins another at once.
+        /// Commits to wait for: a program that writes all the time begins another at once.
         const TRIES: usize = 3;
         if cfg!(feature = "fuzzing") {
             // The kernel that answers there has nothing to write, and the folder that is asked about is not its own.
@@ -67,8 +67,8 @@ impl ReadState {
         }
     }
 
-    /// The word of `file_systems.moment`.
-    pub(super) fn word(self) -> &'static str {
+    /// The value of `file_systems.moment`.
+    pub(super) fn name(self) -> &'static str {
         match self {
             ReadState::Committed(_) => "one",
             ReadState::Changing => "many",
@@ -79,8 +79,8 @@ impl ReadState {
 
 fn committed(file: RawFd) -> io::Result<u64> {
     let mut last = Transaction::default();
-    ioctl::ask(file, BTRFS_IOC_START_SYNC, &mut last)?;
+    ioctl::query(file, BTRFS_IOC_START_SYNC, &mut last)?;
     let mut waited = Transaction(last.0);
-    ioctl::ask(file, BTRFS_IOC_WAIT_SYNC, &mut waited)?;
+    ioctl::query(file, BTRFS_IOC_WAIT_SYNC, &mut waited)?;
     Ok(last.0)
 }

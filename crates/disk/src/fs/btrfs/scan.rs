@@ -30,7 +30,7 @@ use crate::{
     tables::Tables,
 };
 
-/// The word of `file_systems.method`.
+/// The value of `file_systems.method`.
 pub(super) const METHOD: &str = "tree";
 
 /// Times that all is read, until it is of one committed state.
@@ -51,7 +51,7 @@ pub(super) fn scan(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Unable
             "it has a tree of its own for where stripes lie (raid_stripe_tree), which is not read".into(),
         ));
     }
-    let (threads, without_names) = (work.settings.asking_threads(), work.settings.without_names);
+    let (threads, without_names) = (work.settings.query_threads(), work.settings.without_names);
     let mut tables = if without_names { Tables::new(work.recording) } else { Tables::with_late_paths(work.recording) };
     for turn in 1.. {
         let before = ReadState::settled(file);
@@ -73,7 +73,7 @@ pub(super) fn scan(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Unable
         }
         scan.write_held(&mut tables)?;
         let issues = scan.map.issues();
-        // Without all files it is not known which pieces are nobody's.
+        // Without all files it is not known which pieces have no owner.
         let free = scan.map.rest(if broken.is_some() { "unknown" } else { "unreferenced" }, &mut tables)?;
         let files = tables.taken;
         tables.finish()?;
@@ -84,7 +84,7 @@ pub(super) fn scan(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Unable
             uuid: Some(facts.uuid),
             space: of_devices(space, chunks.devices.iter().fold(0, |sum: u64, (_, size)| sum.saturating_add(*size))),
             is_whole: true,
-            moment: moment.word(),
+            moment: moment.name(),
             method: METHOD,
             reason: reason(&chunks, &devices) + &changes(moment, turn),
             files,
@@ -139,7 +139,7 @@ fn reason(chunks: &Chunks, devices: &[DeviceRow]) -> String {
     let missing: Vec<String> =
         devices.iter().filter(|device| device.is_missing).map(|device| device.number.to_string()).collect();
     if !missing.is_empty() {
-        reason += &format!("; missing: device {}, of which the trees still tell what should lie there", missing.join(" and "));
+        reason += &format!("; missing: device {}, whose contents the trees still describe", missing.join(" and "));
     }
     reason
 }

@@ -98,7 +98,7 @@ impl Request {
             ..Range::default()
         };
         self.room = ROOM as u64;
-        ioctl::ask(file, BTRFS_IOC_TREE_SEARCH_V2, self)
+        ioctl::query(file, BTRFS_IOC_TREE_SEARCH_V2, self)
     }
 }
 
@@ -150,7 +150,7 @@ pub(super) fn items(
                 return Ok(());
             }
         }
-        next = last.and_then(behind);
+        next = last.and_then(after);
     }
     Ok(())
 }
@@ -170,8 +170,8 @@ fn astray(tree: u64, item: &Item<'_>) -> io::Error {
 /// Object, kind and offset.
 type Key = (u64, u32, u64);
 
-/// The key right behind another.
-fn behind((object, kind, offset): Key) -> Option<Key> {
+/// The key right after another.
+fn after((object, kind, offset): Key) -> Option<Key> {
     match (offset.checked_add(1), kind < u32::from(u8::MAX)) {
         (Some(offset), _) => Some((object, kind, offset)),
         (None, true) => Some((object, kind + 1, 0)),
@@ -183,11 +183,11 @@ fn behind((object, kind, offset): Key) -> Option<Key> {
 fn found(buffer: &[u8], items: u32) -> impl Iterator<Item = Item<'_>> {
     let mut rest = buffer;
     (0..items).map_while(move |_| {
-        let (head, behind) = rest.split_at_checked(32)?;
+        let (head, after) = rest.split_at_checked(32)?;
         let number = |at: usize| u64::from_ne_bytes(head[at..at + 8].try_into().expect("eight bytes"));
         let small = |at: usize| u32::from_ne_bytes(head[at..at + 4].try_into().expect("four bytes"));
-        let (data, behind) = behind.split_at_checked(small(28) as usize)?;
-        rest = behind;
+        let (data, after) = after.split_at_checked(small(28) as usize)?;
+        rest = after;
         Some(Item { object: number(8), kind: small(24), offset: number(16), data })
     })
 }

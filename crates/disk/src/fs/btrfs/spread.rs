@@ -1,7 +1,7 @@
 //! How a chunk spreads its addresses over its slots, for all profiles.
 //!
 //! Addresses are cut into stripes (64 KiB). Neighbouring stripes lie in the columns of a row, the next ones in the next row; a slot holds one
-//! stripe of each row, in order. With copies (RAID10) a column has that many slots, one behind the other. With parity (RAID5, RAID6) the columns
+//! stripe of each row, in order. With copies (RAID10) a column has that many slots, one after another. With parity (RAID5, RAID6) the columns
 //! of a row are followed by its parities (P, then Q), and with each row all of them move on by one slot. As in `btrfs_map_block` and
 //! `map_blocks_for_raid56` of Linux (fs/btrfs/volumes.c), and in the chapter on RAID56 of the developers' documentation of btrfs-progs.
 
@@ -9,7 +9,7 @@ use std::{iter, ops::Range};
 
 use super::{chunks::Chunk, used::Used};
 
-/// Profiles, and the bits of a chunk's type that say so; none is `single`.
+/// Profiles, and their bits in a chunk's type; none is `single`.
 const PROFILES: [(u64, &str); 8] = [
     (1 << 3, "RAID0"),
     (1 << 4, "RAID1"),
@@ -23,7 +23,7 @@ const PROFILES: [(u64, &str); 8] = [
 /// Bits of what a chunk holds.
 const CONTENTS: u64 = 7;
 
-/// Columns of a row, copies of each, parities behind them, and the length of a stripe [B].
+/// Columns of a row, copies of each, parities after them, and the length of a stripe [B].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Spread {
     columns: u64,
@@ -50,7 +50,7 @@ impl Spread {
         if spread.is_striped() && !is_length { Err("of the length of its stripes") } else { Ok(spread) }
     }
 
-    /// The word for it.
+    /// Its name.
     pub(super) fn profile(kind: u64) -> &'static str {
         match kind & !CONTENTS {
             0 => "single",
@@ -102,7 +102,7 @@ impl Chunk {
         self.spread.parities > 0
     }
 
-    /// Device and place of the beginning of a stripe: of a column or, behind the columns, of a parity.
+    /// Device and place of the beginning of a stripe: of a column or, after the columns, of a parity.
     fn stripe(&self, row: u64, column: u64, copy: u64) -> (u32, u64) {
         let slot = match self.spread.parities {
             0 => column * self.spread.copies + copy,
@@ -145,7 +145,7 @@ impl Chunk {
         })
     }
 
-    /// What a range of addresses takes up on devices, from the copy `first` on: device, place and length. Every so many stripes lie behind one
+    /// What a range of addresses takes up on devices, from the copy `first` on: device, place and length. Every so many stripes lie after one
     /// another on a device, so that without parity each slot has one piece.
     pub(crate) fn spans<E>(
         &self,
@@ -269,7 +269,7 @@ impl Chunk {
     }
 }
 
-/// Tell a row, and those behind it up to `next`, which are empty.
+/// Report a row, and those after it up to `next`, which are empty.
 fn end_of_row<E>(
     row: &mut u64,
     next: u64,

@@ -20,7 +20,7 @@ pub(crate) struct Used {
 
 const TREE_BLOCK: u64 = 2;
 
-/// Everything in use, in order of address. Each thread asks for another chunk.
+/// Everything in use, in order of address. Each thread requests another chunk.
 pub(crate) fn used(file: RawFd, chunks: &Chunks, node_bytes: u64, threads: usize) -> io::Result<Vec<Used>> {
     let mut all = Vec::new();
     let of_chunk = |number: u64| {
@@ -77,8 +77,8 @@ impl Chunks {
         let mut left = used;
         self.all.iter().map(move |chunk| {
             let mine = left.iter().take_while(|piece| piece.address < chunk.end()).count();
-            let (found, behind) = left.split_at(mine);
-            left = behind;
+            let (found, after) = left.split_at(mine);
+            left = after;
             (chunk, found)
         })
     }

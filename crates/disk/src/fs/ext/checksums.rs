@@ -2,7 +2,7 @@
 //! (kernel: Documentation/filesystems/ext4/checksums.rst).
 //!
 //! What does not fit its sum is counted, and read all the same. Of a mounted file system a structure may be read while the kernel changes it: then it
-//! is read again, a while later, before anything is said.
+//! is read again, a while later, before anything is reported.
 
 use std::{thread, time::Duration};
 
@@ -40,7 +40,7 @@ impl Checksums {
         Checksums { seed, old_seed: is_old.then(|| crc16(u16::MAX, uuid)), is_live }
     }
 
-    /// Whether something that was found wrong is so again and again; once, where nobody changes it. `holds` reads it anew.
+    /// Whether something that was found wrong is so again and again; once, where it cannot change. `holds` reads it anew.
     pub(super) fn stays_wrong(self, holds: impl FnMut() -> bool) -> bool {
         const PAUSES_MS: [u64; 5] = [1, 2, 8, 30, 120];
         let mut holds = holds;
@@ -109,7 +109,7 @@ fn same(sum: u32, (low, high): (u16, Option<u16>)) -> bool {
     }
 }
 
-/// A node of an extent tree, with the sum behind its last entry. `seed` is that of [`Checksums::of_inode`].
+/// A node of an extent tree, with the sum after its last entry. `seed` is that of [`Checksums::of_inode`].
 pub(super) fn extent_node_holds(seed: u32, bytes: &[u8]) -> bool {
     let end = 12 * (usize::from(le16(bytes, 4)) + 1);
     end + 4 > bytes.len() || crc32c(seed, &bytes[..end]) == le32(bytes, end)

@@ -21,7 +21,7 @@ pub(super) struct ClaimedBlocks {
 /// What is found at the end, in blocks: first and count.
 pub(super) enum Found {
     Free(u64, u64),
-    /// In use, and nobody's; within a cluster that somebody uses, or not.
+    /// In use without an owner; within a cluster that is used otherwise, or not.
     Unclaimed(u64, u64, bool),
 }
 
@@ -31,7 +31,7 @@ impl ClaimedBlocks {
         ClaimedBlocks { first_block: super_block.first_block, claimed: set(), fixed: set(), attributes: set() }
     }
 
-    /// Blocks in use by somebody.
+    /// Blocks that have an owner.
     pub(super) fn claim(&self, first: u64, count: u64, issues: &mut Issues, whose: impl FnOnce() -> String) {
         let Some(place) = first.checked_sub(self.first_block) else { return };
         let twice = self.claimed.insert_all(place, count);
@@ -131,7 +131,7 @@ impl ClaimedBlocks {
         Some((0..words).map(|number| word(number * 64)).collect())
     }
 
-    /// Blocks that nobody claims, told apart by whether somebody uses another block of their cluster.
+    /// Blocks without an owner, separately those whose cluster is used otherwise.
     fn unclaimed(&self, first: u64, count: u64, cluster: u64, take: &mut impl FnMut(Found)) {
         if cluster == 1 {
             return take(Found::Unclaimed(first, count, false));
@@ -163,7 +163,7 @@ fn whole_clusters(bits: &[u64], cluster: u64, count: u64) -> Vec<u64> {
     whole
 }
 
-/// Bytes behind the end of a short bitmap count as used.
+/// Bytes after the end of a short bitmap count as used.
 fn le64_at(bytes: &[u8], at: usize) -> u64 {
     if at + 8 <= bytes.len() {
         return le64(bytes, at);

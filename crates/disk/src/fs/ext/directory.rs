@@ -50,7 +50,7 @@ impl Entries<'_> {
     }
 }
 
-/// Names that stand in the inode of their directory: behind the number of its parent, and in what did not fit there.
+/// Names that stand in the inode of their directory: after the number of its parent, and in what did not fit there.
 pub(super) fn read_inline(raw: Raw<'_>, inodes: u32, names: &mut Names) -> bool {
     let part = |bytes| Entries { bytes, directory: raw.number, is_encrypted: raw.is_encrypted(), inodes };
     let first = part(&raw.i_block()[4..]).read(names);

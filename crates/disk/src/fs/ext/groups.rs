@@ -29,7 +29,7 @@ pub(super) struct Group {
     pub(super) inode_bitmap_sum: (u16, Option<u16>),
 }
 
-/// Tell of descriptors that do not fit their checksums.
+/// Report descriptors that do not fit their checksums.
 pub(super) fn check(fs: &FileSystem, issues: &mut Issues) {
     let mut wrong = 0;
     let mut example = 0;

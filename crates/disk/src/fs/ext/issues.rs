@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// The words of `import_issues.issue` that this reader uses, explained in docs/reference/import-issues.md.
+/// The values of `import_issues.issue` that this reader uses, explained in docs/reference/import-issues.md.
 pub(super) mod word {
     pub(in super::super) use crate::small_tables::UNREADABLE_BLOCK;
     pub(in super::super) const BROKEN_SUPER_BLOCK: &str = "broken_super_block";

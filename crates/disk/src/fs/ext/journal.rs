@@ -1,7 +1,7 @@
 //! What the journal holds beyond the rest of the device (kernel: Documentation/filesystems/ext4/journal.rst, fs/jbd2/recovery.c). Numbers in it
 //! are big-endian.
 //!
-//! A log of transactions: blocks that describe (which block each of the copies behind them is), blocks that revoke (copies in this or older
+//! A log of transactions: blocks that describe (which block each of the copies after them is), blocks that revoke (copies in this or older
 //! transactions are void), and a commit that ends one. Replaying means to read the last copy of a block in place of the block; nothing is
 //! written, and the copies stay where they are.
 
@@ -54,7 +54,7 @@ pub(super) struct Replay {
     pub(super) damaged: u64,
     /// The log ends with a block whose sum is wrong, as one that was cut off does.
     pub(super) ends_damaged: bool,
-    /// Fast commits stand behind the last transaction; they are not replayed.
+    /// Fast commits stand after the last transaction; they are not replayed.
     pub(super) has_fast_commits: bool,
 }
 
@@ -137,8 +137,8 @@ fn unreadable(why: &str) -> Refusal {
 impl Journal<'_> {
     /// Where a block of the journal lies on the device.
     fn place(&self, block: u64) -> Option<u64> {
-        let behind = self.map.partition_point(|(logical, ..)| *logical <= block);
-        let (logical, physical, count) = self.map.get(behind.checked_sub(1)?)?;
+        let after = self.map.partition_point(|(logical, ..)| *logical <= block);
+        let (logical, physical, count) = self.map.get(after.checked_sub(1)?)?;
         (block - logical < *count).then(|| physical + (block - logical))
     }
 
@@ -211,7 +211,7 @@ impl Journal<'_> {
         }
     }
 
-    /// Tags of a block that describes, and the copies behind it. False: there is no such place.
+    /// Tags of a block that describes, and the copies after it. False: there is no such place.
     fn described(&self, bytes: &[u8], at: &mut u64, left: &mut u64, open: &mut Transaction) -> bool {
         const UUID: usize = 16;
         let is_wide = self.features & BITS_64 != 0;

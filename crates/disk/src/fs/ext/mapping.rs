@@ -63,7 +63,7 @@ pub(super) struct Mapping {
     pub(super) broken: Vec<u32>,
 }
 
-/// Whom to ask, and whom to tell.
+/// Where to read, and where to report.
 pub(super) struct Reading<'a> {
     pub(super) fs: &'a FileSystem,
     pub(super) issues: &'a mut Issues,
@@ -81,7 +81,7 @@ impl Reading<'_> {
 }
 
 impl Reading<'_> {
-    /// Tell of a node that does not fit its checksum.
+    /// Report a node that does not fit its checksum.
     fn check_node(&mut self, owner: u32, block: u64, bytes: &[u8]) {
         let Some(seed) = self.seeds.get(owner as usize).copied().flatten() else { return };
         let again = || self.fs.source.block(block).is_ok_and(|bytes| extent_node_holds(seed, &bytes));
@@ -170,7 +170,7 @@ impl Mapping {
                     }
                 }
             }
-            // Files end at 2^32 blocks; what stands behind is not theirs.
+            // Files end at 2^32 blocks; what stands after is not theirs.
             match u32::try_from(u64::from(logical) + step) {
                 Ok(next) => logical = next,
                 Err(_) => break,

@@ -2,8 +2,9 @@
 //!
 //! `super_block` and `groups` say where things lie. Threads read windows of inode numbers (`window`): inodes (`inode`), the blocks that lead to
 //! their blocks (`mapping`), names (`directory`). What they find is taken in order (`scan`): extents go to the tables at once, files wait for
-//! their paths (`directory_names`). `claimed_blocks` keeps account of every block and tells at the end which are free, and which nobody claims. `checksums` are compared where there are some. A file system that
-//! was not unmounted is read through its `journal`. Nothing is trusted: what cannot be is counted (`issues`), and the rest goes on.
+//! their paths (`directory_names`). `claimed_blocks` keeps account of every block and reports at the end which are free, and which have no owner.
+//! `checksums` are compared where there are some. A file system that was not unmounted is read through its `journal`. Nothing is trusted: what
+//! cannot be right is counted (`issues`), and the rest goes on.
 
 mod block_set;
 mod bytes;
@@ -45,7 +46,7 @@ use super_block::SuperBlock;
 pub(super) struct Raw;
 
 impl Method for Raw {
-    fn word(&self) -> &'static str {
+    fn name(&self) -> &'static str {
         scan::METHOD
     }
 
@@ -59,7 +60,7 @@ impl Method for Raw {
 
     fn scan(&self, target: &Target, work: &mut Work<'_>) -> Result<Outcome, Unable> {
         let Some((path, mount)) = place(target) else { return Err(Unable::Because("it is a part of a file system".into())) };
-        // Threads ask for much at a time, and wait seldom.
+        // Threads request much at a time, and wait seldom.
         let threads = work.settings.threads_or(cores());
         let request = scan::Request { path, mount, threads, without_names: work.settings.without_names };
         match scan::scan(&request, work.recording, work.cancel, work.report) {
@@ -92,7 +93,7 @@ struct FileSystem {
 }
 
 impl FileSystem {
-    /// The word of `layout.part` for the blocks of an inode that is no file of users; `None`: it is one.
+    /// The value of `layout.part` for the blocks of an inode that is no file of users; `None`: it is one.
     fn internal_part(&self, number: u32) -> Option<&'static str> {
         let super_block = &self.super_block;
         if super_block.quota_inodes().contains(&number) {

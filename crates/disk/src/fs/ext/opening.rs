@@ -72,7 +72,7 @@ pub(super) fn open(path: &Path, is_mounted: bool) -> Result<Opened, Refusal> {
     Ok(Opened { fs, file, is_in_use, notes, issues })
 }
 
-/// Tell of checksums of the super block and of groups that are wrong.
+/// Report wrong checksums of the super block and of groups.
 fn check(fs: &FileSystem, issues: &mut Issues) {
     let again = || {
         let bytes = fs.source.read_bytes(super_block::PLACE, super_block::BYTES);
@@ -144,7 +144,7 @@ fn replay(
     issues
         .add(word::JOURNAL_DAMAGED, u64::from(replay.ends_damaged), || "the journal ends with a block whose sum is wrong".into());
     issues.add(word::NOT_REPLAYED, u64::from(replay.has_fast_commits), || {
-        "fast commits behind the last transaction: the newest changes are missing; mount it once to have them".into()
+        "fast commits after the last transaction: the newest changes are missing; mount the file system once to apply them".into()
     });
     let mut source = fs.source;
     source.set_replay(replay);

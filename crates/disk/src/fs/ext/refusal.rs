@@ -21,7 +21,7 @@ impl Refusal {
     pub(super) fn damaged(field: &str) -> Self {
         Refusal::Because(
             format!("its super block is damaged: {field}"),
-            "e2fsck -n tells more; a backup is at: dumpe2fs, mke2fs -n",
+            "e2fsck -n shows more; dumpe2fs and mke2fs -n list backup superblocks",
         )
     }
 

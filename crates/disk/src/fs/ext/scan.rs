@@ -36,7 +36,7 @@ use crate::{
 const WINDOW_BYTES: u64 = 2 << 20;
 const MOST_INODES: u64 = 8192;
 
-/// The word of `file_systems.method`.
+/// The value of `file_systems.method`.
 pub(super) const METHOD: &str = "raw";
 
 /// What to scan.
@@ -186,7 +186,7 @@ impl<'a> Scan<'a> {
         let inodes = u64::from(self.fs.super_block.inodes);
         // They lie next to one another, those of many groups.
         let bitmaps = self.fs.groups.iter().flat_map(|group| [group.inode_bitmap, group.block_bitmap]);
-        bitmaps.flatten().for_each(|block| self.fs.source.ask_for(block, 1));
+        bitmaps.flatten().for_each(|block| self.fs.source.request_ahead(block, 1));
         let width = (WINDOW_BYTES / self.fs.super_block.inode_bytes as u64).clamp(16, MOST_INODES);
         let (space, cancel, with_names) = (&self.space, self.cancel, !self.without_names);
         let (issues, kept, names) = (&mut self.issues, &mut self.kept, &mut self.names);
@@ -239,7 +239,7 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    /// Free space, and what is neither free nor anybody's.
+    /// Free space, and what is neither free nor owned.
     fn rest(&mut self, tables: &mut Tables<'_>) -> Result<(), TableError> {
         let bytes = |blocks: u64| blocks * self.fs.super_block.block_bytes;
         let mut outcome = Ok(());

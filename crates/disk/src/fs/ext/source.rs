@@ -11,7 +11,7 @@ use super::journal::Replay;
 
 /// Blocks that lie at most this far apart are read at once: reading those between costs less than asking again.
 const NEAR: u64 = 4;
-/// The most that is read at once when single blocks are asked for [B].
+/// The most that is read at once when single blocks are requested [B].
 const MOST_AT_ONCE: usize = 1 << 18;
 
 pub(super) struct Source {
@@ -67,7 +67,7 @@ impl Source {
 
     /// Many single blocks, those near one another at once. Such as cannot be read are counted and left out.
     ///
-    /// What is in memory comes first. All the rest is asked for before any of it is waited for: a device answers many requests sooner than one
+    /// What is in memory comes first. All the rest is requested before any of it is waited for: a device answers many requests sooner than one
     /// after another.
     pub(super) fn each<T: Copy>(&self, mut wanted: Vec<(u64, T)>, mut take: impl FnMut(T, &[u8])) {
         wanted.sort_unstable_by_key(|(block, _)| *block);
@@ -78,12 +78,12 @@ impl Source {
         let mut rest = wanted.as_slice();
         while !rest.is_empty() {
             let count = (1..rest.len()).find(|end| !near(&rest[..*end], rest[*end].0)).unwrap_or(rest.len());
-            let (run, behind) = rest.split_at(count);
-            rest = behind;
+            let (run, after) = rest.split_at(count);
+            rest = after;
             if self.read_from_memory(run[0].0, self.room(&mut buffer, run)) {
                 self.hand_over(run, &mut buffer, true, &mut take);
             } else {
-                self.ask_for(run[0].0, run[count - 1].0 - run[0].0 + 1);
+                self.request_ahead(run[0].0, run[count - 1].0 - run[0].0 + 1);
                 later.push(run);
             }
         }
@@ -94,7 +94,7 @@ impl Source {
     }
 
     /// Begin to read blocks into the memory of the kernel, without waiting. It is a hint: nothing depends on it.
-    pub(super) fn ask_for(&self, block: u64, count: u64) {
+    pub(super) fn request_ahead(&self, block: u64, count: u64) {
         let bytes = |blocks: u64| (blocks * self.block_bytes).cast_signed();
         // SAFETY: a call without pointers on a descriptor that is open.
         let _ = unsafe { libc::posix_fadvise(self.file.as_raw_fd(), bytes(block), bytes(count), libc::POSIX_FADV_WILLNEED) };

@@ -86,7 +86,7 @@ const RO_COMPAT: [(u32, &str); 17] = [
     (0x8000, "verity"),
     (0x1_0000, "orphan_present"),
 ];
-/// Those that a map can be read with: all but compression, a journal on its own, and what nobody has heard of.
+/// Those that a map can be read with: all but compression, a journal on its own, and unknown features.
 const UNDERSTOOD: u32 = 0x3_f7d6;
 /// Those that ext3 has too; with any other it is ext4.
 const EXT3_INCOMPAT: u32 = 0x2 | 0x4 | 0x8 | 0x10;
@@ -327,17 +327,17 @@ impl SuperBlock {
         place.min(self.blocks - 1)
     }
 
-    /// Descriptors in a group, main or backup: first block, count, and count of those reserved behind them.
+    /// Descriptors in a group, main or backup: first block, count, and count of those reserved after them.
     pub(super) fn descriptors_in(&self, group: u64) -> Option<(u64, u64, u64)> {
         let has_super = self.group_has_super(group);
-        let behind = if has_super { self.super_block_of(group) + 1 } else { self.group_first_block(group) };
+        let after = if has_super { self.super_block_of(group) + 1 } else { self.group_first_block(group) };
         let per_block = self.descriptors_per_block();
         if group / per_block < self.first_meta_block() {
             let blocks = self.descriptor_blocks().min(self.first_meta_block());
-            return has_super.then(|| (behind, blocks, self.reserved_descriptor_blocks()));
+            return has_super.then(|| (after, blocks, self.reserved_descriptor_blocks()));
         }
         let place = group % per_block;
-        (place <= 1 || place == per_block - 1).then_some((behind, 1, 0))
+        (place <= 1 || place == per_block - 1).then_some((after, 1, 0))
     }
 }
 

@@ -74,7 +74,7 @@ pub(super) struct Window {
     pub(super) rows: Vec<Row>,
     /// Extents of the files, as many of each as its row says.
     pub(super) extents: Vec<Extent>,
-    /// Blocks that the file system keeps for a file: its inode, the word of `layout.part`, first and count.
+    /// Blocks that the file system keeps for a file: its inode, the value of `layout.part`, first and count.
     pub(super) parts: Vec<(u32, &'static str, u64, u64)>,
     /// Blocks with attributes, which files may share.
     pub(super) attributes: Vec<(u32, u64)>,
@@ -91,7 +91,7 @@ pub(super) struct Window {
 /// What is to be done with the extents of a file.
 #[derive(Clone, Copy, Debug)]
 struct Note {
-    /// They are no file's: the word of `layout.part` instead.
+    /// They are no file's: the value of `layout.part` instead.
     part: Option<&'static str>,
     flags: u8,
     is_directory: bool,
@@ -154,7 +154,7 @@ impl Window {
             }
             match fs.source.block(bitmap) {
                 Ok(bits) => {
-                    // Windows may share a group: the one that begins it tells.
+                    // Windows may share a group: the one that begins it reports.
                     let is_wrong = places.start == 0 && !groups::bitmap_holds(fs, u64::from(group), true, &bits);
                     let example = || format!("group {group}: its inode bitmap does not fit its checksum");
                     self.issues.add(word::BROKEN_GROUP, u64::from(is_wrong), example);
@@ -190,7 +190,7 @@ impl Window {
         let blocks =
             |piece: &Range<u64>| (piece.start * inode_bytes / block_bytes, (piece.end * inode_bytes).div_ceil(block_bytes));
         for (from_block, end_block) in pieces.iter().map(blocks) {
-            fs.source.ask_for(table + from_block, end_block - from_block);
+            fs.source.request_ahead(table + from_block, end_block - from_block);
         }
         for piece in pieces {
             let (from_block, end_block) = blocks(&piece);
@@ -206,7 +206,7 @@ impl Window {
         TABLE.set(buffer);
     }
 
-    /// Tell of an inode that does not fit its checksum. `table` is the first block of its table, `place` its place there.
+    /// Report an inode that does not fit its checksum. `table` is the first block of its table, `place` its place there.
     fn check_inode(&mut self, fs: &FileSystem, raw: Raw<'_>, table: u64, place: u64) {
         if fs.sums.inode_holds(raw) {
             return;
@@ -263,11 +263,11 @@ impl Window {
             Content::Extents => mapping.add_tree(raw.i_block(), &mut reading),
             Content::Indirect => mapping.add_pointers(raw.i_block(), &mut reading),
         }
-        self.beside(fs, raw, content);
+        self.add_other_parts(fs, raw, content);
     }
 
-    /// What a file has beside its blocks.
-    fn beside(&mut self, fs: &FileSystem, raw: Raw<'_>, content: Content) {
+    /// What a file has besides its blocks.
+    fn add_other_parts(&mut self, fs: &FileSystem, raw: Raw<'_>, content: Content) {
         let is_inside = |block: u64| block >= fs.super_block.first_block && block < fs.super_block.blocks;
         if raw.number == RESIZE {
             let pointers = u64::from(super::bytes::le32(raw.i_block(), 4 * 13));
@@ -369,8 +369,8 @@ fn blocks_within(extents: &[Extent], size: u64, block_bytes: u64) -> impl Iterat
 fn holds_only(own: &[(u32, u64)], from: u64, end: u64, block_bytes: u64) -> bool {
     let (from, end) = (from / block_bytes, end / block_bytes);
     let first = own.partition_point(|(_, block)| *block < from);
-    let behind = own.partition_point(|(_, block)| *block < end);
-    from < end && (behind - first) as u64 == end - from
+    let after = own.partition_point(|(_, block)| *block < end);
+    from < end && (after - first) as u64 == end - from
 }
 
 fn le64_of(bits: &[u8], at: u64) -> u64 {

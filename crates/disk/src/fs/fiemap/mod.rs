@@ -1,4 +1,4 @@
-//! Any mounted file system, file by file: the kernel is asked for the extents of each (FIEMAP), and for what is free where it tells.
+//! Any mounted file system, file by file: the kernel is queried for the extents of each (FIEMAP), and for free space where it reports that.
 
 use std::{
     fs::{self, File},
@@ -27,7 +27,7 @@ use crate::{
 pub(super) struct FileByFile;
 
 impl Method for FileByFile {
-    fn word(&self) -> &'static str {
+    fn name(&self) -> &'static str {
         "fiemap"
     }
 
@@ -52,14 +52,14 @@ impl FileByFile {
         let walk = Walk::new(device, work.cancel, None, work.settings.without_names);
         let mut tables = Tables::new(work.recording);
         gather(&walk, path, threads(work.settings), &mut tables, work.report)?;
-        let mut reason = format!("{} is mounted: its files are asked for one by one", mount.fs_type);
+        let mut reason = format!("{} is mounted: its files are queried one by one", mount.fs_type);
         if !work.why_not.is_empty() {
             reason += &format!(", as {}", work.why_not);
         }
         if is_whole {
             match free_space(path, device, &mut tables) {
                 Ok(()) => reason += ", and the kernel for what is free",
-                Err(Refused::Kernel(error)) => reason += &format!("; what is free is not told: {error}"),
+                Err(Refused::Kernel(error)) => reason += &format!("; free space is unknown: {error}"),
                 Err(Refused::Table(error)) => return Err(error.into()),
             }
         }
@@ -72,7 +72,7 @@ impl FileByFile {
             space,
             is_whole,
             moment: "unknown",
-            method: self.word(),
+            method: self.name(),
             reason,
             files,
             unread: walk.unread.load(Ordering::Relaxed),
@@ -87,12 +87,12 @@ impl FileByFile {
 
 /// Each thread waits for the device to bring one inode, and then the places of its extents.
 fn threads(settings: Settings) -> usize {
-    /// As many as a device may well be asked for at a time.
+    /// As many as a device may well be requested at a time.
     const IN_FLIGHT: usize = 32;
-    settings.threads_or(settings.asking_threads().max(IN_FLIGHT))
+    settings.threads_or(settings.query_threads().max(IN_FLIGHT))
 }
 
-/// Batches that wait to be taken: whoever has one more waits with it.
+/// Batches that wait to be taken: a thread with one more waits.
 const WAITING: usize = 8;
 
 /// Batches of all threads, into the tables.
@@ -119,9 +119,9 @@ fn gather(
     })
 }
 
-/// What is free, and what the file system keeps for itself, where the kernel tells it.
+/// What is free, and what the file system keeps for itself, where the kernel reports it.
 fn free_space(path: &Path, device: u64, tables: &mut Tables<'_>) -> Result<(), Refused> {
     let folder = File::open(path).map_err(Refused::Kernel)?;
-    // Files tell of their own pieces.
+    // Files report their own pieces.
     fsmap::write(&folder, device, tables, &mut |piece| matches!(piece.owner, Owner::Inode(_) | Owner::Part("unknown")))
 }

@@ -22,7 +22,7 @@ const BLOCK_BYTES: u64 = 4096;
 struct MadeUp;
 
 impl Method for MadeUp {
-    fn word(&self) -> &'static str {
+    fn name(&self) -> &'static str {
         "made up"
     }
 
@@ -62,7 +62,7 @@ impl Method for MadeUp {
             block_bytes: BLOCK_BYTES,
             size_bytes,
             free_bytes: Some(size_bytes - end),
-            method: self.word(),
+            method: self.name(),
             reason: reason.into(),
             files: files.len() as u64,
             unread_files: 0,
@@ -73,7 +73,7 @@ impl Method for MadeUp {
         DeviceRow::write(&[DeviceRow::only(&row)], work.recording)?;
         Ok(Outcome {
             ending: ending(work.cancel, false),
-            method: self.word(),
+            method: self.name(),
             reason: reason.into(),
             files: files.len() as u64,
             unread: 0,
@@ -147,7 +147,7 @@ mod tests {
     struct Unfit;
 
     impl Method for Unfit {
-        fn word(&self) -> &'static str {
+        fn name(&self) -> &'static str {
             "unfit"
         }
 

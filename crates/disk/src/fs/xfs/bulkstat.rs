@@ -47,7 +47,7 @@ pub(super) struct Facts {
 pub(super) fn facts(file: RawFd) -> io::Result<Facts> {
     // SAFETY: all bits of a struct of numbers may be zero.
     let mut geometry: Geometry = unsafe { std::mem::zeroed() };
-    ioctl::ask(file, XFS_IOC_FSGEOMETRY, &mut geometry)?;
+    ioctl::query(file, XFS_IOC_FSGEOMETRY, &mut geometry)?;
     let bytes = |blocks: u64| blocks.saturating_mul(u64::from(geometry.block_bytes));
     Ok(Facts {
         has_owners: geometry.flags & HAS_RMAPBT != 0,
@@ -112,7 +112,7 @@ pub(super) fn inodes(file: RawFd, numbers: Range<u64>, take: &mut dyn FnMut(&Ino
     request.head.room = ROOM as u32;
     request.head.inode = numbers.start;
     loop {
-        ioctl::ask(file, XFS_IOC_BULKSTAT, &mut *request)?;
+        ioctl::query(file, XFS_IOC_BULKSTAT, &mut *request)?;
         let entries = (request.head.entries as usize).min(ROOM);
         if entries == 0 {
             return Ok(());
@@ -157,7 +157,7 @@ impl Owned {
     }
 
     /// The inodes of a range with their extents, in order of their number, until `full` says that it is enough. Returns how many inodes have
-    /// extents and no facts, as they were made or removed between the two questions; of an error, as they were not told.
+    /// extents and no facts, as they were made or removed between the two questions; of an error, as they were not reported.
     pub(super) fn files(
         &self,
         file: RawFd,

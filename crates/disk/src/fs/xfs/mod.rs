@@ -15,7 +15,7 @@ use crate::{
 pub(super) struct ReverseMap;
 
 impl Method for ReverseMap {
-    fn word(&self) -> &'static str {
+    fn name(&self) -> &'static str {
         scan::METHOD
     }
 

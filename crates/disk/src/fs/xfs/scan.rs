@@ -32,7 +32,7 @@ use crate::{
     walk::Walk,
 };
 
-/// The word of `file_systems.method`.
+/// The value of `file_systems.method`.
 pub(super) const METHOD: &str = "fsmap";
 
 /// Scan a mounted xfs.
@@ -43,21 +43,21 @@ pub(super) fn scan(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Unable
     /// More groups than the largest xfs can have.
     const MOST_GROUPS: u64 = 1 << 24;
     if facts.group_bytes == 0 || facts.size_bytes.div_ceil(facts.group_bytes) > MOST_GROUPS {
-        return Err(Unable::Because("of the size of its groups, which cannot be right".into()));
+        return Err(Unable::Because("its group size is invalid".into()));
     }
     if !facts.has_owners {
         return Err(Unable::Because("it has no reverse map (mkfs.xfs -m rmapbt=1)".into()));
     }
-    // Asked first of all: it tells whether this may be asked.
+    // The first query: it shows whether queries are permitted.
     let may_ask = bulkstat::inodes(folder.as_raw_fd(), 0..u64::MAX, &mut |_: &_| Ok(false));
     match may_ask {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            return Err(Unable::Because(format!("who owns its blocks is told to root only ({error})")));
+            return Err(Unable::Because(format!("only root may read which file owns a block ({error})")));
         }
         Err(error) if error.raw_os_error() == Some(libc::ENOTTY) => {
-            return Err(Unable::Because(format!("this kernel does not tell about many files at once ({error})")));
+            return Err(Unable::Because(format!("this kernel cannot report on many files at once ({error})")));
         }
-        asked => asked.map_err(failed)?,
+        outcome => outcome.map_err(failed)?,
     }
     let space = statvfs(&mount.point).map_err(failed)?;
     let mut tables = Tables::new(work.recording);
@@ -65,7 +65,7 @@ pub(super) fn scan(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Unable
     let device = folder.metadata().map_err(failed)?;
     let mut owned = Owned::default();
     let (names, unnamed) = thread::scope(|scope| {
-        // The folders are read while the kernel tells its map.
+        // The folders are read while the kernel reports its map.
         let names = scope.spawn(|| match work.settings.without_names {
             true => (PathsByInode::default(), Unnamed::default()),
             false => names(&mount.point, device.dev(), device.ino(), work.settings, work.cancel),
@@ -74,12 +74,12 @@ pub(super) fn scan(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Unable
         let names = names.join().unwrap_or_else(|panic| panic::resume_unwind(panic));
         outcome.map(|()| names).map_err(|refused| refused.at(&mount.point))
     })?;
-    let threads = work.settings.asking_threads();
+    let threads = work.settings.query_threads();
     // More than threads, as some ranges take longer.
     let ranges = owned.sorted(4 * threads);
     let owners = Owners { folder: &folder, owned: &owned, names: &names, ranges, next: AtomicUsize::new(0), cancel: work.cancel };
-    let Asked { gone, untold, broken } = owners.write(threads, &mut tables, work.report)?;
-    let files = tables.taken + untold;
+    let QueryOutcome { gone, unreported, broken } = owners.write(threads, &mut tables, work.report)?;
+    let files = tables.taken + unreported;
     tables.finish()?;
     let scan = MountedScan {
         mount,
@@ -91,7 +91,7 @@ pub(super) fn scan(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Unable
         method: METHOD,
         reason: "xfs keeps a reverse map, which names the owner of every block".into(),
         files,
-        unread: untold + unnamed.folders,
+        unread: unreported + unnamed.folders,
         issues: unnamed.issues,
         broken,
         devices: Devices::One,
@@ -109,7 +109,7 @@ fn groups(facts: &Facts, tables: &mut Tables<'_>) -> Result<(), TableError> {
     Ok(())
 }
 
-/// Inodes and what they own, asked for by threads side by side.
+/// Inodes and what they own, requested by threads side by side.
 struct Owners<'a> {
     folder: &'a File,
     owned: &'a Owned,
@@ -123,50 +123,55 @@ struct Owners<'a> {
 
 /// What came of asking for inodes that own pieces.
 #[derive(Default)]
-struct Asked {
+struct QueryOutcome {
     /// They had changed meanwhile.
     gone: u64,
-    /// They were not told, for an error.
-    untold: u64,
+    /// They were not reported, because of an error.
+    unreported: u64,
     /// The first of these errors.
     broken: Option<io::Error>,
 }
 
-impl Asked {
-    fn and(self, other: Asked) -> Asked {
-        let (gone, untold) = (self.gone + other.gone, self.untold + other.untold);
-        Asked { gone, untold, broken: self.broken.or(other.broken) }
+impl QueryOutcome {
+    fn and(self, other: QueryOutcome) -> QueryOutcome {
+        let (gone, unreported) = (self.gone + other.gone, self.unreported + other.unreported);
+        QueryOutcome { gone, unreported, broken: self.broken.or(other.broken) }
     }
 }
 
 impl Owners<'_> {
-    /// One thread's part. Behind an error it goes on with the next range: what can be told is, and what cannot is counted.
-    fn ask(&self, sender: &mpsc::SyncSender<Batch>) -> Asked {
-        let mut all = Asked::default();
+    /// One thread's part. After an error it goes on with the next range: what cannot be read is counted.
+    fn query(&self, sender: &mpsc::SyncSender<Batch>) -> QueryOutcome {
+        let mut all = QueryOutcome::default();
         while let Some(range) = self.ranges.get(self.next.fetch_add(1, Ordering::Relaxed)) {
             let mut full = |batch| !self.cancel.requested() && sender.send(batch).is_ok();
-            let asked = match self.owned.files(self.folder.as_raw_fd(), range.clone(), self.names, &mut full) {
-                (gone, Ok(())) => Asked { gone, ..Asked::default() },
-                (untold, Err(error)) => Asked { untold, broken: Some(error), ..Asked::default() },
+            let outcome = match self.owned.files(self.folder.as_raw_fd(), range.clone(), self.names, &mut full) {
+                (gone, Ok(())) => QueryOutcome { gone, ..QueryOutcome::default() },
+                (unreported, Err(error)) => QueryOutcome { unreported, broken: Some(error), ..QueryOutcome::default() },
             };
-            all = all.and(asked);
+            all = all.and(outcome);
         }
         all
     }
 
     /// All of them, into the tables.
-    fn write(&self, threads: usize, tables: &mut Tables<'_>, report: &mut dyn FnMut(Progress)) -> Result<Asked, TableError> {
+    fn write(
+        &self,
+        threads: usize,
+        tables: &mut Tables<'_>,
+        report: &mut dyn FnMut(Progress),
+    ) -> Result<QueryOutcome, TableError> {
         thread::scope(|scope| {
             let (sender, batches) = mpsc::sync_channel(2 * threads);
             let senders: Vec<_> = (0..threads).map(|_| sender.clone()).collect();
             drop(sender);
-            let asking: Vec<_> = senders.into_iter().map(|sender| scope.spawn(move || self.ask(&sender))).collect();
+            let asking: Vec<_> = senders.into_iter().map(|sender| scope.spawn(move || self.query(&sender))).collect();
             for batch in batches {
                 tables.batch(&batch)?;
                 report(Progress { bytes_done: 0, bytes_total: None, lines: tables.taken });
             }
             let ended = asking.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| panic::resume_unwind(panic)));
-            Ok(ended.fold(Asked::default(), Asked::and))
+            Ok(ended.fold(QueryOutcome::default(), QueryOutcome::and))
         })
     }
 }
@@ -187,7 +192,7 @@ fn names(path: &Path, device: u64, inode: u64, settings: Settings, cancel: &Canc
         // Nothing is sent.
         let (sender, _batches) = mpsc::sync_channel(1);
         walk.begin(path, &sender);
-        for _ in 0..settings.asking_threads() {
+        for _ in 0..settings.query_threads() {
             let sender = sender.clone();
             let walk = &walk;
             scope.spawn(move || walk.work(&sender));

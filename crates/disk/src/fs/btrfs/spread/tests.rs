@@ -1,4 +1,4 @@
-//! Blocks by the arithmetic of ranges beside blocks one by one, and what no file system would write.
+//! Blocks by the arithmetic of ranges compared with blocks one by one, and what no file system would write.
 
 use super::*;
 use crate::fs::btrfs::{
