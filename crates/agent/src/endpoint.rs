@@ -48,13 +48,18 @@ pub(crate) struct Endpoint {
 }
 
 /// What is served; clones are the same page.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Page {
     text: Arc<Mutex<Bytes>>,
     turned_away: Arc<AtomicU64>,
 }
 
 impl Page {
+    /// What is served before the first interval ends: no series, and the end that OpenMetrics requires.
+    fn new() -> Page {
+        Page { text: Arc::new(Mutex::new(Bytes::from_static(b"# EOF\n"))), turned_away: Arc::default() }
+    }
+
     pub(crate) fn set(&self, text: String) {
         *self.text.lock().unwrap_or_else(PoisonError::into_inner) = text.into();
     }
@@ -76,7 +81,7 @@ impl Endpoint {
     /// [`AgentError`]: the address is taken, or the tokens cannot be used.
     pub(crate) fn open(options: &MetricsOptions) -> Result<Endpoint, AgentError> {
         let tokens = options.tokens.as_deref().map(Tokens::read).transpose()?.map(Arc::new);
-        Ok(Endpoint { listener: http::listen(options.listen)?, tokens, page: Page::default() })
+        Ok(Endpoint { listener: http::listen(options.listen)?, tokens, page: Page::new() })
     }
 
     /// Where it listens: the port that the system chose, too.
