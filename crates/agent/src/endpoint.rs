@@ -126,3 +126,13 @@ fn respond(request: &Request<Incoming>, tokens: Option<&Tokens>, page: &Page) ->
         _ => plain(StatusCode::NOT_FOUND, "there is /metrics\n"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn before_the_first_interval_the_page_is_complete() {
+        assert_eq!(Page::new().text(), "# EOF\n");
+    }
+}

@@ -72,12 +72,6 @@ def mounted(*points: Path) -> Iterator[None]:
 
 @pytest.mark.root
 class TestWhatIsServed:
-    def test_before_the_first_interval_there_are_no_series(
-        self, tmp_path: Path, agent: Callable[..., Agent]
-    ) -> None:
-        started = agent("--lake", tmp_path / "lake", "--metrics=127.0.0.1:0", "--interval=1h")
-        assert scrape(port_of(started)) == {}
-
     def test_sums_are_those_of_the_lake_and_name_no_job(
         self, tmp_path: Path, agent: Callable[..., Agent]
     ) -> None:
