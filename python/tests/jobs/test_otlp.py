@@ -243,7 +243,7 @@ class TestWhatIsNotTaken:
         receiver.answers = [answer]
         started = agent("--lake", tmp_path / "lake", "--otlp", receiver.url)
         run_jobs(tmp_path)
-        wait_for(lambda: "refused what is not sent again" in started.said())
+        wait_for(lambda: "refused data that is not sent again" in started.said())
         assert fact in started.said()
         refused = json.loads((started.spool / "otlp" / "otlp.json").read_text())["refused"]
         assert refused == 7 if answer[0] == 200 else refused > 0
