@@ -150,7 +150,7 @@ def remarks_on(members: Sequence[Member], offsets: Sequence[Offset], *, align: b
             said.append(f"{member.name}: {_seconds(offset.offset_ns, '')} s are added to its times ({fit})")
         elif offset.source == "unknown" and align:
             fact = f"{member.name}: no shared file to compare clocks by"
-            said.append(f"{fact}; give --offset {member.name}=SECONDS if you know")
+            said.append(f"{fact}; give --offset {member.name}=SECONDS if you know the difference")
     unknown = [
         member.name for member, offset in zip(members, offsets, strict=True) if offset.source == "unknown"
     ]
