@@ -128,9 +128,13 @@ def test_the_language_switch_works_by_keyboard_and_without_a_script(
         page = visit(page_file, **options).page
         heading = page.locator("#findings h2")
         assert heading.inner_text() == "Findings"
+        contents = page.locator("nav.contents")
+        assert contents.get_attribute("aria-label") == "Contents"
         page.locator("#lang-en").focus()
         page.keyboard.press("ArrowRight")
         assert heading.inner_text() == "所見"
+        # An attribute has one value, which only a script can change.
+        assert contents.get_attribute("aria-label") == ("Contents" if options else "目次")
         assert page.locator("article.finding .advice").first.inner_text().startswith("どうするか")
     page.locator("#io-summary summary").first.click()
     assert page.locator("#t-io-summary").is_visible()
