@@ -24,7 +24,7 @@
 -- says: finding.hidden ja     システムコールを使わない入出力（io_uring、{line} 行目から）が {missing} 回準備されています。その入出力はログにありません。
 -- says: finding.halves en     The log contains only the start or the end of {missing:call}, first at line {line}.
 -- says: finding.halves ja     {missing} 回の呼び出しは、開始か終了の片方しかログにありません（最初は {line} 行目）。
--- says: ok en                 All {total:line} were parsed; nothing is known to be missing.
+-- says: ok en                 {total:line} {total?was|were} parsed; nothing is known to be missing.
 -- says: ok ja                 {total} 行すべてを解釈しました。欠けているものは見当たりません。
 -- says: unknown en            The recording contains no system calls.
 -- says: unknown ja            システムコールが記録にありません。
