@@ -19,7 +19,7 @@ use crate::{
 
 use super::{
     critical_path::CriticalPath,
-    rows::{Absence, Rows, State, Waker, Names},
+    rows::{Absence, Names, Rows, State, Waker},
 };
 
 /// Absences of one thread that wait for the end of the call that they belong to; with more, they have no object.

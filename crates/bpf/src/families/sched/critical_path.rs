@@ -11,7 +11,7 @@ use sysdock_table::{
 
 use crate::conversion::Conversion;
 
-use super::rows::{Absence, State, Waker, Names};
+use super::rows::{Absence, Names, State, Waker};
 
 /// What it is made of.
 #[derive(Default)]
