@@ -246,7 +246,7 @@ mod tests {
         [Some(1), None, Some(3)].map(|number| numbers.append_option(number));
         assert_eq!(Column::from(numbers).json(), json!([1, null, 3]));
         let mut numbers = Plain::default();
-        [0.5, f64::NAN].map(|number| numbers.append_value(number));
+        [0.5, f64::NAN].into_iter().for_each(|number| numbers.append_value(number));
         assert_eq!(Column::from(numbers).json(), json!([0.5, null]));
         let (mut texts, mut coded) = (Texts::default(), CodedTexts::default());
         for text in [Some("a"), None, Some(""), Some("é"), Some("a")] {
