@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn values_as_json_have_null_where_a_row_has_none() {
         let mut numbers = Plain::default();
-        [Some(1), None, Some(3)].map(|number| numbers.append_option(number));
+        [Some(1), None, Some(3)].into_iter().for_each(|number| numbers.append_option(number));
         assert_eq!(Column::from(numbers).json(), json!([1, null, 3]));
         let mut numbers = Plain::default();
         [0.5, f64::NAN].into_iter().for_each(|number| numbers.append_value(number));
