@@ -3,10 +3,10 @@
 -- needs:  block_requests
 -- column: device VARCHAR     Name of the device.
 -- column: op VARCHAR         read, write, flush, discard, ...
--- column: part VARCHAR       queue (until it was issued to the driver), service (from then on) or total.
+-- column: part VARCHAR       queue (until it is issued to the driver), service (after that) or total.
 -- column: requests BIGINT    Requests.
--- column: bytes BIGINT       Their length [B].
--- column: sequential DOUBLE  Share of the requests that begin where the one before ended, in the order in which they were issued; empty for one alone.
+-- column: bytes BIGINT       Their total length [B].
+-- column: sequential DOUBLE  Share of the requests that begin where the previous one ended, in the order of issue; empty for a single request.
 -- column: min_ns BIGINT      Shortest time [ns].
 -- column: avg_ns BIGINT      Average [ns].
 -- column: p50_ns BIGINT      Half of the requests took at most this: the median [ns].

@@ -4,9 +4,9 @@
 -- param:  interval_s DOUBLE = 1 > 0    Length of an interval [s].
 -- column: from_s DOUBLE     Start of the interval, since the start of the recording [s].
 -- column: until_s DOUBLE    End of the interval [s].
--- column: from_ns BIGINT    Service time of the requests, from [ns].
+-- column: from_ns BIGINT    Service time of the requests, lower end of the range [ns].
 -- column: to_ns BIGINT      Upper end of the range, exclusive [ns].
--- column: requests BIGINT    Requests that took so long.
+-- column: requests BIGINT    Requests in this range.
 -- chart:  latencies x=from_s x2=until_s y=from_ns,to_ns,requests title="Service time" title_ja="サービス時間"
 -- tags:   disk, time
 WITH placed AS (

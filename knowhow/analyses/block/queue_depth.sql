@@ -4,12 +4,12 @@
 -- column: device VARCHAR         Name of the device.
 -- column: depth_from BIGINT      Fewest requests in the class.
 -- column: depth_until BIGINT     Most requests in the class.
--- column: time_ns BIGINT         Time in which the driver had so many [ns].
+-- column: time_ns BIGINT         Time in which the driver had this many [ns].
 -- column: share DOUBLE           Share of the elapsed time.
--- column: busy DOUBLE            Of the device as a whole: part of the elapsed time in which it had at least one.
--- column: average_depth DOUBLE   Of the device as a whole: average number while it had at least one.
--- column: requests BIGINT        Of the device as a whole: requests.
--- column: rate DOUBLE            Of the device as a whole: requests per second of the elapsed time.
+-- column: busy DOUBLE            For the whole device: share of the elapsed time in which it had at least one.
+-- column: average_depth DOUBLE   For the whole device: average number while it had at least one.
+-- column: requests BIGINT        For the whole device: requests.
+-- column: rate DOUBLE            For the whole device: requests per second of the elapsed time.
 -- sums:   time_ns, requests
 -- match:  device, depth_from, depth_until
 -- chart:  bars x=depth_from y=time_ns color=device title="Time by queue depth" title_ja="キューの深さごとの時間"

@@ -1,10 +1,10 @@
 -- CPU time by instruction
 -- The instructions on which samples found the CPU, within functions of the program, its libraries and the kernel.
 -- needs:  samples, stacks
--- column: function VARCHAR      Function; the innermost one where the compiler put functions into others.
--- column: object VARCHAR        Executable, library or file of Python that holds it; the kernel is in brackets.
+-- column: function VARCHAR      Function; the innermost one for inlined code.
+-- column: object VARCHAR        Executable, library or Python file that contains it; the kernel is in brackets.
 -- column: offset_bytes BIGINT   Where in the function [B]; empty in a function that was put into another one.
--- column: address BIGINT        Where in the object, as `objdump -d` and `addr2line` have it; empty in the kernel.
+-- column: address BIGINT        Address in the object, as used by `objdump -d` and `addr2line`; empty in the kernel.
 -- column: source VARCHAR        Source file and line; empty without debug information.
 -- column: time_ns BIGINT        CPU time [ns].
 -- column: of_function DOUBLE    Share of the CPU time of the function itself.

@@ -2,7 +2,7 @@
 -- What the kernel did with its CPU time: by system call or other entry point, and by the purpose of its functions. Based on samples.
 -- needs:  samples, kernel_activities
 -- column: entry VARCHAR       System call, or page fault, interrupt, exception, start of a thread, other.
--- column: activity VARCHAR    What it did there.
+-- column: activity VARCHAR    What the kernel did there.
 -- column: function VARCHAR    The function that was sampled most often.
 -- column: time_ns BIGINT      CPU time [ns].
 -- column: share DOUBLE        Share of the CPU time in the kernel.

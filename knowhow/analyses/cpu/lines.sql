@@ -2,12 +2,12 @@
 -- The lines of the program's own source code for which CPU time was spent: in the program, in libraries it calls, and in the kernel. Based on samples.
 -- needs:  samples, stack_places
 -- column: source VARCHAR      Source file and line; empty without debug information.
--- column: function VARCHAR    Function that the line is in.
--- column: object VARCHAR      Executable, library or file of Python that holds it.
+-- column: function VARCHAR    Function that contains the line.
+-- column: object VARCHAR      Executable, library or Python file that contains it.
 -- column: time_ns BIGINT      CPU time [ns].
 -- column: share DOUBLE        Share of the CPU time.
--- column: program_ns BIGINT   Of it in the program and its libraries [ns].
--- column: kernel_ns BIGINT    Of it in the kernel [ns].
+-- column: program_ns BIGINT   Part of it in the program and its libraries [ns].
+-- column: kernel_ns BIGINT    Part of it in the kernel [ns].
 -- column: samples BIGINT      Samples.
 -- sums:   time_ns, program_ns, kernel_ns, samples
 -- match:  source, function, object

@@ -3,11 +3,11 @@
 -- needs:  samples, stacks
 -- column: place VARCHAR       kernel, or program.
 -- column: function VARCHAR    Function; empty where it has no name.
--- column: object VARCHAR      Executable, library or file of Python that holds it; the kernel or its module.
+-- column: object VARCHAR      Executable, library or Python file that contains it; the kernel or its module.
 -- column: source VARCHAR      Line of it that was sampled most often; empty without debug information.
 -- column: self_ns BIGINT      CPU time in the function itself [ns].
 -- column: self_share DOUBLE   Share of the CPU time.
--- column: total_ns BIGINT     CPU time in it and in what it called [ns].
+-- column: total_ns BIGINT     CPU time in the function and in what it called [ns].
 -- column: total_share DOUBLE  Share of the CPU time.
 -- column: samples BIGINT      Samples in the function itself.
 -- heads:  place=種別

@@ -4,10 +4,10 @@
 -- column: process VARCHAR     Program and process id.
 -- column: time_ns BIGINT      CPU time of all its threads [ns].
 -- column: share DOUBLE        Share of the CPU time of all processes.
--- column: program_ns BIGINT   Of it in the program [ns].
--- column: calls_ns BIGINT     Of it in system calls [ns].
--- column: kernel_ns BIGINT    Of it in the kernel otherwise: page faults, interrupts [ns].
--- column: kernel_share DOUBLE Share of its time that the kernel took.
+-- column: program_ns BIGINT   Part of it in the program [ns].
+-- column: calls_ns BIGINT     Part of it in system calls [ns].
+-- column: kernel_ns BIGINT    Part of it elsewhere in the kernel: page faults, interrupts [ns].
+-- column: kernel_share DOUBLE Share of its time in the kernel.
 -- column: samples BIGINT      Samples.
 -- sums:   time_ns, program_ns, calls_ns, kernel_ns, samples
 -- match:  process

@@ -2,15 +2,15 @@
 -- From an experiment: what fragmented files cost a program that reads them in order, compared with contiguous files that are read in the same blocks.
 -- needs:  experiment_cases, experiment_runs, experiment_metrics, experiment_facts
 -- column: file_system VARCHAR          The file system.
--- column: mode VARCHAR                 How the files were broken.
+-- column: mode VARCHAR                 How the files were fragmented.
 -- column: piece_bytes BIGINT           Size of the fragments that were made [B].
 -- column: files VARCHAR                whole (the control, contiguous files), broken, or defragmented.
 -- column: fragments BIGINT             Fragments, by a scan.
--- column: predicted_requests BIGINT    Requests of a read of all of them, by that scan: the fewest that it may take.
--- column: most_requests BIGINT         The same, if the kernel's memory lies in single pages.
--- column: requests BIGINT              Requests that the device completed; the median of the runs.
--- column: deviation_percent DOUBLE     How much more (or less) was predicted than counted; NULL where the two predictions differ [%].
--- column: dur_ns BIGINT                Time of a read of all of them; the median [ns].
+-- column: predicted_requests BIGINT    Requests needed to read all of them, predicted from that scan (minimum).
+-- column: most_requests BIGINT         The same, if the kernel's memory consists of single pages.
+-- column: requests BIGINT              Requests that the device completed; median of the runs.
+-- column: deviation_percent DOUBLE     How far the prediction exceeds the count (or falls below it); NULL if the two predictions differ [%].
+-- column: dur_ns BIGINT                Time to read all of them; median [ns].
 -- column: mb_per_s DOUBLE              Megabytes of content per second of that time [MB/s].
 -- column: times_control DOUBLE         That time, as a multiple of that of the control.
 -- column: runs BIGINT                  Runs that count.

@@ -1,9 +1,9 @@
 -- Fragmentation by directory
 -- Files, bytes and fragments in each directory that holds files directly.
 -- needs:  file_groups
--- column: directory VARCHAR         The directory; what lies in directories below it is not counted.
+-- column: directory VARCHAR         The directory, without directories below it.
 -- column: files BIGINT              Files in it.
--- column: allocated_bytes BIGINT    What they take up on the device [B].
+-- column: allocated_bytes BIGINT    Space that they occupy on the device [B].
 -- column: fragments BIGINT          Fragments of these files.
 -- column: fragmented_files BIGINT   Files in more than one fragment.
 -- column: per_file DOUBLE           Fragments per file that has any.

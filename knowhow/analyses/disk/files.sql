@@ -6,15 +6,15 @@
 -- column: path VARCHAR                      The file.
 -- column: kind VARCHAR                      file or directory.
 -- column: size_bytes BIGINT                 Its length [B].
--- column: extents BIGINT                    Extents that the file system keeps.
--- column: fragments BIGINT                  Fragments on the device, by the rule of filefrag.
--- column: compressed BIGINT                 Of its extents, those that are compressed.
+-- column: extents BIGINT                    Extents of the file system.
+-- column: fragments BIGINT                  Fragments on the device, counted as by filefrag.
+-- column: compressed BIGINT                 Compressed extents.
 -- column: mean_bytes BIGINT                 Mean size of a fragment [B].
--- column: extra_requests BIGINT              Requests that reading all of it takes beyond those of a contiguous file.
--- column: cost_ns BIGINT                    Their time, at the cost of one [ns].
--- column: slowdown DOUBLE                   How many times as long reading it takes as if contiguous.
--- column: request_ns BIGINT                 What one request was taken to cost [ns].
--- column: cost_is VARCHAR                   Where that is from: measured (by the scan), given, or assumed.
+-- column: extra_requests BIGINT              Additional requests to read all of it, compared with a contiguous file.
+-- column: cost_ns BIGINT                    Time of these requests, from the cost of one [ns].
+-- column: slowdown DOUBLE                   Time to read it, as a multiple of that of a contiguous file.
+-- column: request_ns BIGINT                 Cost of one request, as used here [ns].
+-- column: cost_is VARCHAR                   Source of this value: measured (by the scan), given, or assumed.
 -- tags:   disk, files, time
 WITH cost AS (
     SELECT coalesce($request_ns, request_ns) AS request_ns, bytes_per_second,

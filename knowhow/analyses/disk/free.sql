@@ -3,7 +3,7 @@
 -- needs:  free_extents
 -- column: from_bytes BIGINT       Fragments of this size and more, up to the next line [B].
 -- column: pieces BIGINT           How many there are.
--- column: bytes BIGINT            What they hold together [B].
+-- column: bytes BIGINT            Their total size [B].
 -- column: share DOUBLE            Share of all free space.
 -- column: at_least DOUBLE         Share of all free space in fragments of this size or larger.
 -- chart:  bars x=from_bytes y=bytes

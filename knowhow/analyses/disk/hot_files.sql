@@ -4,15 +4,15 @@
 -- column: path VARCHAR            The file.
 -- column: calls BIGINT            Calls and operations that read or wrote it.
 -- column: faults BIGINT           Page faults on it, where it is mapped.
--- column: read_bytes BIGINT       What they read, from the disk or from memory [B].
--- column: written_bytes BIGINT    What they wrote [B].
+-- column: read_bytes BIGINT       Bytes that they read, from the disk or from memory [B].
+-- column: written_bytes BIGINT    Bytes that they wrote [B].
 -- column: time_ns BIGINT          Time in all of these; empty: the recording has no durations [ns].
 -- column: size_bytes BIGINT       Length of the file [B].
--- column: times_read DOUBLE       How often it was read in full: what was read, by its length.
--- column: fragments BIGINT        Its fragments, by the rule of filefrag.
--- column: extra_requests BIGINT    Requests beyond those of a contiguous file, each time that it is read in full.
--- column: cost_ns BIGINT          Their time for all that was read, if the disk had to be asked for it [ns].
--- column: paid_ns BIGINT          The most of it that can have been paid: no more than that time [ns].
+-- column: times_read DOUBLE       How often it was read in full: bytes read divided by its length.
+-- column: fragments BIGINT        Its fragments, counted as by filefrag.
+-- column: extra_requests BIGINT    Additional requests compared with a contiguous file, for each full read.
+-- column: cost_ns BIGINT          Time of the additional requests for all reads, if all data came from the disk [ns].
+-- column: paid_ns BIGINT          The most that this can have cost: at most the time of the calls [ns].
 -- column: measured BOOLEAN        Whether the cost of a request was measured by the scan.
 -- tags:   disk, files, time
 WITH used AS (

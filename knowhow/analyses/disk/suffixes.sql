@@ -3,7 +3,7 @@
 -- needs:  file_groups
 -- column: suffix VARCHAR            What follows the last dot of the name; empty: no suffix.
 -- column: files BIGINT              Files with it.
--- column: allocated_bytes BIGINT    What they take up on the device [B].
+-- column: allocated_bytes BIGINT    Space that they occupy on the device [B].
 -- column: fragments BIGINT          Fragments of these files.
 -- column: fragmented_files BIGINT   Files in more than one fragment.
 -- column: per_file DOUBLE           Fragments per file that has any.

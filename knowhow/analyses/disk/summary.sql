@@ -4,20 +4,20 @@
 -- column: fs_type VARCHAR           Type of the file system.
 -- column: source VARCHAR            Device or image.
 -- column: method VARCHAR            How it was read.
--- column: moment VARCHAR            Whether the map is of one moment, of many, or unknown.
--- column: size_bytes BIGINT         All of it [B].
+-- column: moment VARCHAR            Whether the map shows one moment, several, or is unknown.
+-- column: size_bytes BIGINT         Total size [B].
 -- column: free_bytes BIGINT         Free, as the file system counts it [B].
 -- column: free_extents BIGINT       Fragments of free space; empty where they could not be read.
 -- column: largest_free_bytes BIGINT The largest of them [B].
 -- column: files BIGINT              Files, directories, links and the like that were found.
 -- column: unread_files BIGINT       Those whose blocks could not be read.
--- column: allocated_bytes BIGINT    What the extents of files take up [B].
+-- column: allocated_bytes BIGINT    Space that the extents of files occupy [B].
 -- column: extents BIGINT            Extents of files.
 -- column: fragments BIGINT          Fragments of all files.
 -- column: per_file DOUBLE           Fragments per file that has any.
 -- column: fragmented_files BIGINT   Files in more than one fragment.
--- column: share_fragmented DOUBLE   Share of the files with extents that are in more than one fragment.
--- column: layout_score DOUBLE       Share of the blocks of files, but for the first of each, that lie right behind the block before: 1 is best.
+-- column: share_fragmented DOUBLE   Share of the files with extents that have more than one fragment.
+-- column: layout_score DOUBLE       Share of the blocks of files, except the first of each, that directly follow the previous block: 1 is best.
 -- heads:  source=デバイス
 -- tags:   disk, files
 WITH of_files AS (

@@ -7,7 +7,7 @@
 -- column: fd INTEGER           Descriptor.
 -- column: path VARCHAR         As /proc/PID/fd shows it.
 -- column: kind VARCHAR         file, directory, device, block device, pipe, socket, link or other.
--- column: position_bytes BIGINT  Where the next read or write begins [B].
+-- column: position_bytes BIGINT  Offset of the next read or write [B].
 -- column: size_bytes BIGINT    Length of the file [B].
 -- column: inode BIGINT         Its number in the file system.
 -- column: status VARCHAR       ok, or why something could not be read.

@@ -5,7 +5,7 @@
 -- column: sequence BIGINT         Number of the record since the boot.
 -- column: after_boot_ns BIGINT    When it was written, after the boot [ns].
 -- column: level INTEGER           0 emergency, 1 alert, 2 critical, 3 error, 4 warning, 5 notice, 6 information, 7 debugging.
--- column: text VARCHAR            What it says.
+-- column: text VARCHAR            Text of the message.
 -- tags:   time
 SELECT
     l.sequence,

@@ -2,7 +2,7 @@
 -- What used the memory, according to the kernel's own counters.
 -- needs:  dump_memory
 -- column: name VARCHAR          total, free, or the kernel's name of the counter.
--- column: bytes BIGINT          How much it is [B].
+-- column: bytes BIGINT          Its size [B].
 -- column: part DOUBLE           Share of the total [%].
 -- heads:  part=割合
 -- match:  name

@@ -2,9 +2,9 @@
 -- Loaded modules, largest first; modules that taint the kernel are marked.
 -- needs:  dump_modules
 -- column: name VARCHAR       Its name.
--- column: bytes BIGINT       What it takes [B].
--- column: users BIGINT       How many use it.
--- column: taints BIGINT      Bits of why it taints the kernel; 0: it does not.
+-- column: bytes BIGINT       Its size [B].
+-- column: users BIGINT       Number of users.
+-- column: taints BIGINT      Bits that show why it taints the kernel; 0: it does not.
 -- column: status VARCHAR     ok, or why something could not be read.
 -- sums:   bytes
 -- match:  name

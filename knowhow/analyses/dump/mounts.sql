@@ -4,7 +4,7 @@
 -- column: path VARCHAR         Where.
 -- column: fs_type VARCHAR      Kind of file system.
 -- column: source VARCHAR       What.
--- column: read_only BOOLEAN    Whether nothing could be written through it.
+-- column: read_only BOOLEAN    Whether it is read-only.
 -- column: status VARCHAR       ok, or why something could not be read.
 -- heads:  source=マウント元
 -- tags:   files

@@ -6,9 +6,9 @@
 -- column: pid INTEGER              Task that ran on it.
 -- column: origin VARCHAR           dump: when the dump was written; exception: when the exception was taken; user: when the task entered the kernel.
 -- column: name VARCHAR             The register.
--- column: value VARCHAR            What it held, hexadecimal.
+-- column: value VARCHAR            Its value, hexadecimal.
 -- column: function VARCHAR         Function of the kernel that it points into.
--- column: offset BIGINT            How far into that function.
+-- column: offset BIGINT            Offset in that function.
 -- tags:   processes
 SELECT
     r.cpu,

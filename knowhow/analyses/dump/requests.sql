@@ -4,11 +4,11 @@
 -- param:  min_age_ns BIGINT = 0     Leave out younger requests [ns].
 -- column: disk VARCHAR             Name of the disk.
 -- column: operation VARCHAR        read, write, flush, discard and so on.
--- column: age_ns BIGINT            Since the kernel made the request [ns].
--- column: issued_ns BIGINT         Since the driver got it; empty: it has not, or it is not known [ns].
+-- column: age_ns BIGINT            Time since the kernel created the request [ns].
+-- column: issued_ns BIGINT         Time since the driver received it; empty: not received, or not known [ns].
 -- column: sector BIGINT            Where it begins, in units of 512 bytes.
--- column: bytes BIGINT             What is left to do [B].
--- column: state VARCHAR            in flight: the driver has it; complete; waiting: the driver has not got it.
+-- column: bytes BIGINT             Bytes left to transfer [B].
+-- column: state VARCHAR            in flight: the driver has it; complete; waiting: the driver has not received it.
 -- column: queue INTEGER            Queue of the disk.
 -- column: tag INTEGER              Number of the request in its queue.
 -- column: status VARCHAR           ok, or why something could not be read.

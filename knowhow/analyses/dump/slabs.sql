@@ -2,10 +2,10 @@
 -- Kernel objects (slab) by the memory that they use, largest first.
 -- needs:  dump_slabs
 -- column: name VARCHAR             Name of the cache, as in /proc/slabinfo.
--- column: objects BIGINT           Objects that have room, in use or not.
--- column: object_bytes BIGINT      What an object takes [B].
--- column: slabs BIGINT             Pieces of memory that hold them.
--- column: bytes BIGINT             What these take [B].
+-- column: objects BIGINT           Objects, used and free.
+-- column: object_bytes BIGINT      Size of an object [B].
+-- column: slabs BIGINT             Memory areas that contain them.
+-- column: bytes BIGINT             Size of these areas [B].
 -- column: status VARCHAR           ok, or why a part is missing.
 -- sums:   objects, slabs, bytes
 -- match:  name

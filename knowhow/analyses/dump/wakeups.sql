@@ -2,7 +2,7 @@
 -- Which task was scheduled on which processor last, and how long before the kernel stopped.
 -- needs:  dump_tasks, dump_panic
 -- param:  last_ns BIGINT = 1000000000 > 0    How far before the end to look [ns].
--- column: at_s DOUBLE              When it came onto its processor, before the end: a negative number [s].
+-- column: at_s DOUBLE              When it got its processor, before the end: a negative number [s].
 -- column: before_ns BIGINT         The same as a duration [ns].
 -- column: pid INTEGER              Task.
 -- column: comm VARCHAR             Its name.

@@ -3,8 +3,8 @@
 -- stack that is neither in a system library nor in an interpreter or its modules. Calls without a stack are left out.
 -- needs:  calls, paths, stack_places
 -- column: source VARCHAR      Source file and line; empty without debug information.
--- column: function VARCHAR    Function that the line is in.
--- column: object VARCHAR      Executable, library or file of Python that holds it.
+-- column: function VARCHAR    Function that contains the line.
+-- column: object VARCHAR      Executable, library or Python file that contains it.
 -- column: calls BIGINT        Number of calls.
 -- column: errors BIGINT       Calls that returned an error.
 -- column: bytes BIGINT        Bytes transferred [B].

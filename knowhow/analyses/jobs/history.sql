@@ -6,7 +6,7 @@
 -- column: from_s DOUBLE               Start of the step, since the start of the recording [s].
 -- column: until_s DOUBLE              End of the interval [s].
 -- column: cluster VARCHAR              The cluster.
--- column: user VARCHAR                 Whose jobs.
+-- column: user VARCHAR                 User of the jobs.
 -- column: jobs BIGINT                  Jobs that did something in it.
 -- column: bytes BIGINT                Read and written by calls on files [B].
 -- column: operations BIGINT           Calls on files.

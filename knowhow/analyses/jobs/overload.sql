@@ -12,12 +12,12 @@
 -- column: until_s DOUBLE              End of the interval [s].
 -- column: target VARCHAR              The file system.
 -- column: operations BIGINT           Calls on it, of all jobs.
--- column: wait_per_call_ns DOUBLE     What a call waited, on average [ns].
+-- column: wait_per_call_ns DOUBLE     Average wait of a call [ns].
 -- column: usual_ns DOUBLE             The median of all steps [ns].
 -- column: times_usual DOUBLE          How many times as long that is.
 -- column: job_id VARCHAR              The job that made most calls then.
--- column: job_share DOUBLE            Its part of the calls.
--- column: job_usual_share DOUBLE      Its part of the calls in all other steps.
+-- column: job_share DOUBLE            Its share of the calls.
+-- column: job_usual_share DOUBLE      Its share of the calls in all other steps.
 -- column: metadata_share DOUBLE       Share of its calls that are metadata operations.
 -- column: file VARCHAR                The file that took most of the time of that job; empty: it has not ended.
 -- column: device_busy DOUBLE          Share of the time in which the busiest device of a node had a request; empty: not recorded.

@@ -3,7 +3,7 @@
 -- needs:  run_states, processes
 -- uses:   stack_places
 -- column: process VARCHAR     Program and process id.
--- column: place VARCHAR       Where in the program the wait began, of waits of 1 ms or more: function and source line.
+-- column: place VARCHAR       Place in the program where the wait began, for waits of 1 ms or more: function and source line.
 -- column: held_by VARCHAR     Program and thread id that had the lock when the wait began; empty: not known.
 -- column: released_by VARCHAR Program and thread id that ended the wait; `interrupt`: its time ran out; empty: none, or not known.
 -- column: threads BIGINT      Threads that waited.

@@ -2,16 +2,16 @@
 -- Kernel functions that allocated memory for the recorded programs, or freed it: by call site, kind of memory and cache.
 -- needs:  allocations, processes
 -- column: kind VARCHAR          kmalloc, cache (objects of a slab cache), or pages.
--- column: freed BOOLEAN         It gave memory back, and did not allocate it.
--- column: function VARCHAR      Kernel function with the call; empty: pages that are given back, or its name is not known.
+-- column: freed BOOLEAN         Whether memory was freed, not allocated.
+-- column: function VARCHAR      Kernel function with the call; empty: freed pages, or an unknown name.
 -- column: cache VARCHAR         Slab cache; empty: of another kind.
--- column: size_bytes BIGINT     What each takes; empty: kfree does not say it [B].
+-- column: size_bytes BIGINT     Size of each; empty: kfree does not report it [B].
 -- column: number BIGINT         Number of times.
--- column: share DOUBLE          Share of all allocations, or of all that was given back.
--- column: asked_bytes BIGINT    What was asked for in all; empty: given back [B].
--- column: given_bytes BIGINT    What it took in all, or what was given back; empty: not known [B].
+-- column: share DOUBLE          Share of all allocations, or of all freed memory.
+-- column: asked_bytes BIGINT    Total requested; empty: freed memory [B].
+-- column: given_bytes BIGINT    Total allocated or freed; empty: not known [B].
 -- column: processes BIGINT      Processes for which it happened.
--- column: most_of VARCHAR       The one with most of it: program and process id.
+-- column: most_of VARCHAR       The process with the largest part: program and process id.
 -- sums:   number, asked_bytes, given_bytes
 -- match:  kind, freed, function, cache, size_bytes
 -- chart:  bars x=function y=number color=kind title="Kernel memory allocations" title_ja="カーネルのメモリ確保"

@@ -6,11 +6,11 @@
 -- column: tid INTEGER           The thread.
 -- column: kind VARCHAR          direct reclaim (the machine is short), group reclaim (a control group is at its limit), node reclaim, compaction, oom kill.
 -- column: stalls BIGINT         Number of times.
--- column: total_ns BIGINT       Time that it took in all [ns].
+-- column: total_ns BIGINT       Total time [ns].
 -- column: avg_ns BIGINT         Mean time [ns].
 -- column: longest_ns BIGINT     The longest [ns].
 -- column: pages_each DOUBLE     Pages that it freed each time, on average; empty: of compaction and OOM kills.
--- column: highest_order INTEGER It asked for up to 2 to the power of this number contiguous pages.
+-- column: highest_order INTEGER It requested up to 2 to the power of this number contiguous pages.
 -- column: call VARCHAR          The call that waited longest in all; `page faults` stands for those outside of calls.
 -- sums:   stalls, total_ns
 -- match:  comm, kind, call

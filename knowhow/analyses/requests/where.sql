@@ -5,7 +5,7 @@
 -- param:  slow_share DOUBLE = 0.01   The slowest requests are this part of them.
 -- param:  most BIGINT = 200          At most this many requests of each group are read, taken evenly.
 -- column: request VARCHAR    Name of the request.
--- column: part VARCHAR       What the time went to, as in time/where.
+-- column: part VARCHAR       Where the time went, as in time/where.
 -- column: detail VARCHAR     On what, or in which call.
 -- column: slow_ns BIGINT     Time of it in one of the slowest requests, mean [ns].
 -- column: usual_ns BIGINT    The same in one of those around the median [ns].

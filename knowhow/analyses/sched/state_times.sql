@@ -4,17 +4,17 @@
 -- column: process VARCHAR          Program and process id.
 -- column: tid INTEGER              Thread id.
 -- column: lived_ns BIGINT          From its creation, or the start of the recording, to its end or that of the recording [ns].
--- column: running_ns BIGINT        On a CPU [ns].
--- column: runnable_ns BIGINT       It could have run and had no CPU [ns].
--- column: sleeping_ns BIGINT       It waited, and a signal would have woken it [ns].
--- column: uninterruptible_ns BIGINT It waited, and no signal would have woken it: usually for a disk or a lock of the kernel [ns].
--- column: stopped_ns BIGINT        It was stopped by a signal or a debugger [ns].
--- column: unknown_ns BIGINT        It was on no CPU already when recording began [ns].
--- column: running_share DOUBLE     Share of its life that it ran.
+-- column: running_ns BIGINT        Time on a CPU [ns].
+-- column: runnable_ns BIGINT       Time ready to run without a CPU [ns].
+-- column: sleeping_ns BIGINT       Time waiting, interruptible by signals [ns].
+-- column: uninterruptible_ns BIGINT Time waiting, not interruptible by signals: usually for a disk or a kernel lock [ns].
+-- column: stopped_ns BIGINT        Time stopped by a signal or a debugger [ns].
+-- column: unknown_ns BIGINT        Time off CPU that had begun before the recording [ns].
+-- column: running_share DOUBLE     Share of its lifetime in which it ran.
 -- column: waits BIGINT             How often it left its CPU to wait.
--- column: preemptions BIGINT       How often it had to leave it.
+-- column: preemptions BIGINT       How often it was preempted.
 -- column: cpus BIGINT              On how many CPUs it ran.
--- column: migrations BIGINT        How often it went on on another CPU than before.
+-- column: migrations BIGINT        How often it continued on another CPU.
 -- sums:   running_ns, runnable_ns, sleeping_ns, uninterruptible_ns, stopped_ns, unknown_ns, waits, preemptions, migrations
 -- match:  process
 -- chart:  bars x=process y=running_ns,runnable_ns,sleeping_ns,uninterruptible_ns title="Thread states" title_ja="スレッドの状態"

@@ -7,11 +7,11 @@
 -- param:  least_samples BIGINT = 10   With fewer samples the rest of the CPU time is not split.
 -- column: process VARCHAR   Program and process id; empty: the command as a whole.
 -- column: tid INTEGER       Thread id.
--- column: part VARCHAR      What the time went to.
--- column: detail VARCHAR    What of this took longest, and how much of the part it was.
+-- column: part VARCHAR      Where the time went.
+-- column: detail VARCHAR    What took most of this time, and its share of the part.
 -- column: time_ns BIGINT    Time of the part [ns].
 -- column: share DOUBLE      Share of the time of the command, or of the thread.
--- column: evidence VARCHAR  The analysis that shows what is behind it.
+-- column: evidence VARCHAR  The analysis that shows the details.
 -- sums:   time_ns
 -- match:  process, part
 -- chart:  bars x=part y=time_ns title="Where the time went" title_ja="時間の内訳"
