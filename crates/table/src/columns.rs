@@ -1,7 +1,7 @@
 //! Columns of rows that are not written yet, and how the parquet crate encodes them.
 //!
-//! Its writers are used one type at a time, and without Arrow: Arrow's own writer carries code for every type that a column could have, 4 MB of
-//! it, where a table has five.
+//! Its writers are used one type at a time, and without Arrow: Arrow's own writer carries code for every type that a column could have, megabytes
+//! of it, where a table has five.
 
 use bytes::Bytes;
 use parquet::{
