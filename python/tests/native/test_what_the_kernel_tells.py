@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from packed_programs import replaced
 from recorders import Recorder, recorder_or_skip
 from sysdock.analysis import Session
 from sysdock.library import Library
@@ -221,10 +222,8 @@ def test_where_a_kernel_lacks_a_tracepoint_the_rest_is_recorded(
     """A recorder that looks for what no kernel has."""
     older = Recorder(tmp_path / "sysdock-native", "kernel")
     unknown = "x" * len(tracepoint)
-    program = kernel.native.read_bytes().replace(
-        f"tp_btf/{tracepoint}".encode(), f"tp_btf/{unknown}".encode()
-    )
-    older.native.write_bytes(program)
+    program = kernel.native.read_bytes()
+    older.native.write_bytes(replaced(program, f"tp_btf/{tracepoint}".encode(), f"tp_btf/{unknown}".encode()))
     older.native.chmod(0o755)
     done = older.record(tmp_path / "rec", "cat", "/etc/hostname")
     missing = {state["family"]: state["missing"] for state in manifest(tmp_path / "rec")["families"]}
