@@ -29,8 +29,8 @@ NOTES = {
     "times only count lines": "時刻は行番号にすぎない",
     r"times run back (\d+) times, by up to (\d+) s: the clock was set, or calls are in the order of their "
     r"return \(-z\)": r"時刻が \1 回、最大 \2 秒戻る (時計が変更されたか、呼び出しが終了順に並んでいる (-z))",
-    "the log does not say when it began": "ログに開始日時がない",
-    "times count from there": "時刻は開始時点から数える",
+    "the log does not give its start time": "ログに開始日時がない",
+    "times count from the start": "時刻は開始時点から数える",
     "stamps are of the return of a call, in steps of 0.1 ms": "時刻は呼び出しの終了時点、0.1 ms 単位",
     "durations are system CPU time as truss -E measures it, not elapsed time": (
         "所要時間は経過時間ではなく、truss -E が測ったシステム CPU 時間"
@@ -59,7 +59,7 @@ NOTES = {
     "times of the log and of the scheduler are off by what their clock has drifted since it was compared": (
         "ログとスケジューラの時刻には、時計を比較した時点からのずれがある"
     ),
-    "a profile has sums: it says neither when nor in which order": (
+    "a profile contains sums only: neither times nor order": (
         "プロファイルにあるのは合計だけで、時刻も順序も分からない"
     ),
     "instructions have no time of their own: they are numbered": ("命令には時刻がなく、番号だけが付いている"),

@@ -187,7 +187,7 @@ class TestClock:
     def test_that_nobody_knows_how_clocks_compare_is_said(self, maker: RecordingMaker) -> None:
         third = maker.make(name="rank.2", host="n1", command="another")
         found = merged([*two_ranks(maker, host="n1"), third])
-        assert any("rank.1: another host, and nothing tells how its clock" in text for text in found.remarks)
+        assert any("rank.1: another host, and nothing shows how its clock" in text for text in found.remarks)
         assert fetch(found, "SELECT offset_from FROM ranks ORDER BY rank") == [
             ("first",),
             ("unknown",),
