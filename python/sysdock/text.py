@@ -201,19 +201,27 @@ def pad(text: str, room: int, right: bool = False) -> str:
     return blanks + text if right else text + blanks
 
 
+# What is not broken: a command. Its blanks are written as this meanwhile.
+_CODE, _BLANK = re.compile("`[^`]+`"), "\0"
+
+
 def wrapped(text: str, room: int, indent: str = "", *, whole: bool = False) -> list[str]:
     """Lines of at most `room` columns; Japanese, which has no blanks, is broken anywhere.
 
+    What stands in back-ticks is a command to copy: it is not broken at a blank, where it fits into a line.
     whole: a word that is wider, such as a path, stays in one piece.
     """
+    most = sys.maxsize if whole else room - width(indent)
+    text = _CODE.sub(lambda code: code[0].replace(" ", _BLANK) if width(code[0]) <= most else code[0], text)
     lines, line = [], ""
-    for piece in _pieces(text, sys.maxsize if whole else room - width(indent)):
+    for piece in _pieces(text, most):
         if line and width(indent + line + piece.rstrip()) > room:
             lines.append(indent + line.rstrip())
             line = piece.lstrip()
         else:
             line += piece
-    return [*lines, indent + line.rstrip()] if line.strip() else lines
+    lines += [indent + line.rstrip()] if line.strip() else []
+    return [line.replace(_BLANK, " ") for line in lines]
 
 
 # A line to copy into a shell.
@@ -231,17 +239,8 @@ def fitted(lines: Iterable[str], room: int | None) -> list[str]:
     return [
         part
         for line in lines
-        for part in ([line] if not room or width(line) <= room else _fitted(line, room))
+        for part in ([line] if not room or width(line) <= room else _broken(line, room))
     ]
-
-
-# What is not broken: a command to copy. Its blanks are written as this meanwhile.
-_CODE, _BLANK = re.compile("`[^`]+`"), "\0"
-
-
-def _fitted(line: str, room: int) -> list[str]:
-    line = _CODE.sub(lambda code: code[0].replace(" ", _BLANK), line)
-    return [part.replace(_BLANK, " ") for part in _broken(line, room)]
 
 
 def _broken(line: str, room: int) -> list[str]:

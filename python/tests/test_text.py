@@ -93,6 +93,12 @@ def test_english_is_wrapped_between_words() -> None:
     assert wrapped("", 10) == []
 
 
+def test_a_command_in_back_ticks_is_not_broken_where_it_fits() -> None:
+    text = "Run `sysdock show rec io/files` to see them."
+    assert wrapped(text, 30) == ["Run", "`sysdock show rec io/files` to", "see them."]
+    assert wrapped(text, 20) == ["Run `sysdock show", "rec io/files` to see", "them."]
+
+
 def test_japanese_is_wrapped_anywhere_but_before_a_full_stop() -> None:
     lines = wrapped("ほかに 17 個のファイルも同様です。同じプログラムが何度も起動されています。", 32)
     assert all(24 <= width(line) <= 34 for line in lines[:-1])
