@@ -269,8 +269,7 @@ def _pieces(text: str, room: int) -> Iterator[str]:
     """Parts of a text between which a line may be broken; none is wider than `room`."""
     piece = ""
     for char in text:
-        wide = unicodedata.east_asian_width(char) in "WF"
-        wide = wide or bool(piece and unicodedata.east_asian_width(piece[-1]) in "WF")
+        wide = any(unicodedata.east_asian_width(each) in "WF" for each in piece[-1:] + char)
         breaks = piece.endswith(" ") or (wide and char not in _CLOSING and piece[-1:] not in _OPENING)
         if piece and char != " " and (breaks or width(piece + char) > room):
             yield piece

@@ -95,7 +95,7 @@ struct Rows<C: TableOf<T>, T: Send + 'static> {
 }
 
 impl<C: TableOf<T>, T: Send + 'static> Rows<C, T> {
-    /// Rows differ in the columns `varying` as a rule. Values of the column `late`, if there is one, become known when all rows have come: they
+    /// Rows usually differ in the columns `varying`. Values of the column `late`, if there is one, become known when all rows have come: they
     /// wait in memory, encoded.
     fn new(varying: &'static [ColumnNumber], words: Vec<String>, late: Option<ColumnNumber>) -> Self {
         /// Blocks that may wait for the encoder.

@@ -92,7 +92,7 @@ impl<C: Columns> GroupEncoder<C> {
         GroupEncoder { columns, schema, rows: 0, press: Press::new(), values: Vec::new(), table: PhantomData }
     }
 
-    /// Columns in which rows differ as a rule: whether those of a block agree is not checked.
+    /// Columns whose values usually differ from row to row: blocks are not checked for equal values.
     #[must_use]
     pub fn varying(mut self, columns: &[ColumnNumber]) -> Self {
         for (number, column) in &mut self.columns {

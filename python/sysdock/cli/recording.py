@@ -128,12 +128,14 @@ def load_ahead() -> Callable[[], Library]:
 
         # The first connection of a process takes twice as long as the next.
         duckdb.connect().close()
-        library = Library()
-        # A mistake in it is reported when the know-how is used.
+        # A mistake in the know-how is reported when it is used.
         with contextlib.suppress(UserError):
-            for read in (library.tables, library.rules, library.products):
-                read()
-        loaded.append(library)
+            library = Library()
+            loaded.append(library)
+            # Under sudo, that of a user is read with the rights of that user only: later.
+            if library.is_own:
+                for read in (library.tables, library.rules, library.products):
+                    read()
 
     thread = threading.Thread(target=load)
     thread.start()
@@ -166,7 +168,8 @@ def answer(folder: Path, library: Callable[[], Library], out: TextIO, lang: str,
             # The native program ended before it wrote the first one, and has said why if it could.
             remark(f"nothing was recorded in {folder}")
             return
-        with Session(recording, library(), limits=config().limits(library())) as session:
+        known = library()
+        with Session(recording, known, limits=config().limits(known)) as session:
             report = _report(session, folder / "report.html", lang) if with_report else None
             lines = answer_lines(session, report, lang, terminal_width(out))
             print("\n".join(painted(lines, WORDS[lang], out)), file=out, flush=True)

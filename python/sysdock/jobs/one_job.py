@@ -14,7 +14,7 @@ _INTERVAL_S = 10
 _MOST_FILES = 10
 _MOST_TARGETS = 8
 _WIDTH = 100
-HEADS = (
+HEADS = _FILES_HEAD, _STEPS_HEAD, _NODES_HEAD = (
     "files that took most time",
     "over time, in steps of",
     "its nodes, and servers for it, in that time; busiest: of all steps",
@@ -97,7 +97,7 @@ def lines_of(found: Found, columns: int | None = None) -> list[str]:
     if found["files"]:
         lines += [
             "",
-            HEADS[0],
+            _FILES_HEAD,
             f"  {'time':>9} {'read':>9} {'written':>9} {'calls':>8}  file",
         ]
         for file in found["files"][:_MOST_FILES]:
@@ -139,7 +139,7 @@ def _node_lines(found: Found) -> list[str]:
             total["busy"] = max(total["busy"] or 0.0, row["busy"])
     most = sorted(sums.items(), key=lambda item: (-item[1]["read"] - item[1]["written"], item[0]))
     columns = f"{'nodes':>5} {'read':>9} {'written':>9} {'errors':>7} {'busiest':>8}"
-    lines = [HEADS[2], f"  {columns}  what"]
+    lines = [_NODES_HEAD, f"  {columns}  what"]
     for (group, target), total in most[:_MOST_TARGETS]:
         busy = "-" if total["busy"] is None else f"{total['busy']:.0%}"
         numbers = f"{total['nodes']:>5} {human_bytes(total['read']):>9} {human_bytes(total['written']):>9}"
@@ -152,7 +152,7 @@ def _series_lines(found: Found) -> list[str]:
 
     names = f"{'read':>9} {'written':>9} {'calls':>8} {'metadata':>8} {'waited':>9} {'CPU':>9}"
     head = f"  {'from':<19} {names}  file system"
-    lines = [f"{HEADS[1]} {found['step_s']} s", head]
+    lines = [f"{_STEPS_HEAD} {found['step_s']} s", head]
     for row in found["series"]:
         start = datetime.datetime.fromtimestamp(row["ts_ns"] / 1e9).astimezone().strftime("%Y-%m-%d %H:%M:%S")
         texts = [

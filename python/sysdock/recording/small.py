@@ -1,11 +1,13 @@
 """Views of a small recording: tables in memory, and plans that are not optimized.
 
-An analysis of a few thousand rows takes a millisecond to run and ten to plan: the engine opens the Parquet
-files anew for each statement, and looks for the best plan of many that would all do. All of it is read once.
+On a few thousand rows, much of a statement's time goes into its plan: the engine opens the Parquet files each
+time, and looks for the best of many plans that would all do. Here all is read once.
 """
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterable
 from typing import Self
 
 from sysdock.library import Library
@@ -42,6 +44,8 @@ class SmallViews(Views):
         settings: dict[str, str] | None = None,
     ) -> None:
         super().__init__(recording, library, filters, settings)
+        # By table: held while its rows are read. Nothing else is waited for meanwhile.
+        self._locks: dict[str, threading.RLock] = {}
         found = self.connection.execute("SELECT name FROM duckdb_optimizers()").fetchall()
         left_out = [name for (name,) in found if name not in _KEPT_OPTIMIZERS]
         self.connection.execute(f"SET GLOBAL disabled_optimizers = '{','.join(left_out)}'")
@@ -55,6 +59,15 @@ class SmallViews(Views):
     def create(self, name: str, select: str) -> None:
         """Makes the table `name`, in the place of an earlier one."""
         self.connection.execute(f"CREATE OR REPLACE TABLE {quoted(name)} AS {select}")
+
+    def add_empty(self, tables: Iterable[str]) -> None:
+        """Tables without rows in place of those `tables` that the recording lacks."""
+        for name in tables:
+            with self._lock(name):
+                super().add_empty([name])
+
+    def _lock(self, name: str) -> threading.RLock:
+        return self._locks.setdefault(name, threading.RLock())
 
     def _make_with(self, name: str, named: Mentions | None) -> None:
         with self._lock(name):

@@ -92,8 +92,8 @@ class Views:
         self._from_parts: dict[str, str] = {}
         self._undefined: dict[str, Table] = {}
         self._available: dict[tuple[str, ...], list[str]] = {}
-        # By table: held while it is made of others; another thread that needs it waits.
-        self._locks: dict[str, threading.RLock] = {}
+        # Held while a summary is counted; another thread that needs it waits.
+        self._counting = threading.RLock()
         # DuckDB would spill into the working folder, which may be the user's project.
         self._spill = None
         config: Settings = {**engine_settings(recording), **(settings or {})}
@@ -180,10 +180,6 @@ class Views:
             self._make_view(self.table(name), wanted)
             self._made[name] = wanted
 
-    def _lock(self, name: str) -> threading.RLock:
-        """Tables are made of those that they name, never in a circle, so no thread waits for itself."""
-        return self._locks.setdefault(name, threading.RLock())
-
     def _joins(self, name: str, named: Mentions | None) -> Joins:
         """The joins that a table's view has for a statement."""
         joined = self.table(name).joined
@@ -191,10 +187,8 @@ class Views:
 
     def add_empty(self, tables: Iterable[str]) -> None:
         """Views without rows of those `tables` that the recording lacks."""
-        for name in set(tables).difference(self.available):
-            with self._lock(name):
-                if name in self._made:
-                    continue
+        for name in tables:
+            if name not in self._made and name not in self.available:
                 table = self.table(name)
                 columns = (*table.columns, *table.derived, *table.joined)
                 empty = ", ".join(f"CAST(NULL AS {c.sql_type}) AS {quoted(c.name)}" for c in columns)
@@ -205,7 +199,7 @@ class Views:
         """Counts a summary, unless that is done already, by the recorder or here."""
         if table.sql is None:
             return
-        with self._lock(table.name):
+        with self._counting:
             if failure := self._failed.get(table.name):
                 raise failure.with_traceback(None)
             if table.name in self._summed:

@@ -105,6 +105,17 @@ class TestImport:
         assert cli("import", "nowhere.log", "-o", "rec").returncode == 2
         assert (tmp_path / "loaded").exists()
 
+    def test_a_missing_know_how_folder_is_one_error(self, cli, tmp_path: Path) -> None:
+        (tmp_path / "a.log").write_text(LOG)
+        done = cli("import", "a.log", "-o", "rec", env={"SYSDOCK_KNOWHOW": "nowhere"})
+        assert done.returncode == 0, "the recording is there"
+        assert done.stderr.splitlines()[-3:] == [
+            "sysdock: nowhere: no such know-how folder",
+            "",
+            "hint: set SYSDOCK_KNOWHOW to the folder that holds analyses, rules, charts and tables",
+        ]
+        assert "Traceback" not in done.stderr
+
     def test_odd_file_names(self, cli, tmp_path: Path) -> None:
         # strace writes < and > in names as octal numbers.
         (tmp_path / "a.log").write_text(LOG.replace("/tmp/a>", "/tmp/\\74script\\76\\n'\\\"|>"))
