@@ -32,6 +32,7 @@
 -- says: ok ja              ディスク待ちは {cost_ns}、経過時間の {value} です。
 -- says: unknown en         The recording does not show when threads ran.
 -- says: unknown ja         スレッドの実行時刻が記録にありません。
+-- at_least: thread_time min_wait_ns
 -- evidence: block/latency
 -- tags:   disk, time
 WITH waits AS (

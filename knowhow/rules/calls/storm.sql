@@ -60,6 +60,8 @@
 -- says: ok ja                 短い呼び出しのうち、時間の多くを占める種類はありません。
 -- says: unknown en            The recording contains no system calls with durations.
 -- says: unknown ja            所要時間のある呼び出しが記録にありません。
+-- at_least: calls min_calls
+-- at_least: thread_time min_time_ns
 -- evidence: syscalls/latency
 -- tags:   time, calls
 WITH queued AS (

@@ -21,6 +21,7 @@
 -- says: ok ja       一覧が読まれた {listed} 個のディレクトリを調べました。エントリの属性を調べることに目立つ時間は使っていません。
 -- says: unknown en  The recording contains no system calls.
 -- says: unknown ja  システムコールが記録にありません。
+-- at_least: calls min_entries
 -- evidence: io/files --file {subject*}
 -- tags:   metadata, files, calls
 WITH listed AS (

@@ -24,6 +24,7 @@
 -- says: ok ja       システムコール {calls} 回を調べました。ディレクトリを順に探すことに目立つ時間は使っていません。
 -- says: unknown en  The recording contains no system calls.
 -- says: unknown ja  システムコールが記録にありません。
+-- at_least: calls min_lookups
 -- evidence: io/errors --file {subject*}
 -- tags:   errors, metadata, files
 -- was:    io/failed_searches

@@ -29,6 +29,7 @@
 -- says: ok ja            システムコール {calls} 回を調べました。失敗ばかりの呼び出しはありません。
 -- says: unknown en       The recording contains no system calls.
 -- says: unknown ja       システムコールが記録にありません。
+-- at_least: calls min_errors
 -- evidence: io/errors --call {call} --file {file}
 -- tags:   errors, calls, metadata
 WITH by_name AS (

@@ -26,6 +26,7 @@
 -- says: ok ja       メタデータの呼び出し {calls} 回を調べました。データの読み書きより短いか、全体に対してわずかです。
 -- says: unknown en  The recording contains no system calls with durations.
 -- says: unknown ja  所要時間のある呼び出しが記録にありません。
+-- at_least: calls min_calls
 -- evidence: io/files --exclude-dir /proc,/sys
 -- tags:   metadata, time, files
 WITH used AS (

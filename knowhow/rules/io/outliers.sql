@@ -28,6 +28,7 @@
 -- says: ok ja       システムコール {calls} 回を調べました。飛び抜けて長いものはありません。
 -- says: unknown en  The recording contains no system calls with durations.
 -- says: unknown ja  所要時間のある呼び出しが記録にありません。
+-- at_least: duration min_ns
 -- evidence: io/files --file {file} --from {from_s} --until {until_s}
 -- tags:   time, calls, files
 -- was:    io/singular_points

@@ -25,6 +25,7 @@
 -- says: ok ja       マップされた {files} 個のファイルを調べました。ランダムな位置でディスクを待つものはありません。
 -- says: unknown en  The recording contains no system calls.
 -- says: unknown ja  システムコールが記録にありません。
+-- at_least: file_faults min_faults
 -- evidence: io/fault_offsets --file {file}
 -- tags:   offsets, time, files
 WITH steps AS (

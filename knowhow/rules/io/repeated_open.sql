@@ -29,6 +29,7 @@
 -- says: ok ja            開かれた {files} 個のファイルを調べました。開き直しに目立つ時間を使うものはありません。
 -- says: unknown en       The recording contains no system calls.
 -- says: unknown ja       システムコールが記録にありません。
+-- at_least: calls min_opens
 -- evidence: io/files --file {file}
 -- tags:   files, calls, metadata
 WITH files AS (

@@ -30,6 +30,7 @@
 -- says: ok ja              {files} 個のファイルを調べました。同じ場所の読み直しに目立つ時間を使うものはありません。
 -- says: unknown en         The recording contains no read whose file offset is known.
 -- says: unknown ja         ファイルのどこを読んだかわかる読み込みが記録にありません。
+-- at_least: calls min_reads
 -- evidence: io/offsets --file {file}
 -- tags:   bytes, offsets, files
 WITH candidates AS (

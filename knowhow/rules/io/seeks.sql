@@ -27,6 +27,7 @@
 -- says: unknown ja  システムコールが記録にありません。
 -- says: unknown.nameless en  {nameless:seek} {nameless?is|are} in files that the log does not name.
 -- says: unknown.nameless ja  シークのうち {nameless} 回は、どのファイルのものかログからわかりません。
+-- at_least: calls min_seeks
 -- evidence: io/offsets --file {file}
 -- tags:   offsets, calls, files
 WITH files AS (

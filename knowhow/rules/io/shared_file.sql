@@ -26,6 +26,7 @@
 -- says: ok ja             書き込みのある {files} 個のファイルを調べました。複数のプロセスが同時に使うものはありません。
 -- says: unknown en        The recording contains no system calls.
 -- says: unknown ja        システムコールが記録にありません。
+-- at_least: calls min_calls
 -- evidence: io/offsets --file {file}
 -- tags:   processes, files, time
 WITH written AS (

@@ -28,6 +28,7 @@
 -- says: ok ja       ファイルの読み書き {calls} 回を調べました。複数のスレッドから出ているか、待っていません。
 -- says: unknown en  The recording contains no system calls with durations.
 -- says: unknown ja  所要時間のある呼び出しが記録にありません。
+-- at_least: calls min_waits
 -- evidence: io/offsets --process {process}
 -- tags:   time, processes, bytes
 WITH threads AS (

@@ -36,6 +36,7 @@
 -- says: unknown ja        システムコールが記録にありません。
 -- says: unknown.nameless en  {nameless:small request} {nameless?is|are} to files that the log does not name.
 -- says: unknown.nameless ja  小さな読み書きのうち {nameless} 回は、どのファイルのものかログからわかりません。
+-- at_least: calls min_calls
 -- evidence: io/files --file {file}
 -- tags:   size, calls, files
 WITH small AS (

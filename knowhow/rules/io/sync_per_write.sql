@@ -39,6 +39,7 @@
 -- says: unknown ja        システムコールが記録にありません。
 -- says: unknown.nameless en  {nameless:sync} {nameless?is|are} of files that the log does not name.
 -- says: unknown.nameless ja  同期のうち {nameless} 回は、どのファイルのものかログからわかりません。
+-- at_least: calls min_waits
 -- evidence: io/files --file {file}
 -- tags:   time, calls, files
 WITH synced AS (

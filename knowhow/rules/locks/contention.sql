@@ -20,6 +20,7 @@
 -- says: ok ja        カーネルのロック待ちは {cost_ns}、実行時間の {value} です。
 -- says: unknown en   The recording does not contain waits for kernel locks (`--what io,sched,locks`).
 -- says: unknown ja   コマンドのカーネルのロック待ちが記録にありません（`--what io,sched,locks`）。
+-- at_least: duration min_wait_ns
 -- evidence: locks/share_by_lock
 -- tags:   time, locks
 WITH waits AS (

@@ -24,6 +24,7 @@
 -- says: ok ja       ファイルのロックの待ちはほとんどありません。
 -- says: unknown en  The recording contains no system calls with durations.
 -- says: unknown ja  所要時間のある呼び出しが記録にありません。
+-- at_least: thread_time min_wait_ns
 -- evidence: io/files --call flock,fcntl
 -- tags:   time, locks, files
 WITH waits AS (

@@ -34,6 +34,7 @@
 -- says: ok ja             スレッドがプログラムのロックで互いを待つことはわずかです。
 -- says: unknown en        The recording does not show when threads ran.
 -- says: unknown ja        スレッドの実行時刻が記録にありません。
+-- at_least: thread_time min_wait_ns
 -- evidence: locks/futex_waits --process {process}
 -- tags:   time, locks
 WITH waited AS (

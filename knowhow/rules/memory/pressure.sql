@@ -28,6 +28,7 @@
 -- says: ok ja               メモリ待ちは {cost_ns}、実行時間の {value} です。
 -- says: unknown en          The recording does not contain waits for memory (`--what io,sched,memory`).
 -- says: unknown ja          コマンドのメモリ待ちが記録にありません（`--what io,sched,memory`）。
+-- at_least: duration min_wait_ns
 -- evidence: memory/stalls
 -- tags:   time, processes
 WITH waits AS (

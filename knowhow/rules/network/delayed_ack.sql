@@ -25,6 +25,7 @@
 -- says: ok ja       遅延確認応答と同じ長さのソケットの待ちはありません。
 -- says: unknown en  The recording contains no system calls with durations.
 -- says: unknown ja  所要時間のある呼び出しが記録にありません。
+-- at_least: duration least_ns
 -- evidence: network/sockets
 -- tags:   time, calls
 WITH on_sockets AS (

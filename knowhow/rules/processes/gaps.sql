@@ -29,6 +29,7 @@
 -- says: ok ja               呼び出しは途切れなく続いていて、長い無活動区間はありません。
 -- says: unknown en          The recording contains no system calls with durations.
 -- says: unknown ja          所要時間のある呼び出しが記録にありません。
+-- at_least: duration min_gap_ns
 -- evidence: io/calls_over_time --from {from_s} --until {until_s}
 -- tags:   time, calls, processes
 WITH clock AS (

@@ -35,6 +35,7 @@
 -- says: ok ja             時間の多くを占めるほど、同じプログラムを一つずつ順に実行しているものはありません。
 -- says: unknown en        The recording does not show when processes started and ended.
 -- says: unknown ja        プロセスの開始と終了の時刻が記録にありません。
+-- at_least: thread_time min_time_ns
 -- evidence: processes/lifecycle
 -- tags:   time, processes
 WITH children AS (

@@ -32,6 +32,7 @@
 -- says: ok ja       {processes} 個のプロセスを調べました。起動に目立つ時間は使っていません。
 -- says: unknown en  The recording contains no system calls.
 -- says: unknown ja  システムコールが記録にありません。
+-- at_least: processes min_starts
 -- evidence: processes/tree --process {subject}
 -- tags:   processes, time
 -- was:    processes/many_starts

@@ -21,6 +21,7 @@
 -- says: ok ja       {threads} 個のスレッドを調べました。短いものは少ないか、時間の割合がわずかです。
 -- says: unknown en  The recording contains no system calls.
 -- says: unknown ja  システムコールが記録にありません。
+-- at_least: processes min_starts
 -- evidence: processes/lifecycle --process {process}
 -- tags:   processes, time
 WITH short AS (

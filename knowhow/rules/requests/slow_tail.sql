@@ -31,6 +31,7 @@
 -- says: ok ja              一部だけが中央値よりずっと遅いリクエストはありません。
 -- says: unknown en         The recording does not show when threads ran.
 -- says: unknown ja         スレッドの実行時刻が記録にありません。
+-- at_least: duration min_slow_ns
 -- evidence: requests/where
 -- tags:   time, processes
 WITH placed AS (

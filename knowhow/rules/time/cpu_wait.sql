@@ -30,6 +30,7 @@
 -- says: ok ja              CPU 待ちは {cost_ns}、実行時間の {value} です。
 -- says: unknown en         The recording does not show when the threads of a command ran.
 -- says: unknown ja         コマンドのスレッドの実行時刻が記録にありません。
+-- at_least: duration min_wait_ns
 -- evidence: time/waits
 -- tags:   time, processes, cpu
 WITH path AS (

@@ -24,6 +24,7 @@
 -- says: ok ja       時間の多くを互いに起こし合って過ごすスレッドの組はありません。
 -- says: unknown en  The recording does not show when threads ran.
 -- says: unknown ja  スレッドの実行時刻が記録にありません。
+-- at_least: run_states min_turns
 -- evidence: sched/wakeup_chains
 -- tags:   time, processes
 WITH woken AS (

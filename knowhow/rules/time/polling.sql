@@ -46,6 +46,7 @@
 -- says: ok ja               短いスリープ、タイムアウト、何も得ない呼び出しは少なく、{cost_ns}（実行時間の {value}）です。
 -- says: unknown en          The recording does not show when the threads of a command ran.
 -- says: unknown ja          コマンドのスレッドの実行時刻が記録にありません。
+-- at_least: duration min_time_ns
 -- evidence: time/waits --process {process}
 -- tags:   time, processes, calls
 WITH path AS (

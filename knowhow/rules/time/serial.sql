@@ -33,6 +33,7 @@
 -- says: ok ja             1 スレッドだけが動いているのは実行時間の {value}（{cost_ns}）です。
 -- says: unknown en        The recording does not show when the threads of a command ran.
 -- says: unknown ja        コマンドのスレッドの実行時刻が記録にありません。
+-- at_least: duration min_time_ns, min_alone_ns
 -- evidence: time/where --process {process}
 -- tags:   time, processes, cpu
 WITH path AS (

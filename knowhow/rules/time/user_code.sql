@@ -31,6 +31,7 @@
 -- says: ok ja                ユーザーコードは実行時間の {value}（{cost_ns}）です。
 -- says: unknown en           There are too few CPU samples along the critical path of the command.
 -- says: unknown ja           コマンドのクリティカルパス上の CPU 時間の標本が足りません。
+-- at_least: duration min_time_ns
 -- evidence: cpu/lines
 -- tags:   time, cpu
 WITH path AS (

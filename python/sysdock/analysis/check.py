@@ -18,6 +18,7 @@ from sysdock.analysis.rule_check import (
     SENTENCES,
     certainty_problems,
     page_problems,
+    require_reach,
     sentence_problems,
     with_sentences,
 )
@@ -398,4 +399,7 @@ def run_example(
         with Session(opened, library, settings=_FOR_EXAMPLES, engine=engine) as session:
             result = session.run(analysis, example.params)
             rows = result.rows()
-            return with_sentences(result, rows) if analysis.kind == "rule" else rows
+            if analysis.kind != "rule":
+                return rows
+            require_reach(result, rows)
+            return with_sentences(result, rows)

@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from sysdock.analysis.at_least import too_little
 from sysdock.analysis.finding import Finding, fold, likely_gain, with_minor
 from sysdock.analysis.products import with_products
 from sysdock.analysis.session import values_of
@@ -43,7 +44,7 @@ def diagnose(session: Session, alongside: Callable[[Session], None] | None = Non
 
     def work(mine: Session, rule: Analysis | None) -> list[Finding]:
         if rule:
-            return judge(mine, rule)
+            return _beyond_reach(mine, rule) or judge(mine, rule)
         if alongside:
             alongside(mine)
         return []
@@ -97,20 +98,36 @@ def judge(
     values = values_of(rule, params)
     page = _page(session, rule)
     if lacking := lack(session, rule):
-        return [_unknown(rule, page, *lacking)]
+        return [_without_values(rule, page, "unknown", *lacking)]
     if session.filters.only_errors:
         reason = "--only-errors leaves out the calls that this rule compares with."
-        return [_unknown(rule, page, reason, "--only-errors では、このルールが比べる呼び出しが除かれます。")]
+        reason_ja = "--only-errors では、このルールが比べる呼び出しが除かれます。"
+        return [_without_values(rule, page, "unknown", reason, reason_ja)]
     try:
         result = session.run(rule, params)
         rows = result.dicts()
     except NotComputed as error:
-        return [_unknown(rule, page, *error.sentence)]
+        return [_without_values(rule, page, "unknown", *error.sentence)]
     if not rows:
         fact = "the rule returned no row"
         raise UserError(fact, "a rule always returns at least one row: finding, ok or unknown", result.place)
     findings = [_finding(rule, page, values, row) for row in rows]
-    findings = _cut(sorted(findings, key=_order), most)
+    return _with_doubts(session, rule, _cut(sorted(findings, key=_order), most))
+
+
+def _beyond_reach(session: Session, rule: Analysis) -> list[Finding]:
+    """That the recording has too little for the rule to find anything; empty where it has to be run."""
+    if session.filters.only_errors or lack(session, rule):
+        return []
+    values = values_of(rule, session.limits.get(rule.id, {}))
+    reason = too_little(session, rule, values)
+    if reason is None:
+        return []
+    return _with_doubts(session, rule, [_without_values(rule, _page(session, rule), "ok", *reason)])
+
+
+def _with_doubts(session: Session, rule: Analysis, findings: list[Finding]) -> list[Finding]:
+    """The findings; what is `ok` in a recording that may lack the reason for it is `unknown`."""
     doubt = doubts(session, session.library.sources(rule.needs))
     if session.filters.only_ok:
         doubt = (
@@ -259,10 +276,10 @@ def _finding(rule: Analysis, page: Page, params: Mapping[str, Any], row: dict[st
     )
 
 
-def _unknown(rule: Analysis, page: Page, reason: str, reason_ja: str) -> Finding:
+def _without_values(rule: Analysis, page: Page, status: str, reason: str, reason_ja: str) -> Finding:
     return Finding(
         rule=rule.id,
-        status="unknown",
+        status=status,
         subject="",
         reason=reason,
         reason_ja=reason_ja,

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from sysdock.analysis.at_least import too_little
 from sysdock.analysis.diagnosis import reasons
 from sysdock.analysis.session import Result
+from sysdock.errors import UserError
 from sysdock.library import Analysis, Page
 from sysdock.library.page import RULE_HEADINGS, RULE_HEADINGS_JA, SURE_HEADINGS
 from sysdock.library.rule_shape import CERTAINTIES, LANGUAGES, STATUSES
@@ -73,6 +75,15 @@ def _shown_statuses(page: Page) -> set[str | None]:
         if "status" in example.expected_columns
         for row in example.expected_rows
     }
+
+
+def require_reach(result: Result, rows: list[tuple[Any, ...]]) -> None:
+    """UserError: a diagnosis would not run the rule, by its `at_least:`, although it finds something."""
+    status = [column.name for column in result.columns].index("status")
+    if not any(row[status] == "finding" for row in rows):
+        return
+    if reason := too_little(result.session, result.analysis, result.values):
+        raise UserError("`at_least:` leaves out what the rule finds", reason[0], result.place)
 
 
 def with_sentences(result: Result, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

@@ -93,6 +93,7 @@ class DumpScript:
             charts=(),
             says=Sentences({}),
             evidence=None,
+            at_least=(),
             portable=True,
             tags=(),
             was=(),

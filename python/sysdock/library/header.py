@@ -30,6 +30,7 @@ KEYS = (
     "chart",
     "says",
     "evidence",
+    "at_least",
     "portable",
     "tags",
     "was",
@@ -49,6 +50,9 @@ TAGS = (
     "locks",
     "jobs",
 )
+# What an `at_least:` line may name besides tables [ns]: the duration of the recording, and that of all
+# threads together, which no sum of times over threads exceeds.
+TIMES = ("duration", "thread_time")
 TYPES = ("BIGINT", "INTEGER", "DOUBLE", "VARCHAR", "BOOLEAN")
 
 _PARENTHESIS = re.compile("[()]")
@@ -88,6 +92,18 @@ class ChartLine:
 
 
 @dataclass(frozen=True)
+class AtLeast:
+    """An `at_least:` line: a rule finds nothing in a recording with less of `quantity` than all of `params`.
+
+    `quantity`: a table, of which the rows count, or one of `TIMES`. `params`: names of parameters; the
+    smallest of their values counts.
+    """
+
+    quantity: str
+    params: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Analysis:
     """One question or rule: its header, its SQL (without header and final semicolon), and its two files.
 
@@ -108,6 +124,7 @@ class Analysis:
     charts: tuple[ChartLine, ...]
     says: Sentences
     evidence: str | None
+    at_least: tuple[AtLeast, ...]
     portable: bool
     tags: tuple[str, ...]
     was: tuple[str, ...]
@@ -253,6 +270,7 @@ class Header:
             charts=tuple(self.chart(*line) for line in self.lines["chart"]),
             says=self.sentences(columns, params),
             evidence=self.single("evidence"),
+            at_least=tuple(self.least(*line, params) for line in self.lines["at_least"]),
             portable=self.portable(),
             tags=self.tags(),
             was=self.words("was"),
@@ -422,6 +440,16 @@ class Header:
                 raise self.error(line, f"the default `{literal}` is not greater than {bound}")
         text, unit = _split_unit(prose)
         return Param(name, type_, default, text, unit, above)
+
+    def least(self, line: int, value: str, params: tuple[Param, ...]) -> AtLeast:
+        quantity, _, rest = value.partition(" ")
+        names = tuple(name.strip() for name in rest.split(","))
+        numbers = [param.name for param in params if param.type in ("BIGINT", "INTEGER", "DOUBLE")]
+        for name in names:
+            if name not in numbers:
+                hint = "write `at_least: calls min_calls`, with a table or a time and parameters"
+                raise self.error(line, f"`{name}` is no parameter that is a number", hint)
+        return AtLeast(quantity, names)
 
     def chart(self, line: int, value: str) -> ChartLine:
         try:

@@ -8,6 +8,7 @@ import pytest
 from make_recording import RecordingMaker
 from sysdock.analysis import Session
 from sysdock.analysis import session as session_module
+from sysdock.analysis.diagnosis import judge, lack
 from sysdock.errors import NotComputed
 from sysdock.library import Library
 from sysdock.recording import Filters, Recording, small
@@ -28,6 +29,9 @@ def answers(folder: Path, library: Library, filters: Filters | None = None) -> d
             except NotComputed as error:
                 found[analysis.id] = str(error)
         found["findings"] = session.diagnose()
+        # A diagnosis leaves out what cannot find anything here.
+        rules = [rule for rule in library.rules() if not lack(session, rule)]
+        found["rules"] = [judge(session, rule) for rule in rules]
         found["notes"] = sorted(session.notes)
     return found
 

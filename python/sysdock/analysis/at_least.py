@@ -1,0 +1,74 @@
+"""Which rules cannot find anything in a recording, because it is too short or has too few rows for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sysdock.analysis.session import Session
+from sysdock.library import Analysis
+from sysdock.library.header import TIMES
+from sysdock.text import human_ns, in_words
+
+
+def too_little(session: Session, rule: Analysis, values: Mapping[str, Any]) -> tuple[str, str] | None:
+    """What the recording has too little of for a finding of `rule`, in English and Japanese, by `at_least:`.
+
+    None where the SQL has to decide: also where a table is empty or the recording incomplete, as the rule may
+    then be inconclusive. Filters only take rows away. `values`: those of the parameters.
+    """
+    if not rule.at_least or not _is_whole(session, rule):
+        return None
+    for line in rule.at_least:
+        least = min(values[name] for name in line.params)
+        held = _held(session, line.quantity)
+        if held is not None and held < least:
+            return _sentence(line.quantity, held, least)
+    return None
+
+
+def _is_whole(session: Session, rule: Analysis) -> bool:
+    """Whether all that the rule reads was recorded to the end, and is there."""
+    recording = session.recording
+    tables = [name for name in session.library.sources(rule.needs) if not session.library.table(name).sql]
+    stored = [name for name in tables if session.library.table(name).stored]
+    return (
+        not recording.days_of_sums
+        and all(capture["complete"] for capture in recording.captures)
+        and all(name in recording.tables and recording.rows(name) for name in stored)
+    )
+
+
+def _held(session: Session, quantity: str) -> int | None:
+    """How much of it the recording has; None where that is not known."""
+    recording = session.recording
+    if quantity not in TIMES:
+        return recording.rows(quantity) if quantity in recording.tables else None
+    if not (recording.has_clock and recording.has_durations):
+        return None
+    threads = 1
+    if quantity == "thread_time":
+        if "processes" not in recording.tables:
+            return None
+        threads = recording.rows("processes")
+    duration: int = recording.manifest["duration_ns"]
+    return duration * threads or None
+
+
+def _sentence(quantity: str, held: int, least: float) -> tuple[str, str]:
+    if quantity not in TIMES:
+        has, needed = f"{held:,}", in_words(least, None)
+        return (
+            f"Too few rows in `{quantity}` for a finding: {has} recorded, at least {needed} needed.",
+            f"表 {quantity} の行数 {has} は、検出に必要な {needed} に達しません。",
+        )
+    has, needed = human_ns(held), human_ns(least)
+    if quantity == "duration":
+        return (
+            f"Too short for a finding: {has} recorded, at least {needed} needed.",
+            f"記録の長さ {has} は、検出に必要な {needed} に達しません。",
+        )
+    return (
+        f"Too short for a finding: at most {has} in all threads, at least {needed} needed.",
+        f"全スレッドの時間は最大 {has} で、検出に必要な {needed} に達しません。",
+    )
