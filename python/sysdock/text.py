@@ -7,7 +7,6 @@ import re
 import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from decimal import ROUND_DOWN, Decimal
 
 # The micro sign, not the Greek letter: fonts with Japanese characters draw that one as wide as two.
 TIMES = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
@@ -83,6 +82,8 @@ def truncated(value: float, digits: int = _RATIO_DIGITS) -> str:
     """The first significant digits of a number from 0 on, the rest cut off, not rounded: `0.0463`."""
     if value <= 0:
         return "0"
+    from decimal import ROUND_DOWN, Decimal
+
     # Twelve digits first: the float next to 0.29 lies below it, and would be cut to 0.289.
     number = Decimal(f"{value:.12g}")
     last = min(number.adjusted() - digits + 1, 0)

@@ -7,19 +7,22 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import sysdock
 from sysdock.errors import UserError, did_you_mean
-from sysdock.library.dump_scripts import DumpScript, parse_dump_script
-from sysdock.library.environment import EnvironmentSection, parse_environment
-from sysdock.library.experiments import Experiment, parse_experiment
 from sysdock.library.header import Analysis, parse
-from sysdock.library.load_plan import LoadPlan, parse_load_plan
 from sysdock.library.page import Page, parse_page
-from sysdock.library.products import Product, parse_product
 from sysdock.library.tables import Table, parse_table
 from sysdock.library.toml_text import parse_toml
+
+# What few verbs ask for is imported when they do.
+if TYPE_CHECKING:
+    from sysdock.library.dump_scripts import DumpScript
+    from sysdock.library.environment import EnvironmentSection
+    from sysdock.library.experiments import Experiment
+    from sysdock.library.load_plan import LoadPlan
+    from sysdock.library.products import Product
 
 
 @dataclass(frozen=True)
@@ -108,22 +111,32 @@ class Library:
 
     def environment(self) -> list[EnvironmentSection]:
         """All sections of an environment definition, sorted by name."""
+        from sysdock.library.environment import parse_environment
+
         return [self._cached(path, parse_environment) for path in self._scan("environment", ".toml").values()]
 
     def products(self) -> list[Product]:
         """All products, sorted by name."""
+        from sysdock.library.products import parse_product
+
         return [self._cached(path, parse_product) for path in self._product_files.values()]
 
     def load_plans(self) -> list[LoadPlan]:
         """All plans of loads, sorted by name."""
+        from sysdock.library.load_plan import parse_load_plan
+
         return [self._cached(path, parse_load_plan) for path in self._scan("health", ".toml").values()]
 
     def dump_scripts(self) -> list[DumpScript]:
         """All scripts about crash dumps, sorted by name."""
+        from sysdock.library.dump_scripts import parse_dump_script
+
         return [self._cached(path, parse_dump_script) for path in self._scan("dumps", ".py").values()]
 
     def dump_script(self, name: str) -> DumpScript:
         """The script of that name; UserError with near names where there is none."""
+        from sysdock.library.dump_scripts import parse_dump_script
+
         files = self._scan("dumps", ".py")
         if name not in files:
             raise UserError(
@@ -134,8 +147,15 @@ class Library:
 
     def tables(self) -> list[Table]:
         """All tables, sorted by name; those of scripts about dumps are among them."""
+        return self.tables_for(self._tables_of_scripts)
+
+    def tables_for(self, names: Iterable[str]) -> list[Table]:
+        """All tables but those of scripts about dumps that are not among `names`; sorted by name."""
         found = [self._cached(path, parse_table) for path in self._table_files.values()]
-        return sorted(found + list(self._tables_of_scripts.values()), key=lambda table: table.name)
+        # The scripts are read only where there is a name that no file has.
+        others = [name for name in names if name not in self._table_files]
+        found += [self._tables_of_scripts[name] for name in others if name in self._tables_of_scripts]
+        return sorted(found, key=lambda table: table.name)
 
     def analysis(self, id_: str) -> Analysis:
         """The analysis of that id (an earlier one will do); UserError with near names where there is none."""
@@ -173,6 +193,8 @@ class Library:
 
     def load_plan(self, name: str) -> LoadPlan:
         """The plan of a load of that name (`probe`); UserError with near names where there is none."""
+        from sysdock.library.load_plan import parse_load_plan
+
         files = self._scan("health", ".toml")
         if name not in files:
             raise _unknown("plan", name, files)
@@ -255,6 +277,8 @@ class Library:
         return self._cached(path, lambda file: parse(file, id_, kind))
 
     def _experiment(self, id_: str, path: Path) -> Experiment:
+        from sysdock.library.experiments import parse_experiment
+
         return self._cached(path, lambda file: parse_experiment(file, id_))
 
     def _find(

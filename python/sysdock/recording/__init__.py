@@ -4,8 +4,9 @@ Verbs that only start the native program import modules from here too: what read
 it is named.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from sysdock.late import late
 
 if TYPE_CHECKING:
     from sysdock.recording.filters import Filters, quote
@@ -15,17 +16,14 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMAT_VERSION", "Filters", "Recording", "Views", "connect", "quote"]
 
-_MODULES = {
-    "FORMAT_VERSION": "sysdock.version",
-    "Filters": "sysdock.recording.filters",
-    "Recording": "sysdock.recording.manifest",
-    "Views": "sysdock.recording.views",
-    "connect": "sysdock.recording.views",
-    "quote": "sysdock.recording.filters",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_MODULES[name]), name)
+__getattr__ = late(
+    __name__,
+    {
+        "FORMAT_VERSION": "sysdock.version",
+        "Filters": "sysdock.recording.filters",
+        "Recording": "sysdock.recording.manifest",
+        "Views": "sysdock.recording.views",
+        "connect": "sysdock.recording.views",
+        "quote": "sysdock.recording.filters",
+    },
+)

@@ -131,7 +131,7 @@ class Views:
 
     def _find_available(self) -> list[str]:
         held = set(self.recording.tables)
-        tables = self.library.tables()
+        tables = self.library.tables_for(held)
         # Without a definition and without a part, nobody knows its columns.
         undefined = sorted(held - {table.name for table in tables})
         undefined = [name for name in undefined if self.recording.parts(name)]
