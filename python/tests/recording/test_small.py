@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from pathlib import Path
 
+import duckdb
 import pytest
 from make_recording import RecordingMaker
 from sysdock.analysis import Session
 from sysdock.analysis import session as session_module
 from sysdock.analysis.diagnosis import judge, lack
 from sysdock.errors import NotComputed
-from sysdock.library import Library
-from sysdock.recording import Filters, Recording, small
+from sysdock.library import Library, Table
+from sysdock.recording import Filters, Recording, Views, small
 from sysdock.recording.small import SmallViews, is_small
 
 KINDS = ("make", "make_scan", "make_experiment", "make_ranks", "make_jobs", "make_itrace", "make_dump")
@@ -87,4 +90,39 @@ def test_another_statement_finds_the_joined_columns_of_the_first(
         assert connection.execute("SELECT count(path) > 0 AND count(comm) > 0 FROM calls").fetchall() == [
             (True,)
         ]
+        other.close()
+
+
+def test_summaries_that_read_everything_do_not_wait_for_each_other(
+    tmp_path: Path, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQL of a pack may read all tables, so that counting one summary asks for another one."""
+    monkeypatch.setenv("SYSDOCK_LIMITS", "off")
+    begun = {name: threading.Event() for name in ("totals", "call_use")}
+    count = Views._count
+
+    def count_all(views: Views, table: Table, sql: str) -> None:
+        if table.name in begun:
+            begun[table.name].set()
+            other = "call_use" if table.name == "totals" else "totals"
+            # Only where each had a lock of its own, both would be counted now.
+            begun[other].wait(0.5)
+            # What is not counted yet cannot be read, which is an error of the pack.
+            with contextlib.suppress(duckdb.Error):
+                views.make([other])
+        count(views, table, sql)
+
+    monkeypatch.setattr(Views, "_count", count_all)
+    with Session(Recording.open(RecordingMaker(library, tmp_path).make()), library) as session:
+        other = session.for_thread()
+        threads = [
+            threading.Thread(target=views.make, args=([name],), daemon=True)
+            for views, name in ((session.views, "totals"), (other.views, "call_use"))
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        assert [thread.is_alive() for thread in threads] == [False, False]
+        assert session.fetch("SELECT count(*) > 0 FROM call_use") == [(True,)]
         other.close()
