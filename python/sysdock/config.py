@@ -133,17 +133,17 @@ def _parsed(path: Path, content: bytes) -> dict[str, Any]:
         raise UserError(f"not TOML: {error}", _HINT, str(path)) from None
 
 
-def _checked(path: Path, said: dict[str, Any]) -> Config:
+def _checked(path: Path, content: dict[str, Any]) -> Config:
     """UserError: a key is unknown, or its value is not of its kind."""
-    for key in said:
+    for key in content:
         if key not in _KEYS:
             raise UserError(f"unknown key `{key}`", did_you_mean(key, _KEYS, _HINT), place_of(path, key))
     for key, known in (("language", LANGUAGES), ("recorder", RECORDERS)):
-        if key in said and said[key] not in known:
+        if key in content and content[key] not in known:
             raise UserError(
                 f"must be one of {', '.join(known)}", f'{key} = "{known[0]}"', place_of(path, key)
             )
-    rules = said.get("rules", {})
+    rules = content.get("rules", {})
     if not isinstance(rules, dict):
         raise UserError("must be a table", '[rules."io/small_requests"]', place_of(path, "rules"))
     for id_, values in rules.items():
@@ -154,4 +154,4 @@ def _checked(path: Path, said: dict[str, Any]) -> Config:
             if isinstance(value, bool) or not isinstance(value, int | float | str):
                 fact = "must be a number or a string"
                 raise UserError(fact, f"{name} = 100", place_of(path, "rules", id_, name))
-    return Config(path, said.get("language"), said.get("recorder"), rules)
+    return Config(path, content.get("language"), content.get("recorder"), rules)

@@ -1,4 +1,4 @@
-"""Brings files to the disk: once sysdock has said that something is written, a power cut does not take it.
+"""Brings files to the disk: what sysdock has reported as written survives a power cut.
 
 A file without its sync may be empty after a power cut though its name is there, and a name without that of
 its folder may be gone.

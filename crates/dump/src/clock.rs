@@ -35,7 +35,7 @@ pub enum LogClock {
 impl LogClock {
     /// What it means for times of the log, as a note in the recording.
     #[must_use]
-    pub fn words(self) -> &'static str {
+    pub fn note(self) -> &'static str {
         match self {
             LogClock::SameCycles => "times of the log and of the scheduler count the same cycles as the wall clock",
             LogClock::ByTicks => "times of the log and of the scheduler follow the wall clock from tick to tick",

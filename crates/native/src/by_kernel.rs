@@ -467,7 +467,7 @@ fn close_with_rows(
 fn note_what_is_watched(arguments: &arguments::Record, recording: &Recording) {
     if let Some(watched) = recording.manifest.watched.as_ref() {
         let until = if arguments.time.is_some() { "" } else { "; Ctrl-C ends it" };
-        messages::note(&format!("recording {}{until}", watched::words(watched)));
+        messages::note(&format!("recording {}{until}", watched::description(watched)));
     }
 }
 
@@ -599,7 +599,7 @@ fn close(unfinished: Unfinished, arguments: &arguments::Record, reason: Reason) 
     let manifest = sysdock_bpf::finish_converted(recording, ending)?;
     let calls = manifest.tables.get("calls").map_or(0, |table| table.rows);
     if let Some(watched) = manifest.watched.as_ref().filter(|_| calls == 0) {
-        let (what, seconds) = (watched::words(watched), Duration::from_nanos(manifest.duration_ns.max(0).cast_unsigned()));
+        let (what, seconds) = (watched::description(watched), Duration::from_nanos(manifest.duration_ns.max(0).cast_unsigned()));
         messages::note(&format!("no system call was recorded of {what} in {:.1} s: {why_empty}", seconds.as_secs_f64()));
     }
     Ok(())

@@ -230,7 +230,7 @@ fn describe(recording: &mut Recording, outcome: &Outcome) {
     capture.understood = outcome.whole_tasks;
     if let Some(clock) = outcome.clock {
         capture.clock.kind = "epoch".into();
-        capture.clock.note = Some(format!("the wall clock of the kernel when it stopped; {}", clock.log.words()));
+        capture.clock.note = Some(format!("the wall clock of the kernel when it stopped; {}", clock.log.note()));
     }
     for (issue, _) in &outcome.issues {
         *capture.issues.entry((*issue).into()).or_default() += 1;

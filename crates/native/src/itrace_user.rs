@@ -112,11 +112,11 @@ fn collect(
     let cannot_write = |error: io::Error| Message::bare(format!("{}: {error}", path.display()));
     let memory = SharedMemory::create()
         .map_err(|error| Message::new(format!("no memory for events: {error}"), "is a limit of file sizes set (ulimit -f)?"))?;
-    let words = words(arguments, program, &memory);
+    let command_line = command_line(arguments, program, &memory);
     let file = folder.create_file(EVENTS).map_err(cannot_write)?;
     let facts_file = file.try_clone().map_err(cannot_write)?;
     let writer = Writer::create(file, &header(arguments)).map_err(cannot_write)?;
-    let gate = by_kernel::close_gate(&words, caller)?;
+    let gate = by_kernel::close_gate(&command_line, caller)?;
     let pid = i32::try_from(gate.pid()).unwrap_or(-1);
     let child = gate.open().map_err(|error| Message::bare(format!("{}: {error}", arguments.qemu.display())))?;
     let mut reporter = Reporter::new(&arguments.progress);
@@ -147,17 +147,18 @@ fn ended(emulated: &Emulated) -> String {
 }
 
 /// The command of qemu.
-fn words(arguments: &arguments::ItraceUser, program: &Path, memory: &SharedMemory) -> Vec<OsString> {
+fn command_line(arguments: &arguments::ItraceUser, program: &Path, memory: &SharedMemory) -> Vec<OsString> {
     let mut plugin = OsString::from("file=");
     // A comma ends a value, and two are one.
     plugin.push(OsStr::from_bytes(&double_commas(arguments.plugin.as_os_str().as_bytes())));
     plugin.push(format!(",shared={},from=start,limit={}", memory.descriptor(), arguments.limit));
-    let mut words = vec![arguments.qemu.clone().into(), "-0".into(), arguments.command[0].clone(), "-plugin".into(), plugin];
+    let mut command_line =
+        vec![arguments.qemu.clone().into(), "-0".into(), arguments.command[0].clone(), "-plugin".into(), plugin];
     // One that begins with `-` would be an option.
     let is_option = program.as_os_str().as_bytes().starts_with(b"-");
-    words.push(if is_option { PathBuf::from(".").join(program).into() } else { program.into() });
-    words.extend_from_slice(&arguments.command[1..]);
-    words
+    command_line.push(if is_option { PathBuf::from(".").join(program).into() } else { program.into() });
+    command_line.extend_from_slice(&arguments.command[1..]);
+    command_line
 }
 
 fn double_commas(bytes: &[u8]) -> Vec<u8> {

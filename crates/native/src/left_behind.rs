@@ -28,13 +28,13 @@ impl LeftBehind {
         let since = *self.since.get_or_insert_with(Instant::now);
         if !self.is_reported && since.elapsed() >= PATIENCE {
             self.is_reported = true;
-            messages::note(&words(&left()));
+            messages::note(&note_on(&left()));
         }
         true
     }
 }
 
-fn words(left: &[u32]) -> String {
+fn note_on(left: &[u32]) -> String {
     let mut named: Vec<String> = left.iter().take(MOST_NAMED).map(|pid| format!("{} ({pid})", watched::name(*pid))).collect();
     named.extend((left.len() > MOST_NAMED).then(|| format!("and {} more", left.len() - MOST_NAMED)));
     let named = named.join(", ");

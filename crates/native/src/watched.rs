@@ -26,15 +26,15 @@ pub(crate) fn below(pids: &[u32]) -> Vec<u32> {
 }
 
 /// As text, such as `process 4242 (nginx) and 4 child processes`.
-pub(crate) fn words(watched: &Watched) -> String {
+pub(crate) fn description(watched: &Watched) -> String {
     match watched {
         Watched::All => "all processes".into(),
         Watched::Cgroup(folder) => format!("control group {folder}"),
-        Watched::Processes(processes) => processes.iter().map(words_of).collect::<Vec<_>>().join(", "),
+        Watched::Processes(processes) => processes.iter().map(described).collect::<Vec<_>>().join(", "),
     }
 }
 
-fn words_of(process: &WatchedProcess) -> String {
+fn described(process: &WatchedProcess) -> String {
     let WatchedProcess { pid, name, children } = process;
     match children {
         0 => format!("process {pid} ({name})"),

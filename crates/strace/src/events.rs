@@ -182,7 +182,7 @@ impl Import<'_> {
         let done = match fields::parse(&joined, &mut places) {
             Ok(()) => self.finish_call(thread, places.number, &places.call(&joined), started_ns, held),
             Err(_) if !item.ended() => self.issue(Issue::CutLine, item, None),
-            Err(error) => self.issue(Issue::BrokenCall, item, Some(format!("both halves together: {}", error.words()))),
+            Err(error) => self.issue(Issue::BrokenCall, item, Some(format!("both halves together: {}", error.description()))),
         };
         self.joined = joined;
         done
@@ -214,7 +214,7 @@ impl Import<'_> {
                 self.push(thread, &row)
             }
             Err(_) if !item.ended() => self.issue(Issue::CutLine, item, None),
-            Err(error) => self.issue(Issue::BrokenCall, item, Some(error.words().into())),
+            Err(error) => self.issue(Issue::BrokenCall, item, Some(error.description().into())),
         };
         self.joined = joined;
         done

@@ -265,7 +265,7 @@ pub(crate) fn killed(event: &[u8], whole: &mut Vec<u8>) -> bool {
 
 impl NotACall {
     /// As text, for `import_issues.detail`.
-    pub(crate) fn words(self) -> &'static str {
+    pub(crate) fn description(self) -> &'static str {
         match self {
             NotACall::NoEnd => "the arguments do not end",
             NotACall::NoReturn => "no return value",

@@ -46,8 +46,8 @@ impl Import<'_> {
         match *shape {
             Shape::Open(..) | Shape::OpenQueue => {
                 let flags = if let Shape::Open(_, _, flags) = *shape { flags } else { 1 };
-                let words = open_flags::words(call.arguments.get(flags));
-                row.open_flags = if words.is_empty() { -1 } else { self.rows.open_flags.number(words) };
+                let names = open_flags::flag_names(call.arguments.get(flags));
+                row.open_flags = if names.is_empty() { -1 } else { self.rows.open_flags.number(names) };
             }
             Shape::Map => {
                 self.mapped(call, &row);

@@ -10,20 +10,20 @@ pub(crate) struct OpenFlags {
     pub(crate) truncate: bool,
 }
 
-/// The words of an argument, joined by `|`; openat2 prints them in a structure (`{flags=O_RDWR|O_CREAT, mode=...}`).
-pub(crate) fn words(argument: &[u8]) -> &[u8] {
+/// The names of flags in an argument, joined by `|`; openat2 prints them in a structure (`{flags=O_RDWR|O_CREAT, mode=...}`).
+pub(crate) fn flag_names(argument: &[u8]) -> &[u8] {
     /// All flags of Linux together are shorter.
     const LONGEST: usize = 256;
-    let words = argument.strip_prefix(b"{flags=").unwrap_or(argument);
-    let end = memchr::memchr2(b',', b'}', words).unwrap_or(words.len());
-    &words[..end.min(LONGEST)]
+    let names = argument.strip_prefix(b"{flags=").unwrap_or(argument);
+    let end = memchr::memchr2(b',', b'}', names).unwrap_or(names.len());
+    &names[..end.min(LONGEST)]
 }
 
 impl OpenFlags {
     /// From the flags argument of an open.
     pub(crate) fn of(argument: &[u8]) -> Self {
         let mut flags = OpenFlags::default();
-        for word in words(argument).split(|byte| *byte == b'|') {
+        for word in flag_names(argument).split(|byte| *byte == b'|') {
             match word {
                 b"O_APPEND" => flags.append = true,
                 b"O_CLOEXEC" => flags.close_on_exec = true,
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_whole_and_openat2_prints_them_in_a_structure() {
+    fn names_are_whole_and_openat2_prints_them_in_a_structure() {
         let new = OpenFlags { create: true, exclusive: true, ..OpenFlags::default() };
         assert_eq!(OpenFlags::of(b"O_CREAT|O_EXCL|O_WRONLY"), new);
         assert_eq!(OpenFlags::of(b"{flags=O_CREAT|O_EXCL, mode=0644, resolve=0}"), new);

@@ -378,10 +378,10 @@ class Result:
         # Even of `LIMIT 0` the engine would compute the parts that stand below a grouping.
         real = [(entry[0], entry[1]) for entry in self.fetch(f"DESCRIBE {self.wrapped()}")]
         stated = [(column.name, column.type) for column in self.columns]
-        for number, (have, said) in enumerate(zip(real, stated, strict=False), 1):
-            if have != said:
-                fact = f"column {number} is {' '.join(have)}, but the header says {' '.join(said)}"
-                hint = f"write CAST(... AS {said[1]}), or fix the header" if have[0] == said[0] else None
+        for number, (have, header) in enumerate(zip(real, stated, strict=False), 1):
+            if have != header:
+                fact = f"column {number} is {' '.join(have)}, but the header says {' '.join(header)}"
+                hint = f"write CAST(... AS {header[1]}), or fix the header" if have[0] == header[0] else None
                 raise UserError(fact, hint, self.place)
         if len(real) != len(stated):
             fact = f"the result has {len(real)} columns, but the header names {len(stated)}"

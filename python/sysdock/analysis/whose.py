@@ -14,7 +14,7 @@ from sysdock.errors import NotComputed
 if TYPE_CHECKING:
     from sysdock.analysis.session import Session
 
-# A process that made fewer of the calls does not stand for a finding: then it is said how many made them.
+# A process that made fewer of the calls does not stand for a finding: then the number of processes is given.
 LEAST_SHARE = 0.9
 # Tables about these have no times of what ran, or times of something else than the recording.
 _NOT_TIMED = {"scan", "job", "experiment", "load"}

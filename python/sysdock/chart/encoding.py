@@ -179,7 +179,7 @@ def _lines(chart: _Chart) -> dict[str, Any]:
 
 
 def _spreads(chart: _Chart) -> dict[str, Any]:
-    """Six values `y1` to `y6` of each row, and `said1` to `said6` for people.
+    """Six values `y1` to `y6` of each row, and `text1` to `text6` for people.
 
     A logarithmic axis begins at the power of ten below the smallest value; what is 0 is drawn to there.
     """
@@ -191,7 +191,7 @@ def _spreads(chart: _Chart) -> dict[str, Any]:
     low = 10.0 ** math.floor(math.log10(min(above))) if scale == "log" and above else -math.inf
     for row in chart.marks.rows:
         for key in keys:
-            row[key.replace("y", "said")] = in_words(row[key], column.unit)
+            row[key.replace("y", "text")] = in_words(row[key], column.unit)
             row[key] = float(f"{max(row[key], low) / axis.divisor:.9g}")
     if low > 0:
         # Room for the ring.
@@ -201,7 +201,7 @@ def _spreads(chart: _Chart) -> dict[str, Any]:
 
 
 def _branches(chart: _Chart) -> dict[str, Any]:
-    """Both ends of a rectangle in the unit of the axis, `label` (the last part) and `said` (y in words)."""
+    """Both ends of a rectangle in the unit of the axis, `label` (the last part) and `text` (y in words)."""
     column = chart.columns[chart.wanted.y[0]]
     axis = chart.axis(
         title_of(chart.line, chart.wanted, chart.lang),
@@ -211,14 +211,14 @@ def _branches(chart: _Chart) -> dict[str, Any]:
     for row in chart.marks.rows:
         part = row.pop("part")
         row["label"] = shorten(row["name"] if part is None else part or "/", 60)
-        row["said"] = in_words(row.pop("y"), column.unit)
+        row["text"] = in_words(row.pop("y"), column.unit)
         for end in ("from", "to"):
             row[end] = float(f"{row[end] / axis.divisor:.9g}")
     return {"y_title": axis.title}
 
 
 def _flames(chart: _Chart) -> dict[str, Any]:
-    """Both ends of a rectangle in the unit of the axis, and in words `said`, `own`, `number`, `series`."""
+    """Both ends of a rectangle in the unit of the axis, and in words `text`, `own`, `number`, `series`."""
     column = chart.columns[chart.wanted.y[0]]
     rows = chart.marks.rows
     whole = rows[0].pop("whole") if rows else 0.0
@@ -235,7 +235,7 @@ def _flames(chart: _Chart) -> dict[str, Any]:
         row["function"] = row["function"] or row["name"]
         row["series"] = words[row["series"]]
         y, own = row.pop("y"), row.pop("own")
-        row["said"] = f"{in_words(y, column.unit)} ({percent(y, whole)})"
+        row["text"] = f"{in_words(y, column.unit)} ({percent(y, whole)})"
         row["own"] = f"{in_words(own, column.unit)} ({percent(own, whole)})"
         if is_difference:
             row["shift"] = float(f"{row['number'] / whole:.4g}")

@@ -20,7 +20,7 @@ def with_marks(spec: dict[str, Any], moments: Sequence[Mark], divisor: float, la
     line = {
         "data": {
             "values": [
-                {"moment": float(f"{one.at_ns / 1e9 / divisor:.9g}"), "said": visible(one.text)}
+                {"moment": float(f"{one.at_ns / 1e9 / divisor:.9g}"), "shown": visible(one.text)}
                 for one in moments
             ]
         },
@@ -29,7 +29,7 @@ def with_marks(spec: dict[str, Any], moments: Sequence[Mark], divisor: float, la
             **dict.fromkeys(_OTHERS),
             "x": {"field": "moment", "type": "quantitative"},
             "color": {"value": _COLOUR},
-            "tooltip": [{"field": "said", "type": "nominal", "title": _TITLES[lang]}],
+            "tooltip": [{"field": "shown", "type": "nominal", "title": _TITLES[lang]}],
         },
     }
     return {**{key: value for key, value in spec.items() if key != "mark"}, "layer": [*layers, line]}
@@ -37,5 +37,5 @@ def with_marks(spec: dict[str, Any], moments: Sequence[Mark], divisor: float, la
 
 def caption(moments: Sequence[Mark], lang: str) -> str:
     """What the dashed lines are."""
-    said = ", ".join(dict.fromkeys(visible(one.text) for one in moments))
-    return f"破線: {said}" if lang == "ja" else f"dashed line: {said}"
+    shown = ", ".join(dict.fromkeys(visible(one.text) for one in moments))
+    return f"破線: {shown}" if lang == "ja" else f"dashed line: {shown}"

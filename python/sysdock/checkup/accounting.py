@@ -110,16 +110,16 @@ def find_process(path: Path, wanted: str | None) -> JobTimes:
             f"the file holds {same:,} processes", "say which with --job NAME or --job PID", str(path)
         )
     family = _family(path, found) if found.pid else [found]
-    said = (
+    sentence = (
         "{processes:n:process} of `{program}` in total.",
         "`{program}` の {processes} 個のプロセスの合計です。",
     )
     if same > 1:
-        said = _more(
-            said, (" {same} have that name; this is the last.", "同名 {same} 個のうち最後のものです。")
+        sentence = _more(
+            sentence, (" {same} have that name; this is the last.", "同名 {same} 個のうち最後のものです。")
         )
     if not found.pid:
-        said = _more(said, _NO_CHILDREN)
+        sentence = _more(sentence, _NO_CHILDREN)
     values = {"processes": len(family), "program": Name("word", found.comm), "same": same}
     return JobTimes(
         user=Fraction(sum(process.user for process in family)) / TICKS_PER_S,
@@ -127,7 +127,7 @@ def find_process(path: Path, wanted: str | None) -> JobTimes:
         real=Fraction(found.real) / TICKS_PER_S,
         name=found.comm,
         source=Words("process accounting", "プロセスアカウンティング"),
-        remark=Part("processes", OK, said, None, values),
+        remark=Part("processes", OK, sentence, None, values),
     )
 
 
@@ -137,8 +137,8 @@ _NO_CHILDREN = (
 )
 
 
-def _more(said: tuple[str, str], more: tuple[str, str]) -> tuple[str, str]:
-    return said[0] + more[0], said[1] + more[1]
+def _more(sentence: tuple[str, str], more: tuple[str, str]) -> tuple[str, str]:
+    return sentence[0] + more[0], sentence[1] + more[1]
 
 
 def _family(path: Path, head: Process) -> list[Process]:

@@ -65,20 +65,20 @@ def answers(
     parts = []
     for values in rows:
         row = {**mentioned, **dict(zip(names, values, strict=True))}
-        said = _templates(rule, row, question)
+        sentence = _templates(rule, row, question)
         shown = _shown(question, row, words or {})
         if row["status"] == OK and doubt:
             parts.append(Part(question.topic, UNKNOWN, doubt, None, shown))
         else:
             do = advice if row["status"] == FINDING else None
-            parts.append(Part(question.topic, row["status"], said, do, shown))
+            parts.append(Part(question.topic, row["status"], sentence, do, shown))
     return parts
 
 
 def not_computed(topic: str, error: NotComputed) -> Part:
     """That something could not be computed. The engine's words may hold a recorded name."""
-    said = ("This could not be computed: {reason}.", "計算できませんでした: {reason}。")
-    return Part(topic, UNKNOWN, said, None, {"reason": Name("word", error.fact)})
+    sentence = ("This could not be computed: {reason}.", "計算できませんでした: {reason}。")
+    return Part(topic, UNKNOWN, sentence, None, {"reason": Name("word", error.fact)})
 
 
 def _templates(rule: Analysis, row: Mapping[str, Any], question: Question) -> tuple[str, str]:

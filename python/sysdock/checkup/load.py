@@ -74,8 +74,8 @@ def load_parts(session: Session, given: Given, during: Period | None) -> list[Pa
     asked += [_PROCESS] if given.proc_io or (given.run and given.run.io is not None) else []
     parts = [part for question in asked for part in answers(session, question)]
     if given.run and given.run.io is None:
-        said = ("/proc/PID/io could not be read: {why}.", "/proc/PID/io を読めませんでした: {why}。")
-        parts.append(Part("proc_io", UNKNOWN, said, None, {"why": given.run.no_io}))
+        sentence = ("/proc/PID/io could not be read: {why}.", "/proc/PID/io を読めませんでした: {why}。")
+        parts.append(Part("proc_io", UNKNOWN, sentence, None, {"why": given.run.no_io}))
     if given.sar:
         period = {"from_ns": during[0], "until_ns": during[1]} if during else None
         parts += answers(session, _DISK, period)

@@ -50,7 +50,7 @@ class Part:
 
     topic: str
     status: str
-    said: tuple[str, str]
+    sentence: tuple[str, str]
     do: tuple[str, str] | None = None
     values: dict[str, Any] = field(default_factory=dict)
 
@@ -61,12 +61,12 @@ class Part:
 
     def followed_by(self, remark: Part) -> Part:
         """The same with a remark after its sentence."""
-        said = (self.said[0] + " {remark}", self.said[1] + "{remark}")
-        return replace(self, said=said, values={**self.values, "remark": remark})
+        sentence = (self.sentence[0] + " {remark}", self.sentence[1] + "{remark}")
+        return replace(self, sentence=sentence, values={**self.values, "remark": remark})
 
     def text(self, lang: str, rename: Rename = as_it_is) -> str:
         """The sentence."""
-        return self._in(self.said, lang, rename)
+        return self._in(self.sentence, lang, rename)
 
     def advice(self, lang: str, rename: Rename = as_it_is) -> str:
         """What to do; empty where there is nothing."""

@@ -91,14 +91,14 @@ def step_3(session: Session | None, findings: Sequence[Finding] | None = None) -
     ]
     counts = {status: sum(f.status == status for f in english) for status in ("finding", "unknown", "ok")}
     values = {**counts, "main": len(main), "shown": len(parts)}
-    said = (
+    sentence = (
         "{main:n:main finding}; {ok} passed, {unknown} inconclusive.",
         "主な所見 {main} 件。判定できなかったルール {unknown} 件、問題なし {ok} 件。",
     )
     wrong = any(not finding.is_note for finding in main)
     verdict = FINDING if wrong else UNKNOWN if counts["unknown"] or not counts["ok"] else OK
     do = ("`sysdock diagnose REC` shows all of them.", "`sysdock diagnose REC` ですべて見られます。")
-    return Step(3, TITLES[2], [Part("calls", verdict, said, do if english else None, values), *parts])
+    return Step(3, TITLES[2], [Part("calls", verdict, sentence, do if english else None, values), *parts])
 
 
 def _finding(english: Finding, japanese: Finding) -> Part:
@@ -118,18 +118,18 @@ def _finding(english: Finding, japanese: Finding) -> Part:
     }
     gain = (" (could save up to {gain:s})", " (最大 {gain:s} 短縮)") if english.gain_ns else ("", "")
     subject = ": {subject}" if english.subject else ""
-    said = (
+    sentence = (
         "{title}" + subject + gain[0] + ". {reason}",
         "{title_ja}" + subject + gain[1] + "。{reason_ja}",
     )
     verdict = OK if english.is_note else FINDING
-    return Part("finding", verdict, said, ("{advice}", "{advice_ja}"), values)
+    return Part("finding", verdict, sentence, ("{advice}", "{advice_ja}"), values)
 
 
 def step_4(steps: Sequence[Step], session: Session | None, bundle: Path | None, hashed: bool) -> Step:
     """Whether there is something to hand over, and whether it is ready."""
     if bundle:
-        said = (
+        sentence = (
             "{bundle} contains the recording without file contents, the findings and this check-up"
             + ("; names are hashed, and {key} translates them back." if hashed else "."),
             "{bundle} に、ファイルの中身を除いた記録、所見、この診断が入っています。"
@@ -142,33 +142,33 @@ def step_4(steps: Sequence[Step], session: Session | None, bundle: Path | None, 
         )
         if hashed:
             do = (do[0] + " Keep the key to yourself.", do[1] + "鍵は渡さないでください。")
-        return Step(4, TITLES[3], [Part("bundle", OK, said, do, values)])
+        return Step(4, TITLES[3], [Part("bundle", OK, sentence, do, values)])
     if session is None:
         return Step(4, TITLES[3], [_no_recording("bundle")])
     bad = [step.number for step in steps if step.status == FINDING]
     values = {"steps": bad}
     if bad:
-        said = ("Steps that need a closer look: {steps}.", "ステップ {steps} に気になる点があります。")
+        sentence = ("Steps that need a closer look: {steps}.", "ステップ {steps} に気になる点があります。")
     else:
-        said = ("No bundle was created.", "渡すものは作られていません。")
+        sentence = ("No bundle was created.", "渡すものは作られていません。")
     do = (
         "If the advice of step 3 does not help, `-o bundle.tar.gz` creates a bundle for the administrator; "
         "--hash-names hides names.",
         "ステップ 3 の対策で解決しなければ、`-o bundle.tar.gz` で管理者に渡すものを作れます。"
         "--hash-names で名前を隠せます。",
     )
-    return Step(4, TITLES[3], [Part("bundle", UNKNOWN, said, do, values)])
+    return Step(4, TITLES[3], [Part("bundle", UNKNOWN, sentence, do, values)])
 
 
 def _no_recording(topic: str) -> Part:
-    said = ("There is no recording of the job.", "ジョブの記録がありません。")
+    sentence = ("There is no recording of the job.", "ジョブの記録がありません。")
     do = (
         "Record it: `sysdock run -o rec -- CMD`, or `sysdock import run.strace -o rec`; then "
         "`sysdock checkup rec`.",
         "`sysdock run -o rec -- CMD` か `sysdock import run.strace -o rec` で記録し、"
         "`sysdock checkup rec` としてください。",
     )
-    return Part(topic, UNKNOWN, said, do)
+    return Part(topic, UNKNOWN, sentence, do)
 
 
 def content(steps: Sequence[Step], lang: str, rename: Rename = as_it_is) -> list[dict[str, Any]]:

@@ -35,11 +35,11 @@ def read_time_output(path: Path) -> JobTimes:
     last = runs[-1]
     remark = None
     if len(runs) > 1:
-        said = (
+        sentence = (
             "The log holds {runs} outputs of `time`; this is the last.",
             "ログには `time` の出力が {runs} 個あり、これは最後のものです。",
         )
-        remark = Part("runs", OK, said, None, {"runs": len(runs)})
+        remark = Part("runs", OK, sentence, None, {"runs": len(runs)})
     return JobTimes(
         user=seconds(last["user"]),
         real=seconds(last["real"]),

@@ -91,13 +91,13 @@ def volume_part(session: Session, files: Files) -> Part:
         "missing_names": [Name("path", path) for path in files.missing],
         "over": [_stated(row) for row in rows[:_MOST_NAMED]] if first.status == FINDING else [],
     }
-    said = [_TOTALS]
-    said += [_SIZES] if files.rows else []
-    said += [_GONE] if gone else []
-    said += [_NOT_RECORDED] if files.missing else []
-    said.append(_OVER if first.status == FINDING else first.said)
-    english, japanese = zip(*said, strict=True)
-    return replace(first, said=(" ".join(english), "".join(japanese)), values=values)
+    sentences = [_TOTALS]
+    sentences += [_SIZES] if files.rows else []
+    sentences += [_GONE] if gone else []
+    sentences += [_NOT_RECORDED] if files.missing else []
+    sentences.append(_OVER if first.status == FINDING else first.sentence)
+    english, japanese = zip(*sentences, strict=True)
+    return replace(first, sentence=(" ".join(english), "".join(japanese)), values=values)
 
 
 _TOTALS = (

@@ -158,16 +158,16 @@ def run(
         "metrics": metrics,
         "metrics-token-file": metrics_token_file,
     }
-    words = [
+    arguments = [
         f"--interval={interval}",
         f"--linger={linger}",
         f"--spool={spool}",
         f"--spool-limit={spool_limit}",
         f"--metrics-series={metrics_series}",
     ]
-    words += [f"--{name}={value}" for name, value in given.items() if value is not None]
-    words += ["--no-pin"] if no_pin else []
-    _become(ctx, ["run", *words])
+    arguments += [f"--{name}={value}" for name, value in given.items() if value is not None]
+    arguments += ["--no-pin"] if no_pin else []
+    _become(ctx, ["run", *arguments])
 
 
 @command.command("print", epilog=_PRINT_EPILOG)
@@ -182,25 +182,25 @@ def print_(
     ctx: click.Context, /, job: str, over: bool, format_: str, brief: bool, lang: str, spool: str
 ) -> None:
     """Print the resource use of a job on this node, with advice: for the epilogue of a batch system."""
-    words = [f"--job={job}", f"--spool={spool}", *(["--over"] if over else [])]
+    arguments = [f"--job={job}", f"--spool={spool}", *(["--over"] if over else [])]
     if brief or format_ == "json":
-        _become(ctx, ["print", f"--format={format_}", *words])
+        _become(ctx, ["print", f"--format={format_}", *arguments])
     from sysdock.recording.native import become_native
 
-    code = become_native(["agent", "print", *words], as_child=True)
+    code = become_native(["agent", "print", *arguments], as_child=True)
     if code == 0:
-        _print_findings(words, lang)
+        _print_findings(arguments, lang)
     ctx.exit(code)
 
 
-def _print_findings(words: list[str], lang: str) -> None:
+def _print_findings(arguments: list[str], lang: str) -> None:
     """What the rules say. An epilogue does not fail because that could not be computed."""
     from sysdock.cli.output import remark, say
     from sysdock.errors import UserError
     from sysdock.jobs.epilogue import findings_of_job, lines_of
 
     try:
-        if lines := lines_of(findings_of_job(words, lang)):
+        if lines := lines_of(findings_of_job(arguments, lang)):
             say(lines)
     except (UserError, OSError) as error:
         remark(f"the rules could not be asked: {error}")
@@ -213,8 +213,8 @@ def stop(ctx: click.Context, /) -> None:
     _become(ctx, ["stop"])
 
 
-def _become(ctx: click.Context, words: list[str]) -> None:
+def _become(ctx: click.Context, arguments: list[str]) -> None:
     from sysdock import cli
     from sysdock.recording.native import become_native
 
-    ctx.exit(become_native(["agent", *words], as_child=not cli.owns_process))
+    ctx.exit(become_native(["agent", *arguments], as_child=not cli.owns_process))

@@ -99,9 +99,9 @@ def answer_lines(session: Session, report: Path | None, lang: str, columns: int 
     words, room = WORDS[lang], min(columns or COLUMNS, COLUMNS)
     tops: list[str] = []
     findings = session.diagnose(lang, alongside=lambda other: tops.extend(_tops(other, lang, room)))
-    said = statements(session, str(session.recording.folder))
+    described = statements(session, str(session.recording.folder))
     lines = [*_head(session, words, lang), *tops]
-    lines += fitted((printable(statement.text[lang == "ja"]) for statement in said), columns)
+    lines += fitted((printable(statement.text[lang == "ja"]) for statement in described), columns)
     tail = _tail(session, report, words)
     lines += _findings(findings, lang, LINES - len(lines) - len(tail), room)
     return [shorten(line.rstrip(), room) for line in [*lines, *tail]]
@@ -204,8 +204,8 @@ class _Block:
                 for f in group
             ]
         facts = [callers(first), share(first), certainty(first)] if self.alone else [certainty(first)]
-        said = _SEPARATORS[lang].join(printable(fact[lang == "ja"]) for fact in facts if fact)
-        self.facts = wrapped(_capital(said), columns, indent) if said else []
+        described = _SEPARATORS[lang].join(printable(fact[lang == "ja"]) for fact in facts if fact)
+        self.facts = wrapped(_capital(described), columns, indent) if described else []
         self.advice = wrapped(words["do"] + printable(first.advice), columns, indent)
         more = [printable(advice[lang == "ja"]) for advice in product_advice(group)[:1]]
         self.product = [line for advice in more for line in wrapped(advice, columns, indent)]

@@ -175,7 +175,7 @@ def _step(item: str, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def add_by_fio(folder: Path, directory: Path, steps: Sequence[dict[str, Any]]) -> None:
-    """Does steps by fio, and adds what it measured to the recording; what went wrong is said."""
+    """Does steps by fio, and adds what it measured to the recording; what went wrong is reported."""
     from sysdock.cli.output import remark
     from sysdock.health import fio_engine
 

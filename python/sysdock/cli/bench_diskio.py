@@ -201,11 +201,11 @@ def _predict(
     if options["format_"] == "json":
         from sysdock.diskio.words import explanation
 
-        said = explanation(device, requests, settings, server, found, options["lang"])
+        explained = explanation(device, requests, settings, server, found, options["lang"])
         content = {
             "predictions": rows,
             "queries": query_rows,
-            "explanation": said,
+            "explanation": explained,
             "notes": list(device.notes),
         }
         print(json.dumps(content, indent=2, ensure_ascii=False))

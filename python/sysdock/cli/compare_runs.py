@@ -103,7 +103,7 @@ def _causes(folder: Path) -> list[dict[str, Any]]:
 
 @contextmanager
 def _folder(output: Path | None) -> Iterator[Path]:
-    """The folder of the recording: the one that was named, or one that goes when all is said."""
+    """The folder of the recording: the one that was named, or one that is removed at the end."""
     if output is not None:
         yield output
         return

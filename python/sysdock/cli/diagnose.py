@@ -108,7 +108,7 @@ def command(
 
     with open_session(recording, options) as session:
         findings = _by_one(session, rule, parse_params(pairs), lang) if rule else session.diagnose(lang)
-        said = [
+        stated = [
             line
             for statement in ([] if rule else statements(session, str(recording)))
             for line in (statement.text[lang == "ja"], *(f"  {shown}" for shown in statement.commands))
@@ -123,15 +123,15 @@ def command(
             judged = diagnosis_lines(findings, recording, lang, terminal_width())
             if cost := tracer_cost(session):
                 judged[1:1] = wrapped(cost.words[lang == "ja"], min(terminal_width() or COLUMNS, COLUMNS))
-            lines = fitted(map(printable, said), terminal_width())
-            lines += judged if findings or not said else []
+            lines = fitted(map(printable, stated), terminal_width())
+            lines += judged if findings or not stated else []
             sys.stdout.write("\n".join(painted(lines, WORDS[lang], sys.stdout)) + "\n")
         else:
             names = (*KEYS, "evidence")
             rows = [[_cell(getattr(finding, name)) for name in names] for finding in findings]
             print_rows([Column(name, "VARCHAR", None, "") for name in names], rows, format_, raw=raw)
-            if said:
-                remark("\n".join(said))
+            if stated:
+                remark("\n".join(stated))
         remark_on(session)
     bad = {"finding": {"finding"}, "unknown": {"finding", "unknown"}, None: set()}[fail_on]
     if any(finding.status in bad and not finding.is_note for finding in findings):

@@ -119,8 +119,8 @@ def scan(
     """Read the block map of a file system: the blocks of files, free space and metadata.
 
     TARGET: a mount point, a folder, a file, a block device or an image file. What can be read without root is
-    read without; how much that is, is said. Where the device may be read, at most 35 MiB of it are, in half a
-    second, to measure what one more request costs it.
+    read without it; how much that is, is reported. Where the device may be read, at most 35 MiB of it are, in
+    half a second, to measure what one more request costs it.
     """
     import tempfile
 
@@ -340,8 +340,8 @@ def fragment(
 
     DIR is made new; comb fills its whole file system meanwhile, so give one that is for nothing else.
     The pieces that came of it are counted, as filefrag counts them. Where these are not as many as were
-    planned, as where free space is fragmented, both numbers are said; the exit status is 1 where they differ
-    by more than 1 %.
+    planned, as where free space is fragmented, both numbers are reported; the exit status is 1 where they
+    differ by more than 1 %.
     """
     from sysdock.cli.output import remark
     from sysdock.disk.broken_files import Plan

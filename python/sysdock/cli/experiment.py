@@ -437,7 +437,7 @@ def _run(experiment: Experiment, folder: Path, options: dict[str, Any]) -> Kept:
 
 
 class _progress:
-    """A line of progress, removed before anything else is said."""
+    """A line of progress, removed before anything else is printed."""
 
     def __enter__(self) -> Any:
         from sysdock.cli.output import remark

@@ -164,15 +164,15 @@ def start(
     """Start recording into memory, in the background."""
     from sysdock.cli.recording import what_arguments
 
-    words = [word for number in pid for word in ("-p", str(number))]
-    words += ["--cgroup", cgroup] if cgroup else []
-    words += ["-a"] if all_ else []
-    words += [f"--keep={keep}", f"--memory={memory}", f"--into={into}", f"--pause={pause}"]
-    words += [f"--most={most}", f"--disk={disk}"]
-    words += [f"--ring={ring}"] if ring is not None else []
-    words += [f"--on={trigger}" for trigger in on]
-    words += ["--foreground"] if foreground else []
-    _become(ctx, ["start", f"--name={name}", *words, *what_arguments(options)])
+    arguments = [word for number in pid for word in ("-p", str(number))]
+    arguments += ["--cgroup", cgroup] if cgroup else []
+    arguments += ["-a"] if all_ else []
+    arguments += [f"--keep={keep}", f"--memory={memory}", f"--into={into}", f"--pause={pause}"]
+    arguments += [f"--most={most}", f"--disk={disk}"]
+    arguments += [f"--ring={ring}"] if ring is not None else []
+    arguments += [f"--on={trigger}" for trigger in on]
+    arguments += ["--foreground"] if foreground else []
+    _become(ctx, ["start", f"--name={name}", *arguments, *what_arguments(options)])
 
 
 @command.command("status", epilog=_STATUS_EPILOG)
@@ -204,8 +204,8 @@ def dump(ctx: click.Context, /, output: Path | None, text: str, share: bool, nam
 
     folder = output or Path(f"sysdock-{time.strftime('%Y%m%d-%H%M%S')}")
     refuse_existing(folder)
-    words = ["flight dump", "-o", str(folder), f"--text={text}", f"--name={name}"]
-    code = run_with_progress([*words, *(["--share"] if share else [])], ())
+    arguments = ["flight dump", "-o", str(folder), f"--text={text}", f"--name={name}"]
+    code = run_with_progress([*arguments, *(["--share"] if share else [])], ())
     if code == 0:
         remark(f"recorded in {folder}; next: sysdock diagnose {folder}")
     ctx.exit(code)
@@ -219,8 +219,8 @@ def stop(ctx: click.Context, /, name: str) -> None:
     _become(ctx, ["stop", f"--name={name}"])
 
 
-def _become(ctx: click.Context, words: list[str]) -> None:
+def _become(ctx: click.Context, arguments: list[str]) -> None:
     from sysdock import cli
     from sysdock.recording.native import become_native
 
-    ctx.exit(become_native(["flight", *words], as_child=not cli.owns_process))
+    ctx.exit(become_native(["flight", *arguments], as_child=not cli.owns_process))

@@ -179,8 +179,8 @@ def _note_rates(site: Path, directory: Path, folder: Path) -> None:
         remark(f"{site}: no {name} rate: none of the largest requests has the status `measured`")
     if rates:
         update_rates(site, directory.resolve(), rates)
-        said = ", ".join(f"{name} {human_bytes(rate)}/s" for name, rate in rates.items())
-        remark(f"{site}: {directory.resolve()}: {said}")
+        rates_text = ", ".join(f"{name} {human_bytes(rate)}/s" for name, rate in rates.items())
+        remark(f"{site}: {directory.resolve()}: {rates_text}")
 
 
 def _answer(folder: Path, library: Callable[[], Library], format_: str, lang: str, report: bool) -> None:

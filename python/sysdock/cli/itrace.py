@@ -63,7 +63,7 @@ command.add_command(vm)
 
 
 @command.command("attach", epilog=_ATTACH_EPILOG)
-@click.argument("words", nargs=-1, required=True, metavar="PID | -- CMD...", type=click.UNPROCESSED)
+@click.argument("arguments", nargs=-1, required=True, metavar="PID | -- CMD...", type=click.UNPROCESSED)
 @new_recording_option
 @click.option(
     "--limit", type=click.IntRange(1), metavar="N", help="Release the program after N instructions."
@@ -75,7 +75,7 @@ command.add_command(vm)
 def attach(
     ctx: click.Context,
     /,
-    words: tuple[str, ...],
+    arguments: tuple[str, ...],
     output: Path,
     limit: int | None,
     share: bool,
@@ -92,13 +92,13 @@ def attach(
 
     refuse_existing(output)
     options = ["--share"] * share + (["--limit", str(limit)] if limit else [])
-    target = list(words) if len(words) == 1 and words[0].isdecimal() else ["--", *words]
+    target = list(arguments) if len(arguments) == 1 and arguments[0].isdecimal() else ["--", *arguments]
     native = ["itrace attach", "-o", str(output), *options, *target]
     record_and_answer(ctx, native, output, with_report, lang)
 
 
 @command.command("user", epilog=_USER_EPILOG)
-@click.argument("words", nargs=-1, required=True, metavar="-- CMD...", type=click.UNPROCESSED)
+@click.argument("arguments", nargs=-1, required=True, metavar="-- CMD...", type=click.UNPROCESSED)
 @new_recording_option
 @click.option(
     "--qemu", metavar="PROGRAM", help="qemu-x86_64 to use: from qemu-user 7.2 or newer, with plugins."
@@ -111,7 +111,7 @@ def attach(
 def user(
     ctx: click.Context,
     /,
-    words: tuple[str, ...],
+    arguments: tuple[str, ...],
     output: Path,
     qemu: str | None,
     limit: int | None,
@@ -134,7 +134,7 @@ def user(
     options = ["--qemu", str(program), "--version-of-qemu", version_of(program)]
     options += ["--plugin", str(find_plugin()), *["--share"] * share]
     options += ["--limit", str(limit)] if limit else []
-    native = ["itrace user", "-o", str(output), *options, "--", *words]
+    native = ["itrace user", "-o", str(output), *options, "--", *arguments]
     record_and_answer(ctx, native, output, with_report, lang)
 
 
@@ -179,8 +179,8 @@ def convert(
 def dump(ctx: click.Context, /, rec: Path, format_: str | None, **options: str | int | None) -> None:
     """Print instructions: who executed each, its function, and the addresses that it touched."""
     given = {"format": format_, **options}
-    words = [f"--{name.replace('_', '-')}={value}" for name, value in given.items() if value is not None]
-    ctx.exit(_run(["dump", *words, "--", str(rec)]))
+    arguments = [f"--{name.replace('_', '-')}={value}" for name, value in given.items() if value is not None]
+    ctx.exit(_run(["dump", *arguments, "--", str(rec)]))
 
 
 def show_instructions(rec: Path, params: dict[str, str], limit: int | None, format_: str) -> None:
@@ -196,20 +196,20 @@ def show_instructions(rec: Path, params: dict[str, str], limit: int | None, form
             )
     if format_ == "csv":
         raise UserError("instructions cannot be printed as csv", "json: an object per line", "--format csv")
-    words = [f"--{name.replace('_', '-')}={value}" for name, value in params.items()]
-    words += [f"--limit={limit}"] if limit is not None else []
-    words += ["--format=json"] if format_ == "json" else []
-    if code := _run(["dump", *words, "--", str(rec)]):
+    arguments = [f"--{name.replace('_', '-')}={value}" for name, value in params.items()]
+    arguments += [f"--limit={limit}"] if limit is not None else []
+    arguments += ["--format=json"] if format_ == "json" else []
+    if code := _run(["dump", *arguments, "--", str(rec)]):
         raise SystemExit(code)
 
 
-def _run(words: list[str]) -> int:
+def _run(arguments: list[str]) -> int:
     """The exit status of a verb of the native program that prints."""
     import subprocess
 
     from sysdock.recording.native import find_native
 
-    return subprocess.run([str(find_native()), "itrace", *words], check=False).returncode
+    return subprocess.run([str(find_native()), "itrace", *arguments], check=False).returncode
 
 
 @command.command("decode", epilog=_DECODE_EPILOG)

@@ -142,9 +142,9 @@ def show(directory: Path | None, series: Path | None, output: Path | None, forma
             return
         say([*showing.graph(found.history, lang), ""])
         print_result(session.run(session.library.analysis("probe/items")), "table", None)
-        said = showing.lines(found, lang)
+        shown_lines = showing.lines(found, lang)
         # Items are indented; what is not is a heading.
-        say(["", *said], heads=[line for line in said if line and not line.startswith(" ")])
+        say(["", *shown_lines], heads=[line for line in shown_lines if line and not line.startswith(" ")])
 
 
 @command.command("status")

@@ -52,16 +52,16 @@ def progress_text(event: dict[str, Any]) -> str:
     if "what" in event:
         return f"sysdock: {event['done'] + 1} of {event['total']}: {event['what']}{_left(event)}"
     done, total = event.get("bytes_done") or 0, event.get("bytes_total")
-    words = []
+    parts = []
     if total:
-        words.append(f"{min(100, 100 * done // total)} %")
-        words.append(f"{done / 1e6:,.0f} of {total / 1e6:,.0f} MB")
+        parts.append(f"{min(100, 100 * done // total)} %")
+        parts.append(f"{done / 1e6:,.0f} of {total / 1e6:,.0f} MB")
     else:
-        words.append(f"{done / 1e6:,.1f} MB")
-    words.append(f"{event.get('lines') or 0:,} lines")
+        parts.append(f"{done / 1e6:,.1f} MB")
+    parts.append(f"{event.get('lines') or 0:,} lines")
     if rate := event.get("bytes_per_s"):
-        words.append(f"{rate / 1e6:,.0f} MB/s")
-    return "sysdock: " + ", ".join(words) + _left(event)
+        parts.append(f"{rate / 1e6:,.0f} MB/s")
+    return "sysdock: " + ", ".join(parts) + _left(event)
 
 
 def _left(event: dict[str, Any]) -> str:

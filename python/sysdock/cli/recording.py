@@ -40,21 +40,21 @@ def _run_showing_progress(arguments: Sequence[str], forward: Sequence[int]) -> i
 
 def what_arguments(options: Mapping[str, Any]) -> list[str]:
     """The options of `what_options` as the native program takes them."""
-    words = ["--what", options["what"]] if options["what"] else []
-    words += ["--preset", options["preset"]] if options["preset"] else []
-    words += ["--freq", str(options["freq"])] if options["freq"] is not None else []
-    words += [f"--stacks={options['stacks']}"] if options["stacks"] else []
-    return words + [word for probe in options["probe"] for word in ("--probe", probe)]
+    given = ["--what", options["what"]] if options["what"] else []
+    given += ["--preset", options["preset"]] if options["preset"] else []
+    given += ["--freq", str(options["freq"])] if options["freq"] is not None else []
+    given += [f"--stacks={options['stacks']}"] if options["stacks"] else []
+    return given + [word for probe in options["probe"] for word in ("--probe", probe)]
 
 
 def recorder_arguments(options: Mapping[str, Any]) -> list[str]:
     """The options of `recorder_options` as the native program takes them."""
-    words = ["--with", options["with_"], *what_arguments(options)]
-    words += ["--ring", str(options["ring"])] if options["ring"] else []
-    words += [word for request in options["request"] for word in ("--request", request)]
-    words += ["--wait", options["wait"]] if options["wait"] != "all" else []
-    words += ["--probe-stacks"] if options["probe_stacks"] else []
-    return words + [
+    given = ["--with", options["with_"], *what_arguments(options)]
+    given += ["--ring", str(options["ring"])] if options["ring"] else []
+    given += [word for request in options["request"] for word in ("--request", request)]
+    given += ["--wait", options["wait"]] if options["wait"] != "all" else []
+    given += ["--probe-stacks"] if options["probe_stacks"] else []
+    return given + [
         f"--{name.replace('_', '-')}" for name in ("no_loss", "as_root", "share") if options[name]
     ]
 
@@ -62,8 +62,8 @@ def recorder_arguments(options: Mapping[str, Any]) -> list[str]:
 def run_native_recorder(folder: Path, options: Sequence[str], command: Sequence[str]) -> int:
     """Records into a new folder; returns how the command ended: its exit status, or -N for signal N."""
     refuse_existing(folder)
-    words = ["record", "-o", str(folder), *options, *(["--", *command] if command else [])]
-    return _run_showing_progress(words, HEARD)
+    given = ["record", "-o", str(folder), *options, *(["--", *command] if command else [])]
+    return _run_showing_progress(given, HEARD)
 
 
 def end_as(ctx: click.Context, code: int) -> NoReturn:
@@ -91,8 +91,8 @@ def add_scan(folder: Path, target: Path) -> None:
     if not complete:
         remark(f"{target} was not scanned: the recording of the command is incomplete")
         return
-    words = ["disk scan", "--into", "-o", str(folder), "--", str(target)]
-    if run_with_progress(words, (signal.SIGTERM, signal.SIGHUP)):
+    given = ["disk scan", "--into", "-o", str(folder), "--", str(target)]
+    if run_with_progress(given, (signal.SIGTERM, signal.SIGHUP)):
         remark(f"the scan of {target} is not complete")
 
 
@@ -152,8 +152,8 @@ def load_ahead() -> Callable[[], Library]:
 def answer(folder: Path, library: Callable[[], Library], out: TextIO, lang: str, with_report: bool) -> None:
     """Prints the one-screen answer to `out`; `with_report` writes the report into the recording first.
 
-    The recording exists by now, so nothing that goes wrong here is an error of the verb: it is said, and that
-    is all.
+    The recording exists by now, so nothing that goes wrong here is an error of the verb: it is reported, and
+    that is all.
     """
     from sysdock.analysis import Session
     from sysdock.cli.answer import WORDS, answer_lines
@@ -165,7 +165,7 @@ def answer(folder: Path, library: Callable[[], Library], out: TextIO, lang: str,
         become_caller(folder)
         recording = Recording.open(folder)
         if not recording.tables:
-            # The native program ended before it wrote the first one, and has said why if it could.
+            # The native program ended before it wrote the first one, and has reported why if it could.
             remark(f"nothing was recorded in {folder}")
             return
         known = library()

@@ -75,7 +75,7 @@ def command(
     library = load_ahead()
     code = run_native_recorder(folder, recorder_arguments(options), cmd)
     if not (folder / "recording.json").exists():
-        # The native program has said why.
+        # The native program has reported why.
         end_as(ctx, code or 2)
     try:
         if scan:

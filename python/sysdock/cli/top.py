@@ -68,11 +68,11 @@ def command(
     from sysdock import cli
     from sysdock.recording.native import become_native
 
-    words = [f"--view={view}", f"--interval={interval}"]
-    words += [f"--sort={sort}"] if sort is not None else []
-    words += [f"--filter={filter_}"] if filter_ is not None else []
-    words += ["--calls"] if calls else []
-    words += ["--once"] if once else []
-    words += [f"--format={format_}"] if format_ is not None else []
-    words += [f"--limit={limit}"] if limit is not None else []
-    ctx.exit(become_native(["top", *words], as_child=not cli.owns_process))
+    arguments = [f"--view={view}", f"--interval={interval}"]
+    arguments += [f"--sort={sort}"] if sort is not None else []
+    arguments += [f"--filter={filter_}"] if filter_ is not None else []
+    arguments += ["--calls"] if calls else []
+    arguments += ["--once"] if once else []
+    arguments += [f"--format={format_}"] if format_ is not None else []
+    arguments += [f"--limit={limit}"] if limit is not None else []
+    ctx.exit(become_native(["top", *arguments], as_child=not cli.owns_process))

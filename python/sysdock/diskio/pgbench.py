@@ -64,8 +64,8 @@ def _of_file(file: Path) -> list[Run]:
     runs, others = [], []
     # Before the first head there is nothing; then head and text of each run in turns.
     _, *parts = _HEAD.split(text)
-    for head, said in zip(parts[::2], parts[1::2], strict=True):
-        clients, scale, rates = _CLIENTS.search(said), _SCALE.search(said), _TPS.findall(said)
+    for head, part in zip(parts[::2], parts[1::2], strict=True):
+        clients, scale, rates = _CLIENTS.search(part), _SCALE.search(part), _TPS.findall(part)
         if head not in _WORKLOADS:
             others.append(head)
         elif clients and scale and rates:

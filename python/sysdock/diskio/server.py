@@ -191,10 +191,14 @@ def _answer(dsn: str, query: str) -> Any:
             "--from-postgres",
         ) from None
     if done.returncode:
-        said = [line.strip() for line in done.stderr.splitlines() if line.strip()] or ["psql printed nothing"]
+        errors = [line.strip() for line in done.stderr.splitlines() if line.strip()] or [
+            "psql printed nothing"
+        ]
         hint = "try it: psql -d 'DSN'; a DSN is as in `host=/run/postgresql dbname=app user=app`"
         raise UserError(
-            " ".join(said[:2]).removeprefix("psql: ").removeprefix("error: "), hint, "--from-postgres"
+            " ".join(errors[:2]).removeprefix("psql: ").removeprefix("error: "),
+            hint,
+            "--from-postgres",
         )
     try:
         return json.loads(done.stdout)

@@ -236,11 +236,11 @@ def _assumed(settings: Settings, found: Sequence[Prediction]) -> list[tuple[str,
     names = list(dict.fromkeys(each.workload for each in found))
     if settings.cpu_s is not None or not names:
         return []
-    said = ", ".join(f"{CPU_S[name] * 1e6:.0f} µs ({name})" for name in names)
+    times = ", ".join(f"{CPU_S[name] * 1e6:.0f} µs ({name})" for name in names)
     return [
         (
-            f"Assumed: {said} of CPU for a transaction, on {settings.cores} cores; --cpu-us has another.",
-            f"仮定: 1 トランザクションの CPU 時間 {said}、{settings.cores} コア。--cpu-us で変えられます。",
+            f"Assumed: {times} of CPU for a transaction, on {settings.cores} cores; --cpu-us has another.",
+            f"仮定: 1 トランザクションの CPU 時間 {times}、{settings.cores} コア。--cpu-us で変えられます。",
         )
     ]
 

@@ -60,9 +60,9 @@ class Connection:
         return pipe
 
     def _ended(self) -> UserError:
-        said = self._pipe("stderr").read().decode("utf-8", "replace").strip()
+        error_text = self._pipe("stderr").read().decode("utf-8", "replace").strip()
         code = self._process.wait()
-        fact, _, hint = said.partition("\n\nhint: ")
+        fact, _, hint = error_text.partition("\n\nhint: ")
         if not fact:
             return UserError(f"the reader of the dump ended (exit status {code})", place=str(self.path))
         # As the native program prints it: its own name, the place, the fact.

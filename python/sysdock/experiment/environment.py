@@ -142,8 +142,8 @@ def _printed(field: EnvironmentField, words: Sequence[str]) -> str:
     if done.returncode:
         if field.fails_as:
             return field.fails_as
-        said = (done.stderr.strip() or done.stdout.strip()).splitlines()
-        raise _Unreadable(f"{words[0]}: {said[-1] if said else f'exit status {done.returncode}'}")
+        output = (done.stderr.strip() or done.stdout.strip()).splitlines()
+        raise _Unreadable(f"{words[0]}: {output[-1] if output else f'exit status {done.returncode}'}")
     return done.stdout
 
 
@@ -165,8 +165,8 @@ def _package(path: str, real: Path) -> str:
     """Name and version of the package that has it, as dpkg or rpm says."""
     if shutil.which("dpkg-query"):
         for each in (str(real), path, str(real).removeprefix("/usr")):
-            if said := _answer("dpkg-query", "-S", each):
-                name = said.split(":")[0].split(",")[0]
+            if output := _answer("dpkg-query", "-S", each):
+                name = output.split(":")[0].split(",")[0]
                 return f"{name} {_answer('dpkg-query', '-W', '-f', '${Version}', name)}"
         return "no package"
     if shutil.which("rpm"):

@@ -46,9 +46,9 @@ class Item:
 
 
 def recorder(folder: Path) -> list[str]:
-    """The words that, before a command, record it into `folder`."""
-    words = [sys.executable, "-m", "sysdock", "record", "-o", str(folder)]
-    return [*words, "--what", _WHAT, "--freq", str(_FREQUENCY), "--"]
+    """The arguments that, before a command, record it into `folder`."""
+    arguments = [sys.executable, "-m", "sysdock", "record", "-o", str(folder)]
+    return [*arguments, "--what", _WHAT, "--freq", str(_FREQUENCY), "--"]
 
 
 @dataclass(frozen=True)
@@ -71,10 +71,10 @@ def servers_recorded(folder: Path, pids: Sequence[int]) -> Iterator[None]:
     if not pids:
         yield
         return
-    words = [str(find_native()), "record", "-o", str(folder), "--what", "locks"]
-    words += [word for pid in pids for word in ("-p", str(pid))]
+    arguments = [str(find_native()), "record", "-o", str(folder), "--what", "locks"]
+    arguments += [word for pid in pids for word in ("-p", str(pid))]
     process = subprocess.Popen(
-        words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        arguments, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
     try:
         _until_recording(process, folder)
@@ -89,8 +89,8 @@ def _until_recording(process: subprocess.Popen[str], folder: Path) -> None:
     """Waits until it has begun; a UserError where it ends before."""
     while not (folder / "recording.json").exists():
         if process.poll() is not None:
-            said = (process.stderr.read() if process.stderr else "").strip().splitlines()
-            raise UserError(said[0] if said else f"the recorder ended with status {process.returncode}")
+            message = (process.stderr.read() if process.stderr else "").strip().splitlines()
+            raise UserError(message[0] if message else f"the recorder ended with status {process.returncode}")
         time.sleep(0.02)
 
 

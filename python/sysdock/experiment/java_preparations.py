@@ -58,9 +58,9 @@ def fetch_jars(bench: Bench, *, jars: dict[str, str]) -> None:
 
 
 def _fetch(coordinates: str) -> None:
-    words = ["mvn", "--batch-mode", "--quiet", _GET, f"-Dartifact={coordinates}", "-Dtransitive=false"]
+    arguments = ["mvn", "--batch-mode", "--quiet", _GET, f"-Dartifact={coordinates}", "-Dtransitive=false"]
     try:
-        run_tool(*words, f"-Dmaven.repo.local={_repository()}")
+        run_tool(*arguments, f"-Dmaven.repo.local={_repository()}")
     except UserError:
         hint = f"without a network, bring it to {_repository() / _place(coordinates)}"
         raise UserError("Maven could not fetch this library", hint, coordinates) from None

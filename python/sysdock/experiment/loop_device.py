@@ -76,15 +76,15 @@ def mount_anew(device: Path, point: Path) -> None:
     run_tool("mount", "-o", _OPTIONS, device, point)
 
 
-def _until_done(*words: str | Path) -> None:
+def _until_done(*arguments: str | Path) -> None:
     """Again and again, as another program that probes new devices may hold it for a moment."""
     for left in reversed(range(_TRIES)):
         try:
-            run_tool(*words)
+            run_tool(*arguments)
             return
         except UserError as error:
             if not left:
-                hint = f"when nobody uses it any more: {' '.join(map(str, words))}"
+                hint = f"when nobody uses it any more: {' '.join(map(str, arguments))}"
                 raise UserError(error.fact, hint, error.place) from None
             time.sleep(0.1)
 

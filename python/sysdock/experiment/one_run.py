@@ -100,8 +100,8 @@ def run_once(
     are the measures without which it does not count. A run that fails is no error: its `reason` says so.
     """
     try:
-        for words in workload.before:
-            _step("before", words, names, folder, mark)
+        for arguments in workload.before:
+            _step("before", arguments, names, folder, mark)
         if ready:
             ready()
         before = own_cpu(servers)
@@ -120,8 +120,8 @@ def run_once(
     except Failed as error:
         return Run(0, 0, None, reason=str(error))
     finally:
-        for words in workload.after:
-            _step("after", words, names, folder, mark, is_last=True)
+        for arguments in workload.after:
+            _step("after", arguments, names, folder, mark, is_last=True)
     return run
 
 
@@ -151,8 +151,8 @@ def run_together(
     found: list[Run] = []
     try:
         for each in runs:
-            for words in workload.before:
-                _step("before", words, each.names, each.folder, mark)
+            for arguments in workload.before:
+                _step("before", arguments, each.names, each.folder, mark)
         for each in runs:
             command = [filled(word, each.names) for word in workload.run]
             process = start(
@@ -176,13 +176,13 @@ def run_together(
                 process.send_signal(signal.SIGTERM)
                 process.communicate()
         for each in runs:
-            for words in workload.after:
-                _step("after", words, each.names, each.folder, mark, is_last=True)
+            for arguments in workload.after:
+                _step("after", arguments, each.names, each.folder, mark, is_last=True)
     return found
 
 
 def measure(
-    words: Sequence[str],
+    arguments: Sequence[str],
     folder: Path,
     *,
     timeout_s: float,
@@ -193,13 +193,13 @@ def measure(
 ) -> dict[str, Any]:
     """What `sysdock-native measure` says of one run of a command; its output is in `folder` afterwards."""
     process = start(
-        words, folder, timeout_s=timeout_s, devices=devices, cpus=cpus, padding=padding, mark=mark
+        arguments, folder, timeout_s=timeout_s, devices=devices, cpus=cpus, padding=padding, mark=mark
     )
-    return finish(process, words)
+    return finish(process, arguments)
 
 
 def start(
-    words: Sequence[str],
+    arguments: Sequence[str],
     folder: Path,
     *,
     timeout_s: float,
@@ -215,7 +215,7 @@ def start(
     command += [f"--cpus={cpus}"] if cpus else []
     # A group of its own: Ctrl-C is for us, and the run ends in order.
     return subprocess.Popen(
-        [*command, "--", *words],
+        [*command, "--", *arguments],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -230,7 +230,7 @@ def _environment(mark: str) -> dict[str, str]:
     return {**os.environ, **({MARK: mark} if mark else {})}
 
 
-def finish(process: subprocess.Popen[str], words: Sequence[str]) -> dict[str, Any]:
+def finish(process: subprocess.Popen[str], arguments: Sequence[str]) -> dict[str, Any]:
     """Waits for it; Ctrl-C ends the run first, and all its processes with it."""
     try:
         output, errors = process.communicate()
@@ -239,9 +239,11 @@ def finish(process: subprocess.Popen[str], words: Sequence[str]) -> dict[str, An
         process.communicate()
         raise
     if process.returncode:
-        said = errors.removeprefix("sysdock: ").strip().splitlines()
+        message = errors.removeprefix("sysdock: ").strip().splitlines()
         raise UserError(
-            said[0] if said else f"exit status {process.returncode}", "run it alone first", words[0]
+            message[0] if message else f"exit status {process.returncode}",
+            "run it alone first",
+            arguments[0],
         )
     answer: dict[str, Any] = json.loads(output)
     return answer
@@ -271,8 +273,8 @@ def _taken(
     metrics = metrics_of(result)
     missing: dict[str, str] = {}
     reason = next(_reasons(result, reject), None)
-    if reason and not result["timed_out"] and (said := _tail(folder / "stderr")):
-        reason = f"{reason}: {said}" if "exit" in reason or "signal" in reason else reason
+    if reason and not result["timed_out"] and (message := _tail(folder / "stderr")):
+        reason = f"{reason}: {message}" if "exit" in reason or "signal" in reason else reason
     if reason is None:
         output = _read(folder / "stdout") + _read(folder / "stderr")
         for each in workload.measures:
@@ -307,8 +309,8 @@ def _steady(name: str, values: Sequence[float]) -> dict[str, float]:
 
 def _checked(workload: Workload, run: Run, names: Mapping[str, object], folder: Path, mark: str) -> Run:
     """The run with what it says of its methods, where `check` finds it right; Failed where it does not."""
-    for words in workload.check:
-        _step("check", words, names, folder, mark)
+    for arguments in workload.check:
+        _step("check", arguments, names, folder, mark)
     if workload.methods is None:
         return run
     file = folder / filled(workload.methods, names)
@@ -340,18 +342,18 @@ def _reasons(result: Mapping[str, Any], reject: Reject) -> Iterator[str]:
         yield "the machine swapped"
     if reject.throttled and (machine.get("throttled_ns") or 0) > 0:
         yield "a CPU limit of the control group held it"
-    for key, part, words in (
+    for key, part, arguments in (
         ("foreign_cpu_ns", reject.foreign_cpu, "other programs used"),
         ("steal_ns", reject.steal, "the host took"),
     ):
         used = machine.get(key) or 0
         if part is not None and used > part * capacity + _TICKS_NS:
-            yield f"{words} {100 * used / capacity:.0f} % of the CPUs"
+            yield f"{arguments} {100 * used / capacity:.0f} % of the CPUs"
 
 
 def _step(
     what: str,
-    words: Sequence[str],
+    arguments: Sequence[str],
     names: Mapping[str, object],
     folder: Path,
     mark: str,
@@ -359,7 +361,7 @@ def _step(
     is_last: bool = False,
 ) -> None:
     """A command alongside the run; Failed where it fails (`after`: a UserError, as nothing may be left)."""
-    command = [filled(word, names) for word in words]
+    command = [filled(word, names) for word in arguments]
     try:
         done = subprocess.run(
             command,
@@ -372,8 +374,8 @@ def _step(
             check=False,
             env=_environment(mark),
         )
-        said = (done.stderr.strip() or done.stdout.strip())[-_MOST_SAID:]
-        fact = f"exit status {done.returncode}" + (f": {said}" if said else "")
+        message = (done.stderr.strip() or done.stdout.strip())[-_MOST_SAID:]
+        fact = f"exit status {done.returncode}" + (f": {message}" if message else "")
     except subprocess.TimeoutExpired:
         done, fact = None, f"no end within {_STEP_TIMEOUT_S} s"
     except OSError as error:

@@ -44,6 +44,6 @@ def start_server(bench: Bench, *, command: list[str], name: str = "server", user
     bench.names |= {name: f"http://127.0.0.1:{port}", f"{name}_port": port}
     folder = bench.scratch / name
     folders.make(bench.state.journal, folder, (account.pw_uid, account.pw_gid))
-    words = [filled(word, bench.names) for word in command]
-    bench.state.server(name, words, ready=f"tcp:127.0.0.1:{port}", cwd=folder, user=user)
+    arguments = [filled(word, bench.names) for word in command]
+    bench.state.server(name, arguments, ready=f"tcp:127.0.0.1:{port}", cwd=folder, user=user)
     (bench.scratch / f"{name}.url").write_text(f"http://127.0.0.1:{port}")

@@ -155,7 +155,7 @@ def judge_experiment(
 
 
 def _steadiness(case: Case, rows: Sequence[RunRow]) -> Iterator[Check]:
-    """Of each series: the part of the runs that do not become steady, which is said and not cut off."""
+    """Of each series: the part of the runs that do not become steady, which is reported and not cut off."""
     for measure in case.workload.measures:
         flags = [row.metrics.get(f"{measure.name}{UNSTEADY}") for row in counted(rows, case.case_id)]
         known = [flag for flag in flags if flag is not None]
@@ -177,7 +177,7 @@ def _missing(case_id: int, rows: Sequence[RunRow]) -> Iterator[Check]:
 
 
 def _rejected(case_id: int, rows: Sequence[RunRow]) -> Check:
-    """Part of the measured runs that do not count; unequal parts make a comparison doubtful, and are said."""
+    """Part of the measured runs that do not count; unequal parts make a comparison doubtful."""
     parts: dict[str, list[bool]] = {}
     for row in rows:
         if row.case_id == case_id and row.kind == planned.MEASURED:

@@ -63,11 +63,11 @@ def logged(note: Callable[[str], None]) -> Iterator[None]:
         _LOG.reset(token)
 
 
-def note_command(*words: str | Path, user: str | None = None, is_server: bool = False) -> None:
+def note_command(*arguments: str | Path, user: str | None = None, is_server: bool = False) -> None:
     """Says a command that runs, to who asked for it by `logged`."""
     if note := _LOG.get():
         as_user = ("runuser", "-u", user, "--") if user else ()
-        note(shlex.join(map(str, (*as_user, *words))) + (" &" if is_server else ""))
+        note(shlex.join(map(str, (*as_user, *arguments))) + (" &" if is_server else ""))
 
 
 def write_file(file: Path, content: str) -> None:
@@ -81,19 +81,19 @@ def write_file(file: Path, content: str) -> None:
         note(f"cat >{shlex.quote(str(file))} <<'{end}'\n{body}{end}")
 
 
-def run_tool(*words: str | Path, pass_fds: Sequence[int] = ()) -> str:
+def run_tool(*arguments: str | Path, pass_fds: Sequence[int] = ()) -> str:
     """Runs a program and returns what it printed; a UserError has what it complained of.
 
     pass_fds: open files that it holds, too, such as a lock that says that it still runs.
     """
-    note_command(*words)
+    note_command(*arguments)
     # In a group of its own: Ctrl-C is for us, and what was mounted must come down in order.
     process = None
     try:
         with held_back():
             # Interrupted within, Popen leaves a program that nobody waits for.
             process = subprocess.Popen(
-                [*map(str, words)],
+                [*map(str, arguments)],
                 env={**os.environ, "PATH": _path()},
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -110,8 +110,10 @@ def run_tool(*words: str | Path, pass_fds: Sequence[int] = ()) -> str:
             process.communicate()
         raise
     if process.returncode:
-        said = (errors.strip() or output.strip()).splitlines()
+        messages = (errors.strip() or output.strip()).splitlines()
         # The last line of mount(8) since 2.38.
-        said = [line for line in said if "dmesg(1) may have more information" not in line]
-        raise UserError(said[-1] if said else f"exit status {process.returncode}", place=str(words[0]))
+        messages = [line for line in messages if "dmesg(1) may have more information" not in line]
+        raise UserError(
+            messages[-1] if messages else f"exit status {process.returncode}", place=str(arguments[0])
+        )
     return output

@@ -69,9 +69,9 @@ def make_web_server(
     folder, port = bench.scratch / name, free_port()
     folder.mkdir(exist_ok=True)
     pages = _pages(bench.scratch / "pages", pages_kib)
-    words = {"folder": folder, "cpus": len(used), "port": port, "pages": pages, "modules": _MODULES}
+    arguments = {"folder": folder, "cpus": len(used), "port": port, "pages": pages, "modules": _MODULES}
     file = folder / "configuration"
-    write_file(file, (_NGINX if server == "nginx" else _APACHE).format(**words))
+    write_file(file, (_NGINX if server == "nginx" else _APACHE).format(**arguments))
     program = find_tool(server) or server
     options = ["-c", str(file)] if server == "nginx" else ["-D", "FOREGROUND", "-f", str(file)]
     command = ["taskset", "--cpu-list", ",".join(map(str, used)), program, *options]
@@ -88,8 +88,8 @@ def measure_capacity(bench: Bench, *, name: str = "web", connections: int = 64, 
     """Asks a web server for its pages as fast as it answers: requests in a second are `{web_capacity}`."""
     bench.place(name)
     urls = (bench.scratch / f"{name}.urls").read_text().split()
-    words = ["--closed", f"--connections={connections}", f"--for={seconds}s", "--keep-alive"]
-    client = ["taskset", "--cpu-list", str(_cpus()[-1]), str(find_native()), "http-load", *words]
+    arguments = ["--closed", f"--connections={connections}", f"--for={seconds}s", "--keep-alive"]
+    client = ["taskset", "--cpu-list", str(_cpus()[-1]), str(find_native()), "http-load", *arguments]
     found = json.loads(run_tool(*client, *urls))
     if found["achieved_per_s"] < 1:
         raise UserError("the server answers nothing", f"see {bench.scratch / name}.log", name)

@@ -56,7 +56,7 @@ def commands(step: dict[str, Any], folder: Path) -> list[tuple[str, list[str]]]:
 def _base(step: dict[str, Any], folder: Path) -> list[str]:
     processes, length = step.get("processes", 1), step.get("length_bytes", 4096)
     share = max(step.get("size_bytes", _USUAL_SIZE) // processes // length, 1) * length
-    words = [
+    arguments = [
         "fio",
         "--name=job",
         f"--directory={folder}",
@@ -69,15 +69,15 @@ def _base(step: dict[str, Any], folder: Path) -> list[str]:
     if step["item"] == "metadata":
         files = step.get("files", 1000)
         # With a request that is longer than a file, fio counts nothing of it.
-        words += [f"--nrfiles={files}", "--filesize=4k", "--bs=4k", "--fallocate=none", "--openfiles=1"]
-        words += ["--filename_format=f$jobnum-$filenum"]
+        arguments += [f"--nrfiles={files}", "--filesize=4k", "--bs=4k", "--fallocate=none", "--openfiles=1"]
+        arguments += ["--filename_format=f$jobnum-$filenum"]
     else:
         # Names that a later run removes, should this one be killed.
         names = "w0" if step.get("layout") == "shared" else "w$jobnum"
-        words += [f"--size={share}", f"--bs={length}", f"--filename_format={names}"]
+        arguments += [f"--size={share}", f"--bs={length}", f"--filename_format={names}"]
     if "time_ns" in step:
-        words.append(f"--runtime={max(step['time_ns'] // 1_000_000, 1)}ms")
-    return words + (["--direct=1"] if step.get("direct") else [])
+        arguments.append(f"--runtime={max(step['time_ns'] // 1_000_000, 1)}ms")
+    return arguments + (["--direct=1"] if step.get("direct") else [])
 
 
 def add(recording: Path, directory: Path, steps: Sequence[dict[str, Any]]) -> list[str]:
@@ -92,8 +92,8 @@ def add(recording: Path, directory: Path, steps: Sequence[dict[str, Any]]) -> li
         [(last,)] = session.fetch("SELECT coalesce(max(result_id), 0) FROM load_results")
     for step in steps:
         with _folder(directory) as folder:
-            for operation, words in commands(step, folder):
-                rows, wrong = _measured(words, step, operation)
+            for operation, arguments in commands(step, folder):
+                rows, wrong = _measured(arguments, step, operation)
                 trouble += [f"{step['item']} {operation}: {wrong}"] if wrong else []
                 columns = [column.name for column in library.table("load_results").columns]
                 numbered = [{**row, "result_id": last + number} for number, row in enumerate(rows, 1)]
@@ -104,12 +104,12 @@ def add(recording: Path, directory: Path, steps: Sequence[dict[str, Any]]) -> li
 
 
 def _measured(
-    words: list[str], step: dict[str, Any], operation: str
+    arguments: list[str], step: dict[str, Any], operation: str
 ) -> tuple[list[dict[str, Any]], str | None]:
     """The rows of one call of fio, in our words, or why there are none."""
     limit = step.get("time_ns", 60_000_000_000) / 1e9 + _PATIENCE_S
     try:
-        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=limit)
+        done = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=limit)
     except subprocess.TimeoutExpired:
         return [], f"fio did not end within {limit:.0f} s"
     if not done.stdout.strip():
@@ -128,7 +128,7 @@ def _measured(
     if not ours:
         return [], "fio printed no result of it"
     sync = step.get("sync", "fdatasync") if step["item"] == "log" else None
-    said = {
+    stated = {
         "item": step["item"],
         "operation": operation,
         "layout": step.get("layout", "own"),
@@ -136,7 +136,7 @@ def _measured(
         "processes": step.get("processes", 1),
         "hosts": platform.node(),
     }
-    return [{**row, **said} for row in ours[:1]], None
+    return [{**row, **stated} for row in ours[:1]], None
 
 
 @contextmanager

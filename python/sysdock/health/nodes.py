@@ -1,7 +1,7 @@
 """Load by several hosts at once: a generator on each, clocks compared, one start, results as one row.
 
 Each host runs `sysdock-native load DIR --agent`, started by ssh, srun or whatever the user names. What is
-said to it and by it is one JSON object a line (crates/native/src/load.rs).
+exchanged with it is one JSON object a line (crates/native/src/load.rs).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SSH = "ssh -o BatchMode=yes -o ConnectTimeout=10 {node}"
 _ROUNDS = 12
 # The common start is so far ahead that the order arrives before it [ns].
 _AHEAD_NS = 100_000_000
-# A start that hosts may miss by more than this is said [ns].
+# A start that hosts may miss by more than this is reported [ns].
 _UNSURE_NS = 5_000_000
 _END_S = 15
 
@@ -100,18 +100,18 @@ class Node:
 
     def answer(self, event: str) -> dict[str, Any]:
         """The next thing that it says, which must be this event."""
-        said = self.event()
-        if said.get("event") != event:
+        received = self.event()
+        if received.get("event") != event:
             raise self._gone()
-        return said
+        return received
 
     def event(self) -> dict[str, Any]:
         """The next thing that it says."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         with suppress(ValueError):
-            said: dict[str, Any] = json.loads(line)
-            return said
+            received: dict[str, Any] = json.loads(line)
+            return received
         raise self._gone()
 
     def _gone(self) -> UserError:
@@ -155,9 +155,9 @@ def measure(nodes: Sequence[Node], step: dict[str, Any]) -> list[dict[str, Any]]
         while silent:
             node = _first_to_speak(silent)
             silent.remove(node)
-            said = node.event()
-            if said["event"] == "rows":
-                answers[node.name] = said["rows"]
+            received = node.event()
+            if received["event"] == "rows":
+                answers[node.name] = received["rows"]
             else:
                 ready.append(node)
         start = time.time_ns() + _AHEAD_NS
@@ -329,14 +329,14 @@ def run(
     native: str,
     directory: Path,
     steps: Sequence[dict[str, Any]],
-    said: Callable[[int, dict[str, Any]], bool],
+    is_due: Callable[[int, dict[str, Any]], bool],
     keep: Callable[[list[dict[str, Any]]], None],
     begun: Callable[[Sequence[Node]], None] = lambda _: None,
 ) -> None:
     """Does all steps on these hosts, a step with the field `hosts` on the first so many of them.
 
-    begun: is given all hosts once their clocks are known; said: is given which step is next, and says whether
-    there is time for it; keep: is given the rows of each.
+    begun: is given all hosts once their clocks are known; is_due: is given which step is next, and returns
+    whether there is time for it; keep: is given the rows of each.
     UserError: a host cannot be reached, or its generator ended. Whatever ends it, all generators are ended.
     """
     nodes: list[Node] = []
@@ -348,7 +348,7 @@ def run(
         begun(nodes)
         for number, step in enumerate(steps):
             taking_part = nodes[: step.get("hosts", len(nodes))]
-            do = measure if said(number, step) else skipped
+            do = measure if is_due(number, step) else skipped
             keep(do(taking_part, {name: step[name] for name in step if name != "hosts"}))
     finally:
         # All at once: each may have a step to break off, and much to remove.

@@ -39,7 +39,7 @@ def record(
     done = left_out = 0
     manifest = _manifest(command, names)
 
-    def said(number: int, step: dict[str, Any]) -> bool:
+    def is_due(number: int, step: dict[str, Any]) -> bool:
         nonlocal left_out
         if plan.within_s is not None and time.monotonic() - began > plan.within_s:
             left_out += 1
@@ -61,7 +61,7 @@ def record(
     ended = "failed"
     try:
         with interruptions():
-            nodes.run(names, launch, native, directory, steps, said, keep, begin)
+            nodes.run(names, launch, native, directory, steps, is_due, keep, begin)
         ended = "end of input"
     except KeyboardInterrupt:
         ended = "interrupted"

@@ -49,8 +49,8 @@ def _is_plain(row: dict[str, Any], operation: str) -> bool:
 
 
 def _line(row: dict[str, Any]) -> tuple[str, ...]:
-    def rate(name: str, said: Any) -> str:
-        return "" if row[name] is None else said(row[name])
+    def rate(name: str, shown: Any) -> str:
+        return "" if row[name] is None else shown(row[name])
 
     return (
         row["item"],
@@ -68,12 +68,12 @@ def _line(row: dict[str, Any]) -> tuple[str, ...]:
 
 def how(row: dict[str, Any]) -> str:
     """The setting, without its length and processes, in a few words."""
-    words = ["direct"] if row["direct"] else []
-    words += ["shared"] if row["layout"] == "shared" else []
-    words += [row["sync"]] if row["sync"] not in (None, "end") else []
-    words += [f"depth {row['depth']}"] if row["item"] == "depth" else []
-    words += [row["engine"]] if row["engine"] != "sysdock" else []
-    return " ".join(words)
+    parts = ["direct"] if row["direct"] else []
+    parts += ["shared"] if row["layout"] == "shared" else []
+    parts += [row["sync"]] if row["sync"] not in (None, "end") else []
+    parts += [f"depth {row['depth']}"] if row["item"] == "depth" else []
+    parts += [row["engine"]] if row["engine"] != "sysdock" else []
+    return " ".join(parts)
 
 
 def notes(found: Sequence[dict[str, Any]]) -> list[tuple[str, int]]:

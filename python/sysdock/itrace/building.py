@@ -173,10 +173,10 @@ def _warm_command(guest: Guest, service: Service, name: str, count: int) -> None
 
 
 def _wait_for_service(guest: Guest, service: Service) -> None:
-    said = guest.do(f"wait {service.port} {_READY_MS}").decode()
-    if said == "ready":
+    reply = guest.do(f"wait {service.port} {_READY_MS}").decode()
+    if reply == "ready":
         return
-    what = f"ended with status {said.split()[-1]}" if said.startswith("ended") else "does not listen"
+    what = f"ended with status {reply.split()[-1]}" if reply.startswith("ended") else "does not listen"
     hint = f"its console is shown above; `command` and `port` in {service.place}"
     raise UserError(f"the service {what} (port {service.port}):\n{guest.last_of_console()}", hint)
 

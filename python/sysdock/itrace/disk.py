@@ -27,5 +27,5 @@ def make_disk(image: Path, files: Path, size_mb: int) -> None:
     environment = os.environ | {"E2FSPROGS_FAKE_TIME": _TIME}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if done.returncode:
-        said = (done.stderr.strip() or f"status {done.returncode}").splitlines()[-1]
-        raise UserError(f"mke2fs: {said}", "a larger `disk_mb` of the service may help", str(image))
+        reason = (done.stderr.strip() or f"status {done.returncode}").splitlines()[-1]
+        raise UserError(f"mke2fs: {reason}", "a larger `disk_mb` of the service may help", str(image))

@@ -27,14 +27,14 @@ class Task:
 
 def mitigations(guest: Guest) -> str:
     """What the kernel says that it does against flaws of the processor: `retbleed: Mitigation: ...; ...`."""
-    said = []
+    lines = []
     for name in _VULNERABILITIES.split():
         text = (
             guest.do(f"get /sys/devices/system/cpu/vulnerabilities/{name}").decode(errors="replace").strip()
         )
         if text and text != "Not affected":
-            said.append(f"{name}: {text}")
-    return "; ".join(said)
+            lines.append(f"{name}: {text}")
+    return "; ".join(lines)
 
 
 @dataclass

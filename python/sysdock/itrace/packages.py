@@ -68,8 +68,8 @@ def unpack(files: list[Path], tree: Path, without: Sequence[str] = ()) -> None:
 
 def kernel_package(name: str) -> str:
     """The package with the kernel itself: `linux-image-cloud-amd64` only depends on it."""
-    said = _run(["apt-cache", "depends", "--important", name])
-    depends = re.search(r"Depends: (linux-image-[0-9]\S+)", said)
+    output = _run(["apt-cache", "depends", "--important", name])
+    depends = re.search(r"Depends: (linux-image-[0-9]\S+)", output)
     return depends[1] if depends else name
 
 
@@ -81,6 +81,6 @@ def _run(command: list[str], folder: Path | None = None) -> str:
             f"{command[0]}: not found", "packages need a Debian or Ubuntu; elsewhere give a tree or an export"
         ) from None
     if done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip() or f"status {done.returncode}").splitlines()[-1]
-        raise UserError(f"{command[0]}: {said}", "does `apt-get update` help?")
+        output = (done.stderr.strip() or done.stdout.strip() or f"status {done.returncode}").splitlines()[-1]
+        raise UserError(f"{command[0]}: {output}", "does `apt-get update` help?")
     return done.stdout

@@ -119,18 +119,20 @@ def version_of(qemu: Path) -> str:
         done = subprocess.run([qemu, "--version"], capture_output=True, text=True, check=False)
     except OSError as error:
         raise UserError(str(error.strerror), "name a program of qemu with --qemu", str(qemu)) from None
-    if not (said := re.search(r"version (\d+(?:\.\d+)+)", done.stdout)):
+    if not (version := re.search(r"version (\d+(?:\.\d+)+)", done.stdout)):
         raise UserError("does not say which version of qemu it is", "name another with --qemu", str(qemu))
-    return said[1]
+    return version[1]
 
 
 class Guest:
     """A guest that was started."""
 
-    def __init__(self, process: subprocess.Popen[bytes], sockets: Path, console: Path, said: Path) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], sockets: Path, console: Path, messages: Path
+    ) -> None:
         self._process = process
         self._console = console
-        self._said = said
+        self._messages = messages
         self.memory_socket = sockets / "memory"
         self._monitor = self._connect(sockets / "monitor")
         self._lines = self._monitor.makefile("rb")
@@ -181,15 +183,16 @@ class Guest:
         except subprocess.TimeoutExpired:
             return UserError("qemu does not answer", "try again on a machine that is less busy")
         console = self.console()
-        said = self._said.read_text(errors="replace").strip()
+        message = self._messages.read_text(errors="replace").strip()
         if "Initramfs unpacking failed" in console:
             return UserError("the files of the service do not fit into the guest's memory", _MORE)
         if panic := re.search(r"Kernel panic - (.*)", console):
             trace = _lines(console[panic.end() :].strip().splitlines()[:_SHOWN])
-            said = f"the guest's kernel panicked: {panic[1].strip()}\n{trace}"
-            return UserError(said, "is it out of memory? --memory gives it more")
+            message = f"the guest's kernel panicked: {panic[1].strip()}\n{trace}"
+            return UserError(message, "is it out of memory? --memory gives it more")
         return UserError(
-            f"qemu ended with status {status}:\n{_last(said or console)}", plugin_hint(said) or _ENDED
+            f"qemu ended with status {status}:\n{_last(message or console)}",
+            plugin_hint(message) or _ENDED,
         )
 
     def console(self) -> str:
@@ -240,13 +243,13 @@ class Guest:
         raise self.ended()
 
 
-def plugin_hint(said: str) -> str | None:
+def plugin_hint(message: str) -> str | None:
     """What to do about a plugin that qemu does not take."""
-    if "requires API version" in said:
+    if "requires API version" in message:
         return "this version of qemu is not supported: those from 7.2 to 8.2 and from 9.2 on are"
-    if "plugin interface not enabled" in said or "-plugin: invalid option" in said:
+    if "plugin interface not enabled" in message or "-plugin: invalid option" in message:
         return "this qemu was built without plugins; that of Debian (qemu-system-x86) has them"
-    if "invalid accelerator" in said:
+    if "invalid accelerator" in message:
         return "this qemu has KVM only, which no plugin sees; that of Debian (qemu-system-x86) has TCG"
     return None
 
@@ -264,14 +267,14 @@ def started(
     machine: Machine, work: Path, more: Sequence[str] = (), asked: str = "none", forward: str = ""
 ) -> Iterator[Guest]:
     """A guest that runs for so long; `work` is for sockets and what it says."""
-    console, said = work / "console.log", work / "qemu.log"
+    console, messages = work / "console.log", work / "qemu.log"
     for name in ("monitor", "memory", "port"):
         (work / name).unlink(missing_ok=True)
     command = [*machine.command(work, console, asked, forward), *more]
-    with open(said, "wb") as errors:
+    with open(messages, "wb") as errors:
         process = start(command, errors)
         try:
-            yield Guest(process, work, console, said)
+            yield Guest(process, work, console, messages)
         finally:
             stop(process)
 

@@ -171,8 +171,8 @@ def _compiled(name: str, text: str) -> bytes:
             hint = "apt-get install gcc libc6-dev"
             raise UserError("cc: not found; the service has programs in C", hint, name) from None
         if done.returncode:
-            said = next((line for line in done.stderr.splitlines() if "error" in line), "it fails")
-            raise UserError(f"cannot be compiled: {said}", "`sources` of the service", name)
+            first_error = next((line for line in done.stderr.splitlines() if "error" in line), "it fails")
+            raise UserError(f"cannot be compiled: {first_error}", "`sources` of the service", name)
         return out.read_bytes()
 
 

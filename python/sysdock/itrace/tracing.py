@@ -83,11 +83,11 @@ def _plugin_words(out: Path, asked: Asked, built: Built, work: Path) -> str:
     header = {"qemu": built.qemu, "cpu": CPU, "kernel": built.kernel, "mitigations": built.mitigations}
     (work / "header.json").write_text(json.dumps(header | {"request": asked.request, "path": asked.path}))
     trace = out / "trace.sdit"
-    words = [f"out={trace.absolute()}", f"header={work / 'header.json'}", f"limit={asked.limit}"]
-    words += ["control-flow=on"] * asked.control_flow + ["count-only=on"] * asked.count_only
-    if any("," in word for word in words):
+    arguments = [f"out={trace.absolute()}", f"header={work / 'header.json'}", f"limit={asked.limit}"]
+    arguments += ["control-flow=on"] * asked.control_flow + ["count-only=on"] * asked.count_only
+    if any("," in word for word in arguments):
         raise UserError("a path with a comma cannot be given to qemu", "choose another with -o", str(out))
-    return ",".join([str(find_plugin()), *words])
+    return ",".join([str(find_plugin()), *arguments])
 
 
 def _resume(guest: Guest, folder: Path) -> None:

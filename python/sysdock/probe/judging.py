@@ -42,7 +42,7 @@ _R_TIMES_ROOT_N = 4.0
 
 @dataclass(frozen=True)
 class Judgement:
-    """What is said of an item, under the names of the columns of `probe status`.
+    """What is reported about an item, under the names of the columns of `probe status`.
 
     `status`: usual, slower, faster, unknown (too few probes, or the last one is old), failing. `change`,
     `low`, `high`: of the rate, as a ratio below or above 0 (-0.3: 30 % slower), with the 95 % interval.
@@ -261,7 +261,7 @@ def _judgement(each: _Tried, p_fall: float, p_rise: float, history: History, set
     if p_rise < 1 - settings.sure and rises:
         return _changed(item, "faster", rise, p_rise, history)
     if each.is_adjusted:
-        # What went with the machine was taken out, so that only the measured change itself can be said.
+        # What went with the machine was taken out, so that only the measured change itself can be reported.
         return Judgement(item.name, "usual", None, math.expm1(each.raw_change))
     newest = fall if abs(fall.deviate) > abs(rise.deviate) else rise
     return Judgement(item.name, "usual", None, *_ratios(newest))

@@ -69,8 +69,8 @@ def look_at(folder: Path, within_s: float, files: Sequence[str] = ()) -> Look:
         start_new_session=True,
         cwd="/",
     )
-    said, _ = printed(process, within_s, str(folder))
-    number, *found = json.loads(said or f"[{errno.EIO}]")
+    output, _ = printed(process, within_s, str(folder))
+    number, *found = json.loads(output or f"[{errno.EIO}]")
     if number:
         raise UserError(f"cannot be probed: {os.strerror(number).lower()}", None, str(folder))
     place, *others = found

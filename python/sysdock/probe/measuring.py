@@ -56,8 +56,8 @@ class Limits:
     io_pressure: float = IO_PRESSURE
 
 
-def once(series: Path, library: Library, limits: Limits, said: Callable[[str], None]) -> Measured:
-    """Measures, and appends a row for each item. `said` gets what is being waited for.
+def once(series: Path, library: Library, limits: Limits, report: Callable[[str], None]) -> Measured:
+    """Measures, and appends a row for each item. `report` gets what is being waited for.
 
     UserError: somebody else measures at this moment, or the series cannot be written. Where the file system
     cannot be measured, that is a row, too, and `trouble` says why.
@@ -69,7 +69,7 @@ def once(series: Path, library: Library, limits: Limits, said: Callable[[str], N
         before = last_target(recording, library)
         read_plan(series)
         probe_id = recording.manifest["captures"][0]["total"] + 1
-        waited_s, busy, under_load = _wait(limits, said)
+        waited_s, busy, under_load = _wait(limits, report)
         now = ClockReading.now()
         rows: list[tuple[Any, ...]] = []
         targets: list[tuple[Any, ...]] = []
@@ -128,7 +128,7 @@ def _digits(value: float, digits: int) -> float:
     return round(value, digits - 1 - math.floor(math.log10(abs(value))))
 
 
-def _wait(limits: Limits, said: Callable[[str], None]) -> tuple[float, Busy, bool]:
+def _wait(limits: Limits, report: Callable[[str], None]) -> tuple[float, Busy, bool]:
     """Waits while the machine is busy; returns seconds, how busy it is, and whether that is too much."""
     begun = time.monotonic()
     while True:
@@ -138,7 +138,7 @@ def _wait(limits: Limits, said: Callable[[str], None]) -> tuple[float, Busy, boo
         if not above or waited >= limits.wait_s:
             return (waited if waited >= _LOOK_EVERY_S else 0.0), busy, above
         if waited < _LOOK_EVERY_S:
-            said(f"the machine is busy ({in_words(busy)}): waiting for at most {limits.wait_s:g} s")
+            report(f"the machine is busy ({in_words(busy)}): waiting for at most {limits.wait_s:g} s")
         time.sleep(min(_LOOK_EVERY_S, limits.wait_s - waited + 0.01))
 
 
@@ -153,9 +153,9 @@ def _measure(folder: Path, series: Path, library: Library, timeout_s: float) -> 
     with tempfile.TemporaryDirectory(prefix="sysdock-probe-") as made:
         output = Path(made) / "rec"
         command = [str(find_native()), "load", str(folder), "--plan", str(series / PLAN), "-o", str(output)]
-        code, said = _run(command, timeout_s)
+        code, printed_text = _run(command, timeout_s)
         if code != 0 or not (output / "recording.json").exists():
-            raise UserError(_reason(said) or f"the load ended with status {code}")
+            raise UserError(_reason(printed_text) or f"the load ended with status {code}")
         recording = Recording.open(output)
         recording.verify(["load_results"])
         connection = connect(recording, library, ["load_results"])
@@ -182,8 +182,8 @@ def _run(command: Sequence[str], timeout_s: float) -> tuple[int, str]:
         start_new_session=True,
         preexec_fn=_be_polite,
     )
-    _, said = printed(process, max(0.1, timeout_s))
-    return process.returncode, said
+    _, output = printed(process, max(0.1, timeout_s))
+    return process.returncode, output
 
 
 def _be_polite() -> None:
@@ -194,7 +194,7 @@ def _be_polite() -> None:
         ctypes.CDLL(None).syscall(number, 1, 0, _IOPRIO_IDLE)
 
 
-def _reason(said: str) -> str:
+def _reason(output: str) -> str:
     """The first line of an error, without the program's name."""
-    lines = [line for line in said.strip().splitlines() if not line.startswith("hint")]
+    lines = [line for line in output.strip().splitlines() if not line.startswith("hint")]
     return lines[-1].removeprefix("sysdock-native: ").strip()[:200] if lines else ""

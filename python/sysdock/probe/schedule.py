@@ -15,7 +15,7 @@ _HOUR = 60
 def lines(series: Path, target: Target, every: str, every_ns: int) -> list[str]:
     """What to do next, for a shell and for a file of cron."""
     is_usual = series == default_root() / target.name and series.is_relative_to("/var/lib/sysdock")
-    said = [
+    shown_lines = [
         f"Measures   {target.folder}: {target.fs_type} on {target.source}, mounted at {target.mount_point}",
         f"Options    {target.options}",
         f"Series     {series}",
@@ -24,17 +24,17 @@ def lines(series: Path, target: Target, every: str, every_ns: int) -> list[str]:
     if is_usual:
         unit = f"sysdock-probe@{target.name}.timer"
         if every_ns != _TEN_MINUTES_NS:
-            said += [
+            shown_lines += [
                 f"Time       systemctl edit '{unit}', with the lines",
                 "             [Timer]",
                 "             OnUnitActiveSec=",
                 f"             OnUnitActiveSec={every}",
             ]
-        said.append(f"systemd    systemctl enable --now '{unit}'")
+        shown_lines.append(f"systemd    systemctl enable --now '{unit}'")
     user = "root" if is_usual else ""
     command = "sysdock probe once --series " + _quoted(str(series))
-    said.append("cron       " + " ".join(filter(None, [_cron(every_ns), user, command])))
-    return said
+    shown_lines.append("cron       " + " ".join(filter(None, [_cron(every_ns), user, command])))
+    return shown_lines
 
 
 def _cron(every_ns: int) -> str:

@@ -130,12 +130,12 @@ def graph(history: History, lang: str) -> list[str]:
         "ブロックの高さ: いつもの半分から 1.5 倍まで。`!` は測定できなかったところ",
     )
     columns = min(_COLUMNS, len(history.ids))
-    said = [f"{pad('', name_width)}  {first}{pad('', max(columns - len(first) - len(last), 1))}{last}"]
+    shown_lines = [f"{pad('', name_width)}  {first}{pad('', max(columns - len(first) - len(last), 1))}{last}"]
     for item in history.items:
-        said.append(
+        shown_lines.append(
             f"{pad(printable(item.name), name_width)}  {_blocks(item.probes, item.values, history, columns)}"
         )
-    return [*said, f"{pad('', name_width)}  {scale[lang == 'ja']}"]
+    return [*shown_lines, f"{pad('', name_width)}  {scale[lang == 'ja']}"]
 
 
 def _blocks(probes: Sequence[int], values: Sequence[float], history: History, columns: int) -> str:
@@ -154,28 +154,28 @@ def _block(ratio: float) -> str:
 def lines(found: Shown, lang: str) -> list[str]:
     """What stands below the graph and the table: what changed, when, and what comes again."""
     ja = lang == "ja"
-    said = ["変化点" if ja else "Change points"]
-    said += [f"  {_change(change, ja)}" for change in found.changes[-_SHOWN:]] or [
+    shown_lines = ["変化点" if ja else "Change points"]
+    shown_lines += [f"  {_change(change, ja)}" for change in found.changes[-_SHOWN:]] or [
         "  なし" if ja else "  none"
     ]
-    said += _more(len(found.changes), "probe show --format json", ja)
+    shown_lines += _more(len(found.changes), "probe show --format json", ja)
     count = len(found.singular)
-    said += [
+    shown_lines += [
         "",
         f"外れ値 (いつもの 10 倍以上): {count:,}"
         if ja
         else f"Outliers (ten times as long as usual): {count:,}",
     ]
     started = found.history.times_ns[0] if found.history.ids else 0
-    said += [f"  {_singular(point, started, ja)}" for point in found.singular[-_SHOWN:]]
-    said += _more(count, "show SERIES probe/singular_points", ja)
-    said += ["", "毎日・毎週の谷" if ja else "Slower each day or week"]
-    said += [f"  {each}" for each in _valleys(found, ja)] or ["  なし" if ja else "  none"]
+    shown_lines += [f"  {_singular(point, started, ja)}" for point in found.singular[-_SHOWN:]]
+    shown_lines += _more(count, "show SERIES probe/singular_points", ja)
+    shown_lines += ["", "毎日・毎週の谷" if ja else "Slower each day or week"]
+    shown_lines += [f"  {each}" for each in _valleys(found, ja)] or ["  なし" if ja else "  none"]
     if found.events:
-        said += ["", "マシンのイベント" if ja else "Machine events"]
-        said += [f"  {_event(event, started)}" for event in found.events[-_SHOWN:]]
-        said += _more(len(found.events), "show SERIES probe/events", ja)
-    return said
+        shown_lines += ["", "マシンのイベント" if ja else "Machine events"]
+        shown_lines += [f"  {_event(event, started)}" for event in found.events[-_SHOWN:]]
+        shown_lines += _more(len(found.events), "show SERIES probe/events", ja)
+    return shown_lines
 
 
 def _more(count: int, command: str, ja: bool) -> list[str]:
@@ -215,7 +215,7 @@ def _event(event: dict[str, Any], started: int) -> str:
 
 def _valleys(found: Shown, ja: bool) -> list[str]:
     """Hours and days at which an item does less than nine tenths of the usual, once that can be told."""
-    said = []
+    shown_lines = []
     days = (found.history.times_ns[-1] - found.history.times_ns[0]) / _DAY_NS if found.history.ids else 0
     for rows, key, needed in ((found.daily, "hour", DAYS_FOR_DAY), (found.weekly, "weekday", DAYS_FOR_WEEK)):
         if days < needed:
@@ -227,10 +227,10 @@ def _valleys(found: Shown, ja: bool) -> list[str]:
         for item, places in by_item.items():
             lowest = min(each for _, each in places)
             names = [f"{at:02}:00" if key == "hour" else _DAYS[at - 1][ja] for at, _ in places]
-            said.append(
+            shown_lines.append(
                 f"{printable(item)}: {', '.join(names)}{' (UTC)' if key == 'hour' else ''}, {lowest:.0f} %"
             )
-    return said
+    return shown_lines
 
 
 def _date(time_ns: int) -> str:

@@ -58,16 +58,16 @@ _HEADS = (
 def lines(answer: Answer, subject: Subject, lang: str, now_ns: int) -> list[str]:
     """The answer for a terminal: one sentence, then a line for each item."""
     number = int(lang == "ja")
-    said = [f"{subject.text}: {_verdict(answer, number, now_ns)}"]
+    out = [f"{subject.text}: {_verdict(answer, number, now_ns)}"]
     if answer.reason and answer.status in ("unknown", "failing"):
-        said.append(printable(answer.reason[number]))
+        out.append(printable(answer.reason[number]))
     rows = [_row(item, number) for item in answer.items]
     if rows:
-        said += ["", *_table([tuple(head[number] for head in _HEADS), *rows])]
+        out += ["", *_table([tuple(head[number] for head in _HEADS), *rows])]
     notes = dict.fromkeys(printable(item.note[number]) for item in answer.items if item.note)
     if answer.status in ("slower", "machine", "faster", "usual"):
-        said += ["", *notes] if notes else []
-    return said
+        out += ["", *notes] if notes else []
+    return out
 
 
 def status_names(lang: str) -> dict[str, str]:
@@ -146,7 +146,7 @@ def rows(answer: Answer) -> list[tuple[object, ...]]:
 def openmetrics(answer: Answer, subject: Subject) -> str:
     """The answer as OpenMetrics text, for a collector that reads files."""
     mount = _quoted(subject.mount_point)
-    said = [
+    out = [
         *_family("sysdock_probe_status", "0 usual, 1 slower, 2 cannot be measured, 3 not known yet."),
         f'sysdock_probe_status{{mount="{mount}"}} {answer.exit_status}',
         *_family("sysdock_probe_machine_slower", "1: the machine itself is slower, by the control item."),
@@ -155,8 +155,8 @@ def openmetrics(answer: Answer, subject: Subject) -> str:
         f'sysdock_probe_probes{{mount="{mount}"}} {answer.probes}',
     ]
     if answer.last_ns is not None:
-        said += _family("sysdock_probe_last_timestamp_seconds", "When the newest probe began.", "seconds")
-        said.append(f'sysdock_probe_last_timestamp_seconds{{mount="{mount}"}} {answer.last_ns / 1e9:.3f}')
+        out += _family("sysdock_probe_last_timestamp_seconds", "When the newest probe began.", "seconds")
+        out.append(f'sysdock_probe_last_timestamp_seconds{{mount="{mount}"}} {answer.last_ns / 1e9:.3f}')
     of_items: Iterable[tuple[str, str, list[tuple[str, float | None]]]] = (
         (
             "sysdock_probe_item_slower",
@@ -177,12 +177,12 @@ def openmetrics(answer: Answer, subject: Subject) -> str:
     for name, text, values in of_items:
         known = [(item, value) for item, value in values if value is not None]
         if known:
-            said += _family(name, text, "ratio" if name.endswith("_ratio") else "")
-            said += [
+            out += _family(name, text, "ratio" if name.endswith("_ratio") else "")
+            out += [
                 f'{name}{{mount="{mount}",item="{_quoted(item)}"}} {round(value, 6):g}'
                 for item, value in known
             ]
-    return "\n".join([*said, "# EOF"]) + "\n"
+    return "\n".join([*out, "# EOF"]) + "\n"
 
 
 def _family(name: str, text: str, unit: str = "") -> list[str]:

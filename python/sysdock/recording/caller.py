@@ -82,21 +82,21 @@ def in_process_of_caller(folder: Path, work: Callable[[], None]) -> None:
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        said, code = "", 0
+        error_text, code = "", 0
         try:
             become_caller(folder)
             work()
         except UserError as error:
-            said, code = str(error), 2
+            error_text, code = str(error), 2
         except BaseException as error:
             # Whatever it is: it must not go on as a second process of the verb.
-            said, code = f"{folder}: {error or type(error).__name__}", 2
-        os.write(writing, said.encode(errors="surrogateescape")[:60_000])
+            error_text, code = f"{folder}: {error or type(error).__name__}", 2
+        os.write(writing, error_text.encode(errors="surrogateescape")[:60_000])
         os._exit(code)
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
-        said = pipe.read().decode(errors="surrogateescape")
+        error_text = pipe.read().decode(errors="surrogateescape")
     _, status = os.waitpid(child, 0)
     if status:
-        fact, _, hint = (said or f"{folder}: reading it was ended").partition("\n\nhint: ")
+        fact, _, hint = (error_text or f"{folder}: reading it was ended").partition("\n\nhint: ")
         raise UserError(fact, hint or None)

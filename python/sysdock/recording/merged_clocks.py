@@ -142,23 +142,23 @@ def _of_member(place: int, first: int, by_hand: dict[int, int], offset: Offset) 
 
 def remarks_on(members: Sequence[Member], offsets: Sequence[Offset], *, align: bool) -> list[str]:
     """What the user should know of clocks, in the words of the log reader; nothing where there is but one."""
-    said = []
+    notes = []
     for member, offset in zip(members, offsets, strict=True):
         if offset.source == "shared files":
             least, greatest = _seconds(offset.least_ns, "-∞"), _seconds(offset.greatest_ns, "∞")
             fit = f"from {least} to {greatest} s fit {offset.files} shared files"
-            said.append(f"{member.name}: {_seconds(offset.offset_ns, '')} s are added to its times ({fit})")
+            notes.append(f"{member.name}: {_seconds(offset.offset_ns, '')} s are added to its times ({fit})")
         elif offset.source == "unknown" and align:
             fact = f"{member.name}: no shared file to compare clocks by"
-            said.append(f"{fact}; give --offset {member.name}=SECONDS if you know the difference")
+            notes.append(f"{fact}; give --offset {member.name}=SECONDS if you know the difference")
     unknown = [
         member.name for member, offset in zip(members, offsets, strict=True) if offset.source == "unknown"
     ]
     if unknown and not align:
         more = f" and {len(unknown) - 1:,} more" if len(unknown) > 1 else ""
         fact = f"{unknown[0]}{more}: another host, and nothing shows how its clock compares"
-        said.append(f"{fact}; --align estimates it from shared files, --offset NAME=SECONDS says it")
-    return said
+        notes.append(f"{fact}; --align estimates it from shared files, --offset NAME=SECONDS says it")
+    return notes
 
 
 def _seconds(ns: int | None, otherwise: str) -> str:

@@ -56,19 +56,19 @@ def members_of(
     names = names_of([str(recording.folder) for recording in recordings])
     identities = [_identity(recording) for recording in recordings]
     _refuse_twice(identities, names)
-    said = {
+    stated = {
         name: own
         for name, own, recording in zip(names, _said(recordings, library), recordings, strict=True)
         if "processes" in recording.tables
     }
     by_hand = {_only(name, recordings, names): number for name, number in ranks}
-    numbers, source = _numbers(said, by_hand, in_order=in_order)
+    numbers, source = _numbers(stated, by_hand, in_order=in_order)
     found = [
         Member(*each, rank=numbers.get(each[1]), rank_from=source if each[1] in numbers else "none")
         for each in zip(recordings, names, identities, strict=True)
     ]
     found.sort(key=lambda member: _MOST_RANKS if member.rank is None else member.rank)
-    return found, _missing(said, len(numbers))
+    return found, _missing(stated, len(numbers))
 
 
 def matching(name: str, recordings: Sequence[Recording], names: Sequence[str]) -> list[int]:
@@ -125,7 +125,7 @@ def _refuse_twice(identities: Sequence[str], names: Sequence[str]) -> None:
 def _said(recordings: Sequence[Recording], library: Library) -> list[dict[str, int]]:
     """What the environment of each recording says of its place in a job, by variable."""
     views = Views(recordings[0], library)
-    said: list[dict[str, int]] = []
+    stated: list[dict[str, int]] = []
     try:
         for place, recording in enumerate(recordings):
             rows: list[tuple[str, str | None]] = []
@@ -134,10 +134,10 @@ def _said(recordings: Sequence[Recording], library: Library) -> list[dict[str, i
                 sql = f"SELECT name, value FROM environment_{place} WHERE section = 'job'"
                 rows = views.connection.execute(sql).fetchall()
             numbers = {name: value for name, value in rows if value and value.isascii() and value.isdecimal()}
-            said.append({name: int(value) for name, value in numbers.items()})
+            stated.append({name: int(value) for name, value in numbers.items()})
     finally:
         views.close()
-    return said
+    return stated
 
 
 def _only(name: str, recordings: Sequence[Recording], names: Sequence[str]) -> str:
@@ -150,22 +150,22 @@ def _only(name: str, recordings: Sequence[Recording], names: Sequence[str]) -> s
 
 
 def _numbers(
-    said: Mapping[str, Mapping[str, int]], by_hand: Mapping[str, int], *, in_order: bool
+    stated: Mapping[str, Mapping[str, int]], by_hand: Mapping[str, int], *, in_order: bool
 ) -> tuple[dict[str, int], str]:
     """The rank of each recording by its name, and where the numbers are from."""
     if by_hand:
-        if missing := [name for name in said if name not in by_hand]:
+        if missing := [name for name in stated if name not in by_hand]:
             fact = f"--rank is given for some recordings, and not for {', '.join(missing)}"
             raise UserError(fact, "give it for each, or for none")
         return _distinct(by_hand, "--rank"), "--rank"
     if not in_order:
         for variable in _RANK:
-            values = {name: own[variable] for name, own in said.items() if variable in own}
-            if len(values) == len(said) and len(set(values.values())) == len(said) > 0:
+            values = {name: own[variable] for name, own in stated.items() if variable in own}
+            if len(values) == len(stated) and len(set(values.values())) == len(stated) > 0:
                 return _distinct(values, variable), variable
-        if any(variable in own for own in said.values() for variable in _RANK):
-            raise UserError(f"the recordings do not agree on their ranks: {_in_words(said)}", _SAY_RANKS)
-    return {name: place for place, name in enumerate(said)}, "order"
+        if any(variable in own for own in stated.values() for variable in _RANK):
+            raise UserError(f"the recordings do not agree on their ranks: {_in_words(stated)}", _SAY_RANKS)
+    return {name: place for place, name in enumerate(stated)}, "order"
 
 
 def _distinct(numbers: Mapping[str, int], source: str) -> dict[str, int]:
@@ -177,20 +177,20 @@ def _distinct(numbers: Mapping[str, int], source: str) -> dict[str, int]:
     return dict(numbers)
 
 
-def _in_words(said: Mapping[str, Mapping[str, int]]) -> str:
+def _in_words(stated: Mapping[str, Mapping[str, int]]) -> str:
     """What the first three say."""
     words = [
         f"{name} has {next((f'{key}={own[key]}' for key in _RANK if key in own), 'none')}"
-        for name, own in said.items()
+        for name, own in stated.items()
     ]
     return ", ".join(words[:3]) + (", ..." if len(words) > 3 else "")
 
 
-def _missing(said: Mapping[str, Mapping[str, int]], merged: int) -> list[str]:
+def _missing(stated: Mapping[str, Mapping[str, int]], merged: int) -> list[str]:
     """A remark where the job had more ranks than are merged, by the first variable that all have."""
     for variable in _SIZE:
-        sizes = {own[variable] for own in said.values() if variable in own}
-        if len(sizes) == 1 and all(variable in own for own in said.values()):
+        sizes = {own[variable] for own in stated.values() if variable in own}
+        if len(sizes) == 1 and all(variable in own for own in stated.values()):
             [size] = sizes
             return [f"the job has {size:,} ranks, {merged:,} are merged"] if size > merged else []
     return []

@@ -231,9 +231,9 @@ class _Writer:
             for place in places
         )
         return f"""
-        WITH said AS ({rows}), counted AS (
+        WITH stated AS ({rows}), counted AS (
             SELECT *, count(DISTINCT member) OVER (PARTITION BY section, name, value, source) AS members
-            FROM said
+            FROM stated
         )
         SELECT section, name, value,
             CASE WHEN members = {len(places)} THEN source ELSE concat(source, ' of ', of_member) END AS stated
@@ -376,7 +376,7 @@ def _captures(members: Sequence[Member]) -> list[dict[str, Any]]:
 
 
 def _added(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """Two captures of one sort as one. What their clocks cannot tell is said of both."""
+    """Two captures of one sort as one. What their clocks cannot tell is stated for both."""
     added = dict(one)
     for key in ("total", "understood", "lost"):
         added[key] = one[key] + other[key]
@@ -404,14 +404,14 @@ def _left_out(members: Sequence[Member], library: Library) -> dict[str, int]:
 
 def _remarks(members: Sequence[Member], library: Library, left_out: dict[str, int]) -> list[str]:
     """What is not as in a recording of one rank: tables that are left out, or that only some have."""
-    said = [
+    lines = [
         f"table `{name}` is left out ({count:,} rows): see the recordings of the ranks"
         for name, count in left_out.items()
     ]
     for table in _taken(library, members):
         having = sum(table.name in member.recording.tables for member in members)
         if having < len(members):
-            said.append(f"table `{table.name}`: only {having:,} of {len(members):,} recordings have it")
+            lines.append(f"table `{table.name}`: only {having:,} of {len(members):,} recordings have it")
     if len({bool(member.recording.clock.get("includes_tracer")) for member in members}) > 1:
-        said.append("durations of some ranks include the time of a tracer: compare times of ranks with care")
-    return said
+        lines.append("durations of some ranks include the time of a tracer: compare times of ranks with care")
+    return lines

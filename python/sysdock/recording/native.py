@@ -155,5 +155,5 @@ def _quietly(arguments: Sequence[str], folder: Path, failed: str, place: Path) -
         check=False,
     )
     if done.returncode != 0 or not (folder / "recording.json").exists():
-        said = done.stderr.strip() or f"exit status {done.returncode}, and no recording"
-        raise UserError(f"{failed}: {said}", place=str(place))
+        reason = done.stderr.strip() or f"exit status {done.returncode}, and no recording"
+        raise UserError(f"{failed}: {reason}", place=str(place))

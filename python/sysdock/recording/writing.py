@@ -117,7 +117,7 @@ def write_part(part: Path, table: Table, rows: Sequence[Sequence[Any]]) -> None:
 
 
 def as_os_error(error: Exception, path: Path) -> OSError:
-    """What the operating system said of a file that the engine could not write."""
+    """What the operating system reported about a file that the engine could not write."""
     number = re.search(r'"errno":"(\d+)"', str(error))
     if number:
         return OSError(int(number[1]), os.strerror(int(number[1])), str(path))

@@ -161,10 +161,10 @@ def area_section(session: Session, area: Area, figures: Figures) -> str:
 def _card(session: Session, answer: Answer, figures: Figures) -> str:
     drawn = [figures.add(answer.analysis, drawing) for drawing in answer.drawings]
     charts = f'<div class="charts">{join(drawn)}</div>' if drawn else answer.trouble
-    said = " ".join(f"{key} = {value}" for key, value in answer.params.items())
+    given = " ".join(f"{key} = {value}" for key, value in answer.params.items())
     head = f"<h4>{analysis_title(session, answer.analysis)}</h4>{_count(answer)}"
     return f"""<section class="card analysis" id="{text(answer.place)}"><details class="fold">
-<summary>{head} <code>{text(answer.analysis.id)}</code> <span class="muted">{text(said)}</span></summary>
+<summary>{head} <code>{text(answer.analysis.id)}</code> <span class="muted">{text(given)}</span></summary>
 {_help(session, answer.analysis)}
 {charts}
 {answer.table}

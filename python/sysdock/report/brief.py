@@ -98,8 +98,8 @@ def _findings(session: Session, findings: Sequence[Finding], words: dict[str, st
     lines = []
     mains = by_rule(main_findings(findings))
     unknown = [finding for finding in findings if finding.status == "unknown"]
-    if not mains and (said := statements(session, session.recording.folder.name)):
-        for statement in said:
+    if not mains and (stated := statements(session, session.recording.folder.name)):
+        for statement in stated:
             lines += [statement.text[lang == "ja"], "", *(f"    {shown}" for shown in statement.commands), ""]
     elif not mains:
         lines += [words["nothing"] + (f" {words['doubt']}" if unknown else ""), ""]

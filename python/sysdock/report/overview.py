@@ -88,8 +88,8 @@ def title(session: Session) -> str:
 
 def _verdict(session: Session, findings: Sequence[Finding]) -> str:
     found = [finding for finding in main_findings(findings) if not finding.is_note]
-    if not found and (said := statements(session, session.recording.folder.name)):
-        return join(f"{both(*map(text, statement.text))} {_commands(statement)}" for statement in said)
+    if not found and (stated := statements(session, session.recording.folder.name)):
+        return join(f"{both(*map(text, statement.text))} {_commands(statement)}" for statement in stated)
     if not found:
         return _nothing_large(findings)
     group = by_rule(found)[0]

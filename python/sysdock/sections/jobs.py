@@ -54,8 +54,8 @@ def _coverage(session: Session, _capture: Capture) -> Sequence[Fact]:
         words = (f"{agents:,} agents, {nodes:,} nodes", f"{nodes:,} ノードのエージェント {agents:,} 個")
         facts.append(Fact(("counted by", "計測"), words))
         if lost:
-            said = f"up to {lost:,} on a node: no room in its tables; `jobs/agents` says where"
-            facts.append(Fact(("lost", "欠落"), (said, f"1 ノードで最大 {lost:,} 件、`jobs/agents` を参照")))
+            value = f"up to {lost:,} on a node: no room in its tables; `jobs/agents` says where"
+            facts.append(Fact(("lost", "欠落"), (value, f"1 ノードで最大 {lost:,} 件、`jobs/agents` を参照")))
     return facts
 
 

@@ -55,9 +55,9 @@ def connect(engine: str, master: str | None) -> SparkSession:
         with _quiet():
             session = builder.getOrCreate()
     except (PySparkException, OSError, RuntimeError) as error:
-        raise UserError(f"Spark does not start: {said(error)}", EXTRA_HINT, f"--engine {engine}") from None
+        raise UserError(f"Spark does not start: {message(error)}", EXTRA_HINT, f"--engine {engine}") from None
     except Exception as error:  # what py4j passes on is of no common kind
-        raise UserError(f"Spark does not answer: {said(error)}", _HINT, f"--engine {engine}") from None
+        raise UserError(f"Spark does not answer: {message(error)}", _HINT, f"--engine {engine}") from None
     # It prints each error of a statement, which is raised as well.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     context = session.sparkContext
@@ -103,7 +103,7 @@ def _is_here(master: str | None) -> bool:
     return master.startswith("local") or urlsplit(master).netloc.startswith(_LOOPBACK)
 
 
-def said(error: BaseException) -> str:
+def message(error: BaseException) -> str:
     """The first line of what Spark says of the first cause, without its Java classes."""
     found: Any = getattr(error, "java_exception", None)
     while found is not None and found.getCause() is not None:

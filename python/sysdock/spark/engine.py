@@ -14,7 +14,7 @@ from sysdock.errors import NotComputed, UserError
 from sysdock.library import Analysis, Library
 from sysdock.recording import Filters, Recording
 from sysdock.recording.limits import OFF, SWITCH, is_trusted
-from sysdock.spark.cluster import connect, master_of, said
+from sysdock.spark.cluster import connect, master_of, message
 from sysdock.spark.translate import SPARK_TYPES, translated
 from sysdock.spark.views import SparkViews
 
@@ -61,7 +61,7 @@ class SparkEngine:
             self._spark.sparkContext.cancelAllJobs()
             raise
         except Exception as error:  # what py4j passes on is of no common kind
-            raise NotComputed(f"Spark: {said(error)}", None, str(analysis.sql_path)) from None
+            raise NotComputed(f"Spark: {message(error)}", None, str(analysis.sql_path)) from None
         connection = session.views.connection
         self._answers += 1
         name = f"sysdock_of_spark_{self._answers}"
@@ -105,7 +105,7 @@ class SparkEngine:
         try:
             return self._spark.sql(text)
         except Exception as error:  # what py4j passes on is of no common kind
-            raise NotComputed(f"Spark: {said(error)}") from None
+            raise NotComputed(f"Spark: {message(error)}") from None
 
     def _view(self, views: SparkViews, source: exp.Expr) -> str:
         """The view on Spark of what stands in FROM."""

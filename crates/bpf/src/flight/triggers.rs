@@ -211,7 +211,7 @@ impl Lookout {
         let than_ns = self.named_ns.iter().filter(|(named, _)| named == name).map(|(_, than)| *than).min();
         let than_ns = than_ns.unwrap_or(NEVER).min(if is_about_files(meaning.class, &call) { self.files_ns } else { NEVER });
         (dur_ns > than_ns).then(|| Cause {
-            text: format!("{name} took {}", words(dur_ns)),
+            text: format!("{name} took {}", human_time(dur_ns)),
             tid: call.tid,
             at_ns: call.start_ns.saturating_add(dur_ns),
         })
@@ -220,7 +220,7 @@ impl Lookout {
     fn lock(&self, event: &Raw<'_>) -> Option<Cause> {
         let (wait, _) = event.read::<LockWaitEvent>()?;
         let is_slow = wait.wait_ns > self.lock_ns && event.flags & LOCK_NESTED == 0;
-        let text = || format!("waited {} for a lock of the kernel", words(wait.wait_ns));
+        let text = || format!("waited {} for a lock of the kernel", human_time(wait.wait_ns));
         is_slow.then(|| Cause { text: text(), tid: wait.tid, at_ns: wait.at_ns })
     }
 
@@ -240,7 +240,7 @@ impl Lookout {
 }
 
 /// A time for people.
-fn words(ns: u64) -> String {
+fn human_time(ns: u64) -> String {
     match ns {
         0..1_000_000 => format!("{} us", ns / 1000),
         1_000_000..1_000_000_000 => format!("{:.1} ms", ns as f64 / 1e6),
@@ -310,7 +310,7 @@ impl RunQueue {
 
     fn judge(&self, tid: u32, from_ns: u64, at_ns: u64) -> Option<Cause> {
         let wait_ns = at_ns.saturating_sub(from_ns);
-        let text = || format!("waited {} for a CPU", words(wait_ns));
+        let text = || format!("waited {} for a CPU", human_time(wait_ns));
         (wait_ns > self.than_ns).then(|| Cause { text: text(), tid, at_ns })
     }
 }

@@ -72,7 +72,7 @@ impl Import<'_> {
             Kind::Call | Kind::Exit | Kind::LwpExit | Kind::Sleeping | Kind::Waiting | Kind::Returning => match line.parsed {
                 // The result may be cut too.
                 _ if !line.ended => self.issue(Issue::CutLine, item, None),
-                Parsed::Failed(error) => self.issue(Issue::BrokenCall, item, Some(error.words().into())),
+                Parsed::Failed(error) => self.issue(Issue::BrokenCall, item, Some(error.description().into())),
                 _ => self.truss_call(item, line, kind),
             },
             Kind::Signal => self.truss_signal(item, line),

@@ -56,7 +56,7 @@ def drawn(recording: Path, options: MapOptions, *, pieces: bool = False, most: i
         return Drawn(b"" if pieces else png.read_bytes(), shown, packed.read_bytes() if pieces else b"")
 
 
-def _error(said: str, status: int) -> UserError:
+def _error(error_text: str, status: int) -> UserError:
     """The message of the native program, taken apart, so that it is printed like any other."""
-    fact, _, hint = said.strip().removeprefix("sysdock: ").partition("\n\nhint: ")
+    fact, _, hint = error_text.strip().removeprefix("sysdock: ").partition("\n\nhint: ")
     return UserError(fact or f"the native program ended with status {status}", hint or None)

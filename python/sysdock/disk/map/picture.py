@@ -108,8 +108,8 @@ def _legend(shown: dict[str, Any], left: int, lang: str, find: str | None) -> li
         parts.append(entry(left, top, _LIT, words if len(words) < 60 else f"...{words[-57:]}", ""))
         top += 42
     groups = _numbers(shown, lang)
-    said = [*([groups] if shown["labels"] else []), *remarks(shown, lang)]
-    for line in said:
+    notes = [*([groups] if shown["labels"] else []), *remarks(shown, lang)]
+    for line in notes:
         parts.append(f'<text x="{left}" y="{top + 14}" font-size="12" fill="#444444">{text(line)}</text>')
         top += 18
     return parts

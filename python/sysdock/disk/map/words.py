@@ -72,23 +72,23 @@ def scale(shown: dict[str, Any], lang: str) -> str:
 def remarks(shown: dict[str, Any], lang: str) -> list[str]:
     """What the picture cannot show by itself."""
     japanese = lang == "ja"
-    said = []
+    lines = []
     if len(shown["devices"]) > 1:
-        said += ["デバイスを順に並べています:" if japanese else "devices in order:"]
+        lines += ["デバイスを順に並べています:" if japanese else "devices in order:"]
         for device in shown["devices"]:
             name, place = device_name(device), human_bytes(device["from"])
-            said.append(f"デバイス {name}: {place} から" if japanese else f"device {name} from {place} on")
+            lines.append(f"デバイス {name}: {place} から" if japanese else f"device {name} from {place} on")
     if again := shown["claimed_again_bytes"]:
         words = "複数のファイルが共有 (一度だけ描画)" if japanese else "shared by several files, drawn once:"
-        said.append(f"{words} {human_bytes(again)}")
+        lines.append(f"{words} {human_bytes(again)}")
     if wrong := shown["wrong_rows"]:
         words = "表の誤った行 (描画しません)" if japanese else "rows that cannot be right, not drawn:"
-        said.append(f"{words} {wrong:,}")
+        lines.append(f"{words} {wrong:,}")
     if beyond := shown["beyond_bytes"]:
         words = (
             "デバイスの終わりより後ろ (描画しません)"
             if japanese
             else "beyond the end of the device, not drawn:"
         )
-        said.append(f"{words} {human_bytes(beyond)}")
-    return said
+        lines.append(f"{words} {human_bytes(beyond)}")
+    return lines

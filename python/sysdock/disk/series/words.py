@@ -10,8 +10,8 @@ from sysdock.text import human_bytes
 def heading(strip: Strip, lang: str) -> str:
     """Which file system, and how often it was scanned."""
     scans = len(strip.frames) + strip.left_out
-    said = f"{scans:,} 回のスキャン" if lang == "ja" else f"{scans:,} scans"
-    return f"{title(strip.frames[-1].shown)}, {said}"
+    count = f"{scans:,} 回のスキャン" if lang == "ja" else f"{scans:,} scans"
+    return f"{title(strip.frames[-1].shown)}, {count}"
 
 
 def scale(strip: Strip, lang: str) -> str:

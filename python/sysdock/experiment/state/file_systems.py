@@ -31,18 +31,20 @@ def make_device(journal: Journal, image: Path, size_bytes: int) -> Path:
     with held_back():
         with open(image, "xb") as file:
             os.truncate(file.fileno(), size_bytes)
-        words = ("losetup", "--find", "--show", "--direct-io=on", image)
-        return Path(run_tool(*words, pass_fds=(journal.handle,)).strip())
+        arguments = ("losetup", "--find", "--show", "--direct-io=on", image)
+        return Path(run_tool(*arguments, pass_fds=(journal.handle,)).strip())
 
 
-def make_file_system(journal: Journal, device: Path, kind: str, words: Sequence[str]) -> None:
-    """Writes a file system; `words` are options of its mkfs."""
+def make_file_system(journal: Journal, device: Path, kind: str, arguments: Sequence[str]) -> None:
+    """Writes a file system; `arguments` are options of its mkfs."""
     known = FILE_SYSTEMS.get(kind)
     command = known.make if known else (f"mkfs.{kind}", *(("-q",) if kind.startswith("ext") else ()))
     try:
-        run_tool(*command, *words, device, pass_fds=(journal.handle,))
+        run_tool(*command, *arguments, device, pass_fds=(journal.handle,))
     except UserError as error:
-        raise UserError(error.fact, f"it was: {' '.join((*command, *words))} {device}", error.place) from None
+        raise UserError(
+            error.fact, f"it was: {' '.join((*command, *arguments))} {device}", error.place
+        ) from None
 
 
 def mount(journal: Journal, device: Path, point: Path, options: str) -> None:

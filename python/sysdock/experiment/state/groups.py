@@ -169,7 +169,7 @@ def _device(value: str) -> str | None:
 
 
 def _found(path: Path, wanted: str) -> str:
-    """The value; of limits for devices the line of that device, and as said if there is none."""
+    """The value; of limits for devices the line of that device, and as given if there is none."""
     text = path.read_text()
     device = _device(wanted)
     if device is None:

@@ -103,13 +103,13 @@ class Postgres:
             "port": str(self.port),
             **self.settings,
         }
-        words = [str(self._programs / "postgres"), "-D", str(self.data)]
+        arguments = [str(self._programs / "postgres"), "-D", str(self.data)]
         for key, value in settings.items():
-            words += ["-c", f"{key}={value}"]
+            arguments += ["-c", f"{key}={value}"]
         ready = f"file:{self._socket}/.s.PGSQL.{self.port}"
         # INT disconnects its clients and writes a checkpoint.
         self.server = self._state.server(
-            self.name, words, ready=ready, stop="INT", user=self._user, group=self._group
+            self.name, arguments, ready=ready, stop="INT", user=self._user, group=self._group
         )
         until = time.monotonic() + READY_S
         while True:
@@ -132,9 +132,9 @@ class Postgres:
     def psql(self, text: str, database: str = "postgres") -> str:
         """Runs SQL, and returns what psql prints: rows in lines, values between bars."""
         # Errors in one line, without a copy of the SQL.
-        words = ("-XAtq", "-v", "ON_ERROR_STOP=1", "-v", "VERBOSITY=terse", "-c", text)
+        arguments = ("-XAtq", "-v", "ON_ERROR_STOP=1", "-v", "VERBOSITY=terse", "-c", text)
         try:
-            return self.run("psql", *self.address(), *words, database).rstrip("\n")
+            return self.run("psql", *self.address(), *arguments, database).rstrip("\n")
         except UserError as error:
             raise UserError(error.fact, "check the SQL", self.name) from None
 
@@ -142,10 +142,10 @@ class Postgres:
         """Options of psql, pgbench and others, to reach it."""
         return ("-h", str(self._socket), "-p", str(self.port), "-U", "postgres")
 
-    def run(self, program: str, *words: str) -> str:
+    def run(self, program: str, *arguments: str) -> str:
         """A program of PostgreSQL as the owner of the cluster; what it printed."""
         return run_tool(
-            *self._as_owner(str(self._programs / program), *words), pass_fds=(self._state.journal.handle,)
+            *self._as_owner(str(self._programs / program), *arguments), pass_fds=(self._state.journal.handle,)
         )
 
     def save(self, name: str) -> None:
@@ -178,8 +178,8 @@ class Postgres:
         if self.running:
             raise UserError(f"contents of a running server cannot be {what}", "stop it first", self.name)
 
-    def _as_owner(self, *words: str) -> tuple[str, ...]:
-        return words if self._user is None else ("runuser", "-u", self._user, "--", *words)
+    def _as_owner(self, *arguments: str) -> tuple[str, ...]:
+        return arguments if self._user is None else ("runuser", "-u", self._user, "--", *arguments)
 
     def _reachable(self) -> None:
         try:

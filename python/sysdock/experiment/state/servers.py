@@ -64,10 +64,10 @@ class Server:
     def stop(self, within_s: float | None = None) -> str | None:
         """Asks it to stop, waits, and kills what is left; a sentence where that was needed."""
         patience_s = STOP_S if within_s is None else within_s
-        said = stop(self.name, self.process, self.mark, self.stop_signal, patience_s)
+        warning = stop(self.name, self.process, self.mark, self.stop_signal, patience_s)
         if self._child is not None:
             self._child.wait()
-        return said
+        return warning
 
     def ended(self) -> str:
         """How it ended, with the last line that it printed."""
@@ -88,7 +88,7 @@ class Program:
     """What is to run: `log` takes what it prints, `groups` are files cgroup.procs of those it starts in."""
 
     name: str
-    words: Sequence[str]
+    arguments: Sequence[str]
     log: Path
     stop_signal: str = "TERM"
     cwd: Path | None = None
@@ -102,8 +102,8 @@ def start(journal: Journal, program: Program, ready: str) -> Server:
 
     ready: `tcp:127.0.0.1:8080` (a port that accepts), `file:PATH` (a file that appears), or `seconds:2`.
     """
-    _fit(program.name, program.words, ready, program.stop_signal)
-    note_command(*map(str, program.words), user=program.user, is_server=True)
+    _fit(program.name, program.arguments, ready, program.stop_signal)
+    note_command(*map(str, program.arguments), user=program.user, is_server=True)
     with held_back():
         made = _behind_gate(journal, program)
     try:
@@ -121,7 +121,7 @@ def _behind_gate(journal: Journal, program: Program) -> Server:
     try:
         with open(program.log, "ab") as out:
             child = subprocess.Popen(
-                ["/bin/sh", "-c", _GATE, "sh", *map(str, program.words)],
+                ["/bin/sh", "-c", _GATE, "sh", *map(str, program.arguments)],
                 cwd=program.cwd or "/",
                 env={**os.environ, **(program.env or {}), MARK: mark},
                 stdin=gate,
@@ -157,10 +157,10 @@ def _as_user(user: str | None) -> dict[str, Any]:
     return {"user": found.pw_uid, "group": found.pw_gid, "extra_groups": os.getgrouplist(user, found.pw_gid)}
 
 
-def _fit(name: str, words: Sequence[str], ready: str, stop_signal: str) -> None:
+def _fit(name: str, arguments: Sequence[str], ready: str, stop_signal: str) -> None:
     """Whether it can be started at all."""
-    if not words or (find_tool(words[0]) is None and shutil.which(words[0]) is None):
-        program = words[0] if words else ""
+    if not arguments or (find_tool(arguments[0]) is None and shutil.which(arguments[0]) is None):
+        program = arguments[0] if arguments else ""
         raise UserError(f"there is no program `{program}`", "install it, or give its path", name)
     if not hasattr(signal, f"SIG{stop_signal}"):
         raise UserError(f"there is no signal `{stop_signal}`", "name one as TERM, INT or QUIT", name)

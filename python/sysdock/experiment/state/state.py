@@ -111,8 +111,8 @@ class State:
 
     def _undo_one(self, number: int, entry: Entry) -> list[Difference]:
         server = self._servers.pop(number, None)
-        if server is not None and (said := server.stop()):
-            self.warnings.append(said)
+        if server is not None and (warning := server.stop()):
+            self.warnings.append(warning)
         found = undo_one(self.journal, number, entry)
         if entry["kind"] == "mount" and not found:
             gone = [name for name, (point, _) in self._systems.items() if str(point) == entry["target"]]
@@ -161,7 +161,7 @@ class State:
     def server(
         self,
         name: str,
-        words: Sequence[str],
+        arguments: Sequence[str],
         *,
         ready: str,
         stop: str = "TERM",
@@ -178,7 +178,7 @@ class State:
         self._scratch()
         groups = self.group_members(group) if group else ()
         log = self.scratch / f"{name}.log"
-        program = Program(name, words, log, stop, cwd, env, user, groups)
+        program = Program(name, arguments, log, stop, cwd, env, user, groups)
         made = servers.start(self.journal, program, ready)
         self._servers[made.number] = made
         return made
@@ -229,12 +229,12 @@ class State:
 
     def stop_server(self, server: Server) -> str | None:
         """Stops a server before the undo; a sentence where it had to be killed."""
-        said = server.stop()
+        warning = server.stop()
         self._servers.pop(server.number, None)
         self.journal.undone(server.number)
-        if said:
-            self.warnings.append(said)
-        return said
+        if warning:
+            self.warnings.append(warning)
+        return warning
 
     def _scratch(self) -> None:
         if not self.scratch.is_dir():
