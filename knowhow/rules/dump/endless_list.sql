@@ -10,7 +10,7 @@
 -- column: certainty VARCHAR     high where it comes back to an entry; medium where it is only too long.
 -- column: why VARCHAR           cycle, or too long.
 -- says: finding en  {subject} does not end ({why}): a kernel that walks it hangs.
--- says: finding ja  {subject} に終わりがありません（{why}）。これをたどるカーネルは停止します。
+-- says: finding ja  {subject} に終わりがありません（{why:ja}）。これをたどるカーネルは停止します。
 -- says: ok en  Every kernel list that was followed ends.
 -- says: ok ja  たどったカーネルのリストにはすべて終わりがあります。
 -- says: unknown en  No dump was read.

@@ -13,7 +13,7 @@
 -- column: depth INTEGER         Locks between the last of them and the task; 0: a deadlock.
 -- column: at VARCHAR            Function of the kernel that it waits in; running; or deadlock.
 -- says: finding en  {subject} blocks {value} tasks. Locks: {locks}; longest chain: {depth}; now in: {at}.
--- says: finding ja  {subject} が {value} 個のタスクを止めています。ロック {locks} 個、連鎖は最大 {depth} 段、現在位置: {at}。
+-- says: finding ja  {subject} が {value} 個のタスクを止めています。ロック {locks} 個、連鎖は最大 {depth} 段、現在位置: {at:ja}。
 -- says: ok en  No task blocks {limit_value} or more others.
 -- says: ok ja  {limit_value} 個以上のタスクを止めているタスクはありません。
 -- says: unknown en  The tasks in the dump could not be read.

@@ -14,7 +14,7 @@
 -- column: lock VARCHAR          Where it lies, hexadecimal.
 -- column: at VARCHAR            Function of the kernel that the holder waits in; running.
 -- says: finding en  A task has waited {wait_ns} for a lock ({kind}) held by {subject}. Waiting tasks: {value}; the holder is in: {at}.
--- says: finding ja  {subject} が {kind} を保持し、最長 {wait_ns} 待たせています。待ちタスク {value} 個、保持者の位置: {at}。
+-- says: finding ja  {subject} が {kind} を保持し、最長 {wait_ns} 待たせています。待ちタスク {value} 個、保持者の位置: {at:ja}。
 -- says: ok en  No task has waited {min_wait_ns} for a lock.
 -- says: ok ja  ロックを {min_wait_ns} 以上待っているタスクはありません。
 -- says: unknown en  The tasks in the dump could not be read.

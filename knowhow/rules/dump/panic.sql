@@ -13,7 +13,7 @@
 -- column: at VARCHAR            The task that ran on the processor that stopped the kernel, and the function of the exception.
 -- column: taint VARCHAR         What tainted the kernel before, as letters; empty: nothing.
 -- says: finding en  {class}: {subject}. Task: {at}. In the log: {record}
--- says: finding ja  {class}: {subject}。タスク: {at}。ログの記録: {record}
+-- says: finding ja  {class:ja}: {subject}。タスク: {at}。ログの記録: {record}
 -- says: ok en  The log contains no panic: the dump is of a running kernel.
 -- says: ok ja  ログにパニックの記録はありません。稼働中のカーネルのダンプです。
 -- says: unknown en  The kernel log could not be read.

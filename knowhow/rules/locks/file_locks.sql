@@ -19,7 +19,7 @@
 -- column: call VARCHAR          The system call: flock or fcntl.
 -- column: released_by VARCHAR   Who released the lock most often; `not known` where that was not recorded.
 -- says: finding en  {processes:process} waited {cost_ns} in {call} for the lock on {subject}: {waits:wait}, the longest {longest_ns}, {value} of the time. Released by: {released_by}.
--- says: finding ja  {processes} 個のプロセスが {call} で {subject} のロックを {waits} 回、合計 {cost_ns}（時間の {value}）待ちました。最長は {longest_ns} です。解放したもの: {released_by}。
+-- says: finding ja  {processes} 個のプロセスが {call} で {subject} のロックを {waits} 回、合計 {cost_ns}（時間の {value}）待ちました。最長は {longest_ns} です。解放したもの: {released_by:ja}。
 -- says: ok en       The time spent waiting for file locks is negligible.
 -- says: ok ja       ファイルのロックの待ちはほとんどありません。
 -- says: unknown en  The recording contains no system calls with durations.

@@ -19,7 +19,7 @@
 -- column: given_back BIGINT     Calls that gave memory back: munmap, madvise, brk.
 -- column: most VARCHAR          Which of these calls took longest; `no call`: there were none.
 -- says: finding.churn en  {value} of the CPU time, {cost_ns}, is spent on allocating memory: {faults_ns} in page faults on new memory and {calls_ns} in system calls; memory is returned {given_back:time}, mostly by {most}.
--- says: finding.churn ja  CPU 時間の {value}（{cost_ns}）をメモリの確保と返却に使っています。新しいメモリのページフォールトが {faults_ns}、呼び出しが {calls_ns} で、{given_back} 回返却しています（最も長いのは {most}）。
+-- says: finding.churn ja  CPU 時間の {value}（{cost_ns}）をメモリの確保と返却に使っています。新しいメモリのページフォールトが {faults_ns}、呼び出しが {calls_ns} で、{given_back} 回返却しています（最も長いのは {most:ja}）。
 -- says: finding.once en   {value} of the CPU time, {cost_ns}, is spent on allocating memory: {faults_ns} in page faults on new memory and {calls_ns} in system calls.
 -- says: finding.once ja   CPU 時間の {value}（{cost_ns}）をメモリの確保に使っています。新しいメモリのページフォールトが {faults_ns}、呼び出しが {calls_ns} です。
 -- says: ok en             Allocating memory takes {value} of the CPU time.

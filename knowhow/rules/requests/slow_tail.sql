@@ -22,7 +22,7 @@
 -- column: detail VARCHAR       In which call, on what.
 -- column: part DOUBLE          How much of their time that was [%].
 -- says: finding.waits en   The slowest {slow} of {requests:request} ({subject}) take {slow_ns} on average, the median {median_ns}: {part} of that is spent waiting for {cause} ({detail}).
--- says: finding.waits ja   リクエスト（{subject}）{requests} 件のうち最も遅い {slow} 件は平均 {slow_ns} かかっています（中央値は {median_ns}）。その {part} は {cause} の待ちです（{detail}）。
+-- says: finding.waits ja   リクエスト（{subject}）{requests} 件のうち最も遅い {slow} 件は平均 {slow_ns} かかっています（中央値は {median_ns}）。その {part} は{cause:ja}の待ちです（{detail:ja}）。
 -- says: finding.cpu en     The slowest {slow} of {requests:request} ({subject}) take {slow_ns} on average, the median {median_ns}: for {part} of that they were ready to run but had no CPU.
 -- says: finding.cpu ja     リクエスト（{subject}）{requests} 件のうち最も遅い {slow} 件は平均 {slow_ns} かかっています（中央値は {median_ns}）。その {part} は、実行できるのに CPU がなかった時間です。
 -- says: finding.runs en    The slowest {slow} of {requests:request} ({subject}) take {slow_ns} on average, the median {median_ns}: they run for {part} of that, so they do more work than the others.

@@ -23,7 +23,7 @@
 -- says: finding.one en     The command waited {cost_ns} for a CPU, {value} of its time: its {threads:thread} all ran on one of {cpus:CPU} and used {used_of_one} of its time.
 -- says: finding.one ja     CPU 待ちが {cost_ns}、実行時間の {value} あります。{threads} 個のスレッドがすべて {cpus} 個のうち 1 個の CPU で動き、その時間の {used_of_one} を使っています。
 -- says: finding.own en     The command waited {cost_ns} for a CPU, {value} of its time, mostly {waiter}: its own {threads:thread} used {used} of the time of {cpus:CPU}, mostly in {place}.
--- says: finding.own ja     CPU 待ちが {cost_ns}、実行時間の {value} あり、最も長く待ったのは {waiter} です。コマンド自身の {threads} スレッドが {cpus} 個の CPU の時間の {used} を使い、最も多いのは {place} です。
+-- says: finding.own ja     CPU 待ちが {cost_ns}、実行時間の {value} あり、最も長く待ったのは {waiter} です。コマンド自身の {threads} スレッドが {cpus} 個の CPU の時間の {used} を使い、最も多いのは {place:ja} です。
 -- says: finding.others en  The command waited {cost_ns} for a CPU, {value} of its time, mostly {waiter}, although its threads used only {used} of the time of {cpus:CPU}: other programs were running. Times measured now are longer than on an idle machine.
 -- says: finding.others ja  CPU 待ちが {cost_ns}、実行時間の {value} あり、最も長く待ったのは {waiter} です。しかしコマンド自身が使ったのは {cpus} 個の CPU の時間の {used} だけで、ほかのプログラムが CPU を使っていました。いま測った時間は、単独で動かした場合より長くなっています。
 -- says: ok en              The command waited {cost_ns} for a CPU, {value} of its time.

@@ -19,21 +19,21 @@
 -- column: activity VARCHAR      What the kernel did there most.
 -- column: function VARCHAR      The function of the kernel that was sampled most often there.
 -- says: finding.memory en     The kernel works for the command for {value} of its time, {cost_ns}: {kind_share} of that on memory (page faults, mappings), mostly in {entry} ({entry_share}): {activity}.
--- says: finding.memory ja     実行時間の {value}（{cost_ns}）をカーネルが使っています。うち {kind_share} がメモリ（ページフォールト、マッピング）で、主に {entry}（{entry_share}）の {activity} です。
+-- says: finding.memory ja     実行時間の {value}（{cost_ns}）をカーネルが使っています。うち {kind_share} がメモリ（ページフォールト、マッピング）で、主に {entry:ja}（{entry_share}）の{activity:ja}です。
 -- says: finding.data en       The kernel works for the command for {value} of its time, {cost_ns}: {kind_share} of that on reading and writing files, mostly in {entry} ({entry_share}): {activity}.
--- says: finding.data ja       実行時間の {value}（{cost_ns}）をカーネルが使っています。うち {kind_share} がファイルの読み書きで、主に {entry}（{entry_share}）の {activity} です。
+-- says: finding.data ja       実行時間の {value}（{cost_ns}）をカーネルが使っています。うち {kind_share} がファイルの読み書きで、主に {entry:ja}（{entry_share}）の{activity:ja}です。
 -- says: finding.names en      The kernel works for the command for {value} of its time, {cost_ns}: {kind_share} of that on file names and attributes, mostly in {entry} ({entry_share}): {activity}.
--- says: finding.names ja      実行時間の {value}（{cost_ns}）をカーネルが使っています。うち {kind_share} がファイルの名前と属性で、主に {entry}（{entry_share}）の {activity} です。
+-- says: finding.names ja      実行時間の {value}（{cost_ns}）をカーネルが使っています。うち {kind_share} がファイルの名前と属性で、主に {entry:ja}（{entry_share}）の{activity:ja}です。
 -- says: finding.network en    The kernel works for the command for {value} of its time, {cost_ns}: {kind_share} of that on the network, mostly in {entry} ({entry_share}): {activity}.
--- says: finding.network ja    実行時間の {value}（{cost_ns}）をカーネルが使っています。うち {kind_share} がネットワークで、主に {entry}（{entry_share}）の {activity} です。
+-- says: finding.network ja    実行時間の {value}（{cost_ns}）をカーネルが使っています。うち {kind_share} がネットワークで、主に {entry:ja}（{entry_share}）の{activity:ja}です。
 -- says: finding.pipes en      The kernel works for the command for {value} of its time, {cost_ns}: {kind_share} of that on pipes, mostly in {entry} ({entry_share}): {activity}.
--- says: finding.pipes ja      実行時間の {value}（{cost_ns}）をカーネルが使っています。うち {kind_share} がパイプで、主に {entry}（{entry_share}）の {activity} です。
+-- says: finding.pipes ja      実行時間の {value}（{cost_ns}）をカーネルが使っています。うち {kind_share} がパイプで、主に {entry:ja}（{entry_share}）の{activity:ja}です。
 -- says: finding.processes en  The kernel works for the command for {value} of its time, {cost_ns}: {kind_share} of that on starting and ending processes and threads, mostly in {entry} ({entry_share}): {activity}.
--- says: finding.processes ja  実行時間の {value}（{cost_ns}）をカーネルが使っています。うち {kind_share} がプロセスとスレッドの開始と終了で、主に {entry}（{entry_share}）の {activity} です。
+-- says: finding.processes ja  実行時間の {value}（{cost_ns}）をカーネルが使っています。うち {kind_share} がプロセスとスレッドの開始と終了で、主に {entry:ja}（{entry_share}）の{activity:ja}です。
 -- says: finding.waiting en    The kernel works for the command for {value} of its time, {cost_ns}: {kind_share} of that on waiting and waking others, mostly in {entry} ({entry_share}): {activity}.
--- says: finding.waiting ja    実行時間の {value}（{cost_ns}）をカーネルが使っています。うち {kind_share} が待ち合わせとほかのスレッドを起こす処理で、主に {entry}（{entry_share}）の {activity} です。
+-- says: finding.waiting ja    実行時間の {value}（{cost_ns}）をカーネルが使っています。うち {kind_share} が待ち合わせとほかのスレッドを起こす処理で、主に {entry:ja}（{entry_share}）の{activity:ja}です。
 -- says: finding.other en      The kernel works for the command for {value} of its time, {cost_ns}, mostly in {entry} ({entry_share}): {activity}, {function}.
--- says: finding.other ja      実行時間の {value}（{cost_ns}）をカーネルが使っています。主に {entry}（{entry_share}）の {activity}、{function} です。
+-- says: finding.other ja      実行時間の {value}（{cost_ns}）をカーネルが使っています。主に {entry:ja}（{entry_share}）の{activity:ja}、{function} です。
 -- says: ok en                 The kernel works for the command for {value} of its time, {cost_ns}.
 -- says: ok ja                 カーネルの処理は実行時間の {value}（{cost_ns}）です。
 -- says: unknown en            There are too few CPU samples along the critical path of the command.

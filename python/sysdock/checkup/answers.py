@@ -88,6 +88,8 @@ def _templates(rule: Analysis, row: Mapping[str, Any], question: Question) -> tu
     def place(found: re.Match[str]) -> str:
         column, kind, words = found.groups()
         unit = "" if kind == "?" else units[column] or "n"
+        # Words that a rule chose come with their translation, by `words`.
+        words = None if words == "ja" else words
         return f"{{{question.columns.get(column, column)}:{unit}{f'{kind}{words}' if words else ''}}}"
 
     texts = (rule.says.template(row["status"], row.get("variant"), lang) for lang in ("en", "ja"))

@@ -12,7 +12,7 @@ from sysdock.analysis.description import statements
 from sysdock.analysis.facts import callers, certainty, certainty_word, product_advice, share
 from sysdock.analysis.finding import by_rule, main_findings, parts_of, total_gain
 from sysdock.analysis.marks import marks_of
-from sysdock.library.headings import part
+from sysdock.library.headings import japanese_value, part
 from sysdock.sections import Capture, sections_of
 from sysdock.sections.coverage import unit_words
 from sysdock.text import (
@@ -145,8 +145,10 @@ def _tops(session: Session, lang: str, room: int) -> list[str]:
 
 
 def _of_part(name: str, lang: str) -> str:
+    if lang != "ja":
+        return name
     words, comma, detail = name.partition(", ")
-    return part(words, lang) + comma + detail
+    return part(words, lang) + ("、" if comma else "") + japanese_value(detail)
 
 
 def _row(name: str, numbers: Sequence[str], room: int) -> str:
@@ -189,7 +191,7 @@ class _Block:
     def __init__(self, group: Sequence[Finding], lang: str, columns: int) -> None:
         first, indent, words = group[0], "    ", WORDS[lang]
         self.alone = len(group) == 1
-        self.columns = columns
+        self.columns, self.comma = columns, _SEPARATORS[lang]
         self.gain = _gain(total_gain(group), words)
         self.sure = sure[lang == "ja"] if (sure := certainty_word(first)) else ""
         subject = first.subject if self.alone else words["several"].format(count=len(group))
@@ -238,7 +240,7 @@ class _Block:
         """The first line. How sure it is gives way to the name on a narrow terminal."""
         behind = self.gain
         if with_certainty and self.sure and width(behind + self.sure) <= self.columns // 2:
-            behind = f"{behind[:-1]}, {self.sure})" if behind else f" ({self.sure})"
+            behind = f"{behind[:-1]}{self.comma}{self.sure})" if behind else f" ({self.sure})"
         return shorten(f"  {self.what}", self.columns - width(behind), middle=True) + behind
 
 

@@ -13,7 +13,7 @@ from sysdock.library.catalog import own_root
 from sysdock.library.rule_shape import Column
 
 _COLUMNS, _VALUES = "headings/ja.toml", "headings/values.ja.toml"
-_DESCRIPTIONS = "headings/descriptions.ja.toml"
+_DESCRIPTIONS, _NOTES = "headings/descriptions.ja.toml", "headings/notes.ja.toml"
 # Parts of names of columns, as people write them.
 _FULL = {
     "avg": "average",
@@ -73,6 +73,28 @@ def part(words: str, lang: str) -> str:
         return words
     known = _dictionary(_VALUES)
     return known.get(words) or ": ".join(known.get(each, each) for each in words.split(": "))
+
+
+def japanese_value(value: str) -> str:
+    """The Japanese for a value that an analysis or recorder chose itself: `lock`, `read (lock)`, a note.
+
+    Recorded names in it, and whatever is not known, stay as they are. Semicolons separate several notes.
+    """
+    return "。".join(_one_value(each) for each in value.split("; "))
+
+
+def _one_value(value: str) -> str:
+    known = _dictionary(_VALUES)
+    if value in known:
+        return known[value]
+    for english, japanese_text in _dictionary(_NOTES).items():
+        if found := re.fullmatch(re.escape(english).replace(r"\*", "(.+)"), value):
+            parts = [japanese_value(group) for group in found.groups()]
+            return japanese_text.replace("*", "{}").format(*parts)
+    name, opened, inner = value.removesuffix(")").partition(" (")
+    if opened and value.endswith(")"):
+        return f"{part(name, 'ja')} ({part(inner, 'ja')})"
+    return part(value, "ja")
 
 
 @functools.cache

@@ -3,7 +3,8 @@
 A sentence is a header line `-- says: STATUS LANG  Text with {column} or {param}.`; `STATUS.VARIANT` is taken
 where the row's column `variant` says so. Numbers are written with the unit that the header gives the column.
 `{files:file}` is the number with that noun (`1 file`, `2 files`; `{n:index|indices}` names its plural),
-`{files?is|are}` only the word that agrees with the number.
+`{files?is|are}` only the word that agrees with the number. In a Japanese sentence, `{cause:ja}` is a value of
+text that the rule chose itself, as `knowhow/headings` translates it; a recorded name never is.
 """
 
 from __future__ import annotations
@@ -105,6 +106,10 @@ def _filled(found: re.Match[str], value: Any, unit: str | None, lang: str) -> st
     if kind == "?":
         return agreeing(value, words)
     number = in_words(value, unit, lang)
+    if words == lang:
+        from sysdock.library.headings import japanese_value
+
+        return japanese_value(number)
     return f"{number} {agreeing(value, words)}" if words else number
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sysdock.analysis import Session
-from sysdock.library.headings import part
+from sysdock.library.headings import japanese_value, part
 from sysdock.page.markup import attribute, both, join, text
 from sysdock.page.numbers import duration
 from sysdock.report.analyses import Answer, Figures, analysis_title
@@ -44,7 +44,8 @@ def where_bar(session: Session, answers: Mapping[str, Answer]) -> str:
         colour = f'<rect class="part{number}" width="100%" height="100%"/>'
         swatch = f'<svg class="swatch" aria-hidden="true">{colour}</svg>'
         named = f"{both(text(name), text(part(name, 'ja')))} <b>{width:.1f} %</b>"
-        amount = f'<span class="muted">{duration(time_ns)}{text(f", {detail}") if detail else ""}</span>'
+        said = both(text(f", {detail}"), text(f"、{japanese_value(detail)}")) if detail else ""
+        amount = f'<span class="muted">{duration(time_ns)}{said}</span>'
         names.append(f"<li>{swatch}{named} {amount}</li>")
     shares = [(name, f"{100 * time_ns / whole:.1f} %") for name, _, time_ns in parts]
     english, japanese = (

@@ -17,6 +17,11 @@ _UNITS_JA = {
     "blocks": "ブロック",
     "samples": "サンプル",
     "recordings": "記録",
+    "results": "測定結果",
+    "tasks": "タスク",
+    "instructions": "命令",
+    "runs": "実行",
+    "probes": "測定",
 }
 
 

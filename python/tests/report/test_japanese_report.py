@@ -14,8 +14,9 @@ import pytest
 from make_recording import RecordingMaker
 from sysdock.analysis import Session
 from sysdock.chart import drawings
-from sysdock.library import Library
-from sysdock.library.headings import heading
+from sysdock.cli.answer import answer_lines, diagnosis_lines
+from sysdock.library import Library, Page
+from sysdock.library.headings import heading, japanese_value
 from sysdock.page.statements_ja import NOTES, clock_note_ja, ending_ja
 from sysdock.recording import Recording
 from sysdock.report import markdown
@@ -153,6 +154,23 @@ def test_notes_are_those_that_recorders_write() -> None:
     assert [ending for ending in endings if not _JAPANESE.search(ending_ja(ending))] == []
 
 
+def test_notes_on_a_load_are_known_in_japanese(library: Library) -> None:
+    note = "a job ended with No space left on device (error 28); it took 1 ms, and fio counts whole ones"
+    assert japanese_value(note) == (
+        "ジョブがエラーで終了した: No space left on device (error 28)。所要時間は 1 ms で、fio の時間は 1 ms 単位"
+    )
+    assert japanese_value("read (lock)") == "read (ロック)"
+    assert japanese_value("/srv/of another recorder") == "/srv/of another recorder"
+    sources = [*(Path(__file__).parents[3] / "crates/load/src").glob("**/*.rs")]
+    written = "\n".join(path.read_text("utf-8") for path in sources)
+    names = ("load/not_usable", "time/user_code")
+    rules = "".join((library.root / f"rules/{name}.sql").read_text("utf-8") for name in names)
+    stated = tomllib.loads((library.root / "headings/notes.ja.toml").read_text("utf-8"))
+    fixed = {note: max((part.strip() for part in note.split("*")), key=len) for note in stated}
+    assert [note for note, part in fixed.items() if part not in written and part not in rules] == []
+    assert [note for note, text in stated.items() if note.count("*") != text.count("*")] == []
+
+
 def _fixed_part(pattern: str) -> str:
     """The longest part of a note that is the same in all recordings."""
     parts = re.split(r"\(\\d\+\)|\(\.\*\)", pattern.replace(r"\(", "(").replace(r"\)", ")"))
@@ -189,6 +207,32 @@ def test_markdown_has_no_english_sentence(sessions: list[Session]) -> None:
     for session in sessions:
         text = re.sub(r"`[^`]*`|^    sysdock .*", "", markdown(session, "ja"), flags=re.MULTILINE)
         assert english_in(text.splitlines()) == [], session.recording.folder.name
+
+
+def test_terminals_show_no_english_sentence(sessions: list[Session]) -> None:
+    for session in sessions:
+        folder = session.recording.folder
+        lines = diagnosis_lines(session.diagnose("ja"), folder, "ja") + answer_lines(session, None, "ja")
+        shown = [line for line in lines if not re.search(f"sysdock (show|diagnose) {folder}", line)]
+        assert english_in(shown) == [], folder.name
+
+
+def test_reasons_in_the_examples_of_rules_have_no_english_sentence(library: Library) -> None:
+    """Also where a rule had nothing to name: "code that is not known" is not for a Japanese sentence."""
+    wrong = {
+        f"{rule.id}: {reason}"
+        for rule in library.rules()
+        for reason in _reasons_ja(library.page(rule))
+        if english_in([reason])
+    }
+    assert sorted(wrong) == []
+
+
+def _reasons_ja(page: Page) -> Iterator[str]:
+    for example in page.examples:
+        if "reason_ja" in example.expected_columns:
+            at = example.expected_columns.index("reason_ja")
+            yield from (row[at] or "" for row in example.expected_rows)
 
 
 def test_every_column_has_a_japanese_heading(library: Library) -> None:
