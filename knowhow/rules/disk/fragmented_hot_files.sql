@@ -26,7 +26,7 @@
 -- says: ok en       Checked {files:used file}, {in_pieces} fragmented: none was slowed down much by that.
 -- says: ok ja       使われた {files} 個のファイル（うち {in_pieces} 個は断片に分かれています）を調べました。そのために大きく遅くなったものはありません。
 -- says: unknown en  It is not known which files are used: scan with --used-by and a recording of system calls.
--- says: unknown ja  どのファイルが使われるか分かりません。呼び出しの記録を --used-by で与えて走査してください。
+-- says: unknown ja  どのファイルが使われるかわかりません。呼び出しの記録を --used-by で与えて走査してください。
 -- evidence: disk/hot_files
 -- tags:   disk, files, time
 WITH used AS (

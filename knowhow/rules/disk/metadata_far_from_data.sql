@@ -28,7 +28,7 @@
 -- says: unknown.trees en  This file system keeps the metadata of all files in shared trees: no block belongs to one file.
 -- says: unknown.trees ja  このファイルシステムのメタデータは共通の木にあり、どのブロックも一つのファイルのものではありません。
 -- says: unknown.method en  The method {method} cannot locate the metadata of files.
--- says: unknown.method ja  方法 {method} では、ファイルのメタデータの位置が分かりません。
+-- says: unknown.method ja  方法 {method} では、ファイルのメタデータの位置がわかりません。
 -- says: unknown en  No file system was read.
 -- says: unknown ja  ファイルシステムは読まれていません。
 -- tags:   disk, metadata, time

@@ -16,11 +16,11 @@
 -- column: bytes BIGINT          Bytes transferred [B].
 -- column: files BIGINT          Files that are so fast, or files checked.
 -- says: finding.read en   {bytes} of {files:file} were read at {value}: the data came from memory (page cache), not from the device.
--- says: finding.read ja   {files} 個のファイルの {bytes} が {value} で読まれています。デバイスからではなくメモリ（ページキャッシュ）から来ています。
+-- says: finding.read ja   {files} 個のファイルの {bytes} が {value} で読まれています。データはデバイスではなくメモリ（ページキャッシュ）から読まれたものです。
 -- says: finding.write en  {bytes} were written to {files:file} at {value}: this is the speed of memory (page cache); the data had not reached the device yet.
--- says: finding.write ja  {files} 個のファイルに {bytes} が {value} で書かれています。これはメモリ（ページキャッシュ）の速度で、デバイスにはまだ届いていません。
+-- says: finding.write ja  {files} 個のファイルに {bytes} が {value} で書かれています。これはメモリ（ページキャッシュ）の速度で、データはまだデバイスに書かれていません。
 -- says: ok en             Checked {files:file}: none transferred much data faster than the device can.
--- says: ok ja             {files} 個のファイルを調べました。デバイスより速く多くのデータを運んだものはありません。
+-- says: ok ja             {files} 個のファイルを調べました。多くのデータをデバイスの限界より速く転送したものはありません。
 -- says: unknown en        The recording contains no system calls with durations.
 -- says: unknown ja        所要時間のある呼び出しが記録にありません。
 -- evidence: io/files --file {file}

@@ -16,9 +16,9 @@
 -- column: directories BIGINT    Directories in which that happened.
 -- column: listed BIGINT         Directories that were listed.
 -- says: finding en  {calls:call} requested the attributes of {entries:entry} in {directories:listed directory} one by one, without opening them.
--- says: finding ja  {directories} 個のディレクトリの一覧を読んだあと、{entries} 個のエントリの属性を 1 つずつ、{calls} 回の呼び出しで調べています。開いてはいません。
+-- says: finding ja  {directories} 個のディレクトリの一覧を読んだあと、{entries} 個のエントリの属性を開かずに 1 つずつ、{calls} 回の呼び出しで取得しています。
 -- says: ok en       Checked {listed:listed directory}: the cost of attribute calls is negligible.
--- says: ok ja       一覧が読まれた {listed} 個のディレクトリを調べました。エントリの属性を調べることに目立つ時間は使っていません。
+-- says: ok ja       一覧が読まれた {listed} 個のディレクトリを調べました。属性を取得する呼び出しのコストはわずかです。
 -- says: unknown en  The recording contains no system calls.
 -- says: unknown ja  システムコールが記録にありません。
 -- at_least: calls min_entries

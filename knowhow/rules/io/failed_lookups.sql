@@ -21,7 +21,7 @@
 -- says: finding en  {lookups:lookup} of {names:name} in {directories:directory} failed, {here} of them in this one; {found} of the names {found?was|were} found elsewhere.
 -- says: finding ja  {names} 個の名前を {directories} 個のディレクトリで探し、{lookups} 回見つかりませんでした（うちここで {here} 回）。別の場所で見つかった名前は {found} 個です。
 -- says: ok en       Checked {calls:call}: the cost of searching directories is negligible.
--- says: ok ja       システムコール {calls} 回を調べました。ディレクトリを順に探すことに目立つ時間は使っていません。
+-- says: ok ja       システムコール {calls} 回を調べました。パス検索の失敗によるコストはわずかです。
 -- says: unknown en  The recording contains no system calls.
 -- says: unknown ja  システムコールが記録にありません。
 -- at_least: calls min_lookups

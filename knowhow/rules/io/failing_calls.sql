@@ -24,9 +24,9 @@
 -- says: finding.call en  {errors} of {calls:call} of {call} fail with {errno}, on {paths:path}.
 -- says: finding.call ja  {call} {calls} 回のうち {errors} 回が {errno} で失敗しています（{paths} 個のパス）。
 -- says: finding.path en  {errors:lookup} of this path failed.
--- says: finding.path ja  {errors} 回探して、見つかりませんでした。
+-- says: finding.path ja  このパスの検索が {errors} 回失敗しています。
 -- says: ok en            Checked {calls:call}: no kind of call keeps failing.
--- says: ok ja            システムコール {calls} 回を調べました。失敗ばかりの呼び出しはありません。
+-- says: ok ja            システムコール {calls} 回を調べました。失敗を繰り返す呼び出しはありません。
 -- says: unknown en       The recording contains no system calls.
 -- says: unknown ja       システムコールが記録にありません。
 -- at_least: calls min_errors

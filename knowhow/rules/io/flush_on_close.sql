@@ -18,9 +18,9 @@
 -- column: rate DOUBLE           Rate of writing and closing together [B/s].
 -- column: longest_ns BIGINT     Longest of the closes [ns].
 -- says: finding en  Closing {files:written file} took {cost_ns} (longest {longest_ns}), {value} of the time of writing and closing; {bytes} were written at {rate} overall.
--- says: finding ja  書いた {files} 個のファイルを閉じるのに {cost_ns}（最長 {longest_ns}）かかり、書き込みと合わせた時間の {value} を占めます。合わせた速度は {bytes} で {rate} です。
+-- says: finding ja  書き込んだ {files} 個のファイルの close に {cost_ns}（最長 {longest_ns}）かかり、書き込みと close を合わせた時間の {value} を占めます。書き込みは {bytes}、全体の速度は {rate} です。
 -- says: ok en       Checked {files:written file}: the cost of closing is negligible.
--- says: ok ja       書いたあと閉じた {files} 個のファイルを調べました。閉じることに目立つ時間は使っていません。
+-- says: ok ja       書き込んだ {files} 個のファイルを調べました。close のコストはわずかです。
 -- says: unknown en  The recording contains no system calls with durations.
 -- says: unknown ja  所要時間のある呼び出しが記録にありません。
 -- evidence: io/files --file {file}

@@ -21,11 +21,11 @@
 -- says: finding.durations en  The log has no durations: rules can only count calls.
 -- says: finding.durations ja  ログに所要時間がありません。呼び出しの回数しか調べられません。
 -- says: finding.hidden en     io_uring was set up {missing:time} (first at line {line}). Its I/O makes no system calls and is not in the log.
--- says: finding.hidden ja     システムコールを使わない入出力（io_uring、{line} 行目から）が {missing} 回準備されています。その入出力はログにありません。
+-- says: finding.hidden ja     io_uring が {missing} 回準備されています（最初は {line} 行目）。io_uring の入出力はシステムコールを使わないため、ログにありません。
 -- says: finding.halves en     The log contains only the start or the end of {missing:call}, first at line {line}.
 -- says: finding.halves ja     {missing} 回の呼び出しは、開始か終了の片方しかログにありません（最初は {line} 行目）。
 -- says: ok en                 {total:line} {total?was|were} parsed; nothing is known to be missing.
--- says: ok ja                 {total} 行すべてを解釈しました。欠けているものは見当たりません。
+-- says: ok ja                 {total} 行すべてを解釈しました。欠落は見つかっていません。
 -- says: unknown en            The recording contains no system calls.
 -- says: unknown ja            システムコールが記録にありません。
 -- tags:   errors

@@ -16,7 +16,7 @@
 -- column: times BIGINT          Mappings made.
 -- column: data_bytes BIGINT     Bytes that reads and writes of files transferred [B].
 -- says: finding en  {mapped_bytes} of {files:file} are mapped into memory ({times:mapping}); reads and writes transferred {data_bytes}. I/O through the mappings is not in the log.
--- says: finding ja  {files} 個のファイルの {mapped_bytes} がメモリにマップされています（{times} 回）。読み書きで運ばれたのは {data_bytes} です。マップを通した入出力はログにありません。
+-- says: finding ja  {files} 個のファイルの {mapped_bytes} がメモリにマップされています（{times} 回）。読み書きで転送されたのは {data_bytes} です。マップを通した入出力はログにありません。
 -- says: ok en       Checked {files:mapped file}: only libraries and small files.
 -- says: ok ja       マップされた {files} 個のファイルを調べました。ライブラリと小さなファイルだけです。
 -- says: unknown en  The recording contains no system calls.

@@ -25,7 +25,7 @@
 -- says: finding en  One {call} took {cost_ns}, {value} times as long as the mean of {kin:other call} of the same kind ({usual_ns}); {neighbours:other slow call} at the same time.
 -- says: finding ja  1 回の {call} に {cost_ns} かかりました。同種の {kin} 回の平均（{usual_ns}）の {value} 倍です。同じ時に遅かった呼び出しはほかに {neighbours} 回です。
 -- says: ok en       Checked {calls:call}: no outliers.
--- says: ok ja       システムコール {calls} 回を調べました。飛び抜けて長いものはありません。
+-- says: ok ja       システムコール {calls} 回を調べました。外れ値はありません。
 -- says: unknown en  The recording contains no system calls with durations.
 -- says: unknown ja  所要時間のある呼び出しが記録にありません。
 -- at_least: duration min_ns

@@ -20,7 +20,7 @@
 -- column: span_bytes BIGINT     From the first to the last of them in the file [B].
 -- column: files BIGINT          Mapped files checked.
 -- says: finding en  Accesses to this mapped file waited for the disk {waits:time}, {at_random} of them at random offsets, {average_ns} each: {bytes} within a range of {span_bytes}.
--- says: finding ja  マップしたこのファイルに触れてディスクを待った回数は {waits} 回で、うち {at_random} 回はランダムな位置、1 回あたり {average_ns} です（{span_bytes} の範囲のうち {bytes}）。
+-- says: finding ja  マップしたこのファイルへのアクセスがディスクを {waits} 回待ちました。うち {at_random} 回はランダムな位置、1 回あたり {average_ns} です（{span_bytes} の範囲のうち {bytes}）。
 -- says: ok en       Checked {files:mapped file}: none waits for the disk at random offsets.
 -- says: ok ja       マップされた {files} 個のファイルを調べました。ランダムな位置でディスクを待つものはありません。
 -- says: unknown en  The recording contains no system calls.

@@ -26,7 +26,7 @@
 -- says: finding.many en  Opened {opens:time} by {processes:process}, and {alike:other file} likewise: the same program is started again and again.
 -- says: finding.many ja  {processes} 個のプロセスが合わせて {opens} 回開きました。ほかに {alike} 個のファイルも同様です。同じプログラムが何度も起動されています。
 -- says: ok en            Checked {files:opened file}: the cost of opening them repeatedly is negligible.
--- says: ok ja            開かれた {files} 個のファイルを調べました。開き直しに目立つ時間を使うものはありません。
+-- says: ok ja            開かれた {files} 個のファイルを調べました。繰り返しオープンのコストはわずかです。
 -- says: unknown en       The recording contains no system calls.
 -- says: unknown ja       システムコールが記録にありません。
 -- at_least: calls min_opens

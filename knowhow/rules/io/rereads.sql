@@ -27,9 +27,9 @@
 -- says: finding.shared en  {processes:process} read the same {distinct_bytes}, {bytes} in total: each byte {value} times.
 -- says: finding.shared ja  {processes} 個のプロセスが同じ {distinct_bytes} を合計 {bytes} 読んでいます。同じバイトが {value} 回読まれました。
 -- says: ok en              Checked {files:file}: the cost of rereading is negligible.
--- says: ok ja              {files} 個のファイルを調べました。同じ場所の読み直しに目立つ時間を使うものはありません。
+-- says: ok ja              {files} 個のファイルを調べました。読み直しのコストはわずかです。
 -- says: unknown en         The recording contains no read whose file offset is known.
--- says: unknown ja         ファイルのどこを読んだかわかる読み込みが記録にありません。
+-- says: unknown ja         ファイル内の位置がわかる読み込みが記録にありません。
 -- at_least: calls min_reads
 -- evidence: io/offsets --file {file}
 -- tags:   bytes, offsets, files

@@ -22,7 +22,7 @@
 -- says: finding en  {seeks:seek} (`lseek`) for {moves:read or write|reads and writes} of this file.
 -- says: finding ja  このファイルの読み書き {moves} 回に対し、シーク（`lseek`）が {seeks} 回あります。
 -- says: ok en       Checked {files:file}: the cost of seeking is negligible.
--- says: ok ja       {files} 個のファイルを調べました。シークに目立つ時間を使うものはありません。
+-- says: ok ja       {files} 個のファイルを調べました。シークのコストはわずかです。
 -- says: unknown en  The recording contains no system calls.
 -- says: unknown ja  システムコールが記録にありません。
 -- says: unknown.nameless en  {nameless:seek} {nameless?is|are} in files that the log does not name.

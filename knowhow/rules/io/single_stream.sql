@@ -23,7 +23,7 @@
 -- column: processors VARCHAR    Processors of the machine.
 -- column: calls BIGINT          Reads and writes checked.
 -- says: finding en  One thread does all the I/O: {waits:read or write|reads and writes} of {mean_ns} each, one after another, transfer {bytes} at {rate}. The machine has {processors} processors.
--- says: finding ja  1 つのスレッドだけが入出力をしています。1 回 {mean_ns} の読み書き {waits} 回を順に行い、{bytes} を {rate} で運んでいます。このマシンのプロセッサは {processors} 個です。
+-- says: finding ja  1 つのスレッドだけが入出力をしています。1 回 {mean_ns} の読み書き {waits} 回を順に行い、{bytes} を {rate} で転送しています。このマシンのプロセッサは {processors} 個です。
 -- says: ok en       Checked {calls:read or write|reads and writes} of files: they come from several threads, or do not wait.
 -- says: ok ja       ファイルの読み書き {calls} 回を調べました。複数のスレッドから出ているか、待っていません。
 -- says: unknown en  The recording contains no system calls with durations.

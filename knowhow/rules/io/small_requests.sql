@@ -27,11 +27,11 @@
 -- column: files BIGINT          Files checked.
 -- column: nameless BIGINT       Small requests to files that the log does not name.
 -- says: finding.read en   {small} of {calls:read} from this file transfer {value} on average; {enough:read} of {good_bytes} would suffice.
--- says: finding.read ja   このファイルの読み込み {calls} 回のうち {small} 回は、平均 {value} しか運んでいません。{good_bytes} ずつなら {enough} 回で済みます。
+-- says: finding.read ja   このファイルの読み込み {calls} 回のうち {small} 回は、平均 {value} しか転送していません。{good_bytes} ずつなら {enough} 回で済みます。
 -- says: finding.write en  {small} of {calls:write} to this file transfer {value} on average; {enough:write} of {good_bytes} would suffice.
--- says: finding.write ja  このファイルへの書き込み {calls} 回のうち {small} 回は、平均 {value} しか運んでいません。{good_bytes} ずつなら {enough} 回で済みます。
+-- says: finding.write ja  このファイルへの書き込み {calls} 回のうち {small} 回は、平均 {value} しか転送していません。{good_bytes} ずつなら {enough} 回で済みます。
 -- says: ok en             Checked {files:file or pipe|files and pipes}: the cost of small requests is negligible.
--- says: ok ja             ファイルとパイプ {files} 個を調べました。小さな読み書きに目立つ時間を使うものはありません。
+-- says: ok ja             ファイルとパイプ {files} 個を調べました。小さな読み書きのコストはわずかです。
 -- says: unknown en        The recording contains no system calls.
 -- says: unknown ja        システムコールが記録にありません。
 -- says: unknown.nameless en  {nameless:small request} {nameless?is|are} to files that the log does not name.

@@ -34,7 +34,7 @@
 -- says: finding.write en  Each of {waits:write} of {bytes} on average takes {each_ns}: it waits for the device or the server.
 -- says: finding.write ja  平均 {bytes} の書き込み {waits} 回が 1 回 {each_ns} かかっています。デバイスかサーバーを待っています。
 -- says: ok en             Checked {files:written file}: none waits for the disk again and again.
--- says: ok ja             書き込まれた {files} 個のファイルを調べました。ディスク待ちを繰り返すものはありません。
+-- says: ok ja             書き込まれた {files} 個のファイルを調べました。ディスク待ちを繰り返すファイルはありません。
 -- says: unknown en        The recording contains no system calls.
 -- says: unknown ja        システムコールが記録にありません。
 -- says: unknown.nameless en  {nameless:sync} {nameless?is|are} of files that the log does not name.

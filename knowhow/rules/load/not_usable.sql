@@ -18,7 +18,7 @@
 -- says: finding.from_memory en  {measurements} of {all_measurements:measurement} came from memory; for example, {example}: {why}.
 -- says: finding.from_memory ja  {all_measurements} 件中 {measurements} 件の測定はメモリからの読み出しです（例: {example:ja}: {why:ja}）。
 -- says: finding.not_known en  For {measurements} of {all_measurements:measurement}, the origin of the data is unknown; for example, {example}: {why}.
--- says: finding.not_known ja  {all_measurements} 件中 {measurements} 件の測定は、データがどこから来たか分かりません（例: {example:ja}: {why:ja}）。
+-- says: finding.not_known ja  {all_measurements} 件中 {measurements} 件の測定は、データがどこから来たかわかりません（例: {example:ja}: {why:ja}）。
 -- says: finding.no_overlap en  In {measurements} of {all_measurements:measurement}, the processes did not run concurrently; for example, {example}: {why}.
 -- says: finding.no_overlap ja  {all_measurements} 件中 {measurements} 件の測定では、プロセスが同時に動いていません（例: {example:ja}: {why:ja}）。
 -- says: finding.too_short en  {measurements} of {all_measurements:measurement} {measurements?was|were} too short; for example, {example}: {why}.

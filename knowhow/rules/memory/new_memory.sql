@@ -25,7 +25,7 @@
 -- says: ok en             Allocating memory takes {value} of the CPU time.
 -- says: ok ja             メモリの確保は CPU 時間の {value} です。
 -- says: unknown en        There are too few CPU samples.
--- says: unknown ja        CPU 時間の標本が足りません。
+-- says: unknown ja        CPU 時間のサンプルが足りません。
 -- at_least: thread_time min_time_ns
 -- evidence: cpu/kernel
 -- tags:   time, cpu

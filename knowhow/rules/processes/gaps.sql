@@ -20,13 +20,13 @@
 -- column: longest_ns BIGINT     The longest [ns].
 -- column: busy_ns BIGINT        Time in calls that do not wait [ns].
 -- says: finding.sleep en    {gaps:gap}, {cost_ns} in total, the longest {longest_ns}: the program sleeps voluntarily.
--- says: finding.sleep ja    無活動区間が {gaps} 回、合計 {cost_ns}（最長 {longest_ns}）あります。プログラムが自分からスリープしています。
+-- says: finding.sleep ja    無活動区間が {gaps} 回、合計 {cost_ns}（最長 {longest_ns}）あります。プログラムが自発的にスリープしています。
 -- says: finding.wait en     {gaps:gap}, {cost_ns} in total, the longest {longest_ns}: the program waits for another process, a user or the network.
--- says: finding.wait ja     無活動区間が {gaps} 回、合計 {cost_ns}（最長 {longest_ns}）あります。ほかのプロセスか人かネットワークを待っています。
+-- says: finding.wait ja     無活動区間が {gaps} 回、合計 {cost_ns}（最長 {longest_ns}）あります。ほかのプロセス、利用者、ネットワークのいずれかを待っています。
 -- says: finding.compute en  {gaps:gap}, {cost_ns} in total, the longest {longest_ns}: the program computes. Its I/O takes {busy_ns} in total and makes no progress in the meantime.
--- says: finding.compute ja  無活動区間が {gaps} 回、合計 {cost_ns}（最長 {longest_ns}）あります。計算しています。入出力は全部で {busy_ns} で、その間は進んでいません。
+-- says: finding.compute ja  無活動区間が {gaps} 回、合計 {cost_ns}（最長 {longest_ns}）あります。プログラムは計算しています。入出力は合計 {busy_ns} で、この間は進んでいません。
 -- says: ok en               No long gaps between system calls.
--- says: ok ja               呼び出しは途切れなく続いていて、長い無活動区間はありません。
+-- says: ok ja               システムコールの間に長い無活動区間はありません。
 -- says: unknown en          The recording contains no system calls with durations.
 -- says: unknown ja          所要時間のある呼び出しが記録にありません。
 -- at_least: duration min_gap_ns

@@ -27,9 +27,9 @@
 -- says: finding.starts en  {starts:process} of {programs:program} lived {mean_ns} on average. Most frequent: {often}.
 -- says: finding.starts ja  {programs} 種のプログラムのプロセス {starts} 個が平均 {mean_ns} で終わっています。起動回数の多いもの: {often}。
 -- says: finding.work en    {starts:process} of {programs:program} lived {mean_ns} on average. Most frequent: {often}. They work for {work} of that time, mostly {busiest}: starting them is the smaller part.
--- says: finding.work ja    {programs} 種のプログラムのプロセス {starts} 個が平均 {mean_ns} で終わっています。起動回数の多いもの: {often}。その時間の {work} は各プログラム自身の処理（最も多いのは {busiest}）で、起動の負担は残りです。
+-- says: finding.work ja    {programs} 種のプログラムのプロセス {starts} 個が平均 {mean_ns} で終わっています。起動回数の多いもの: {often}。その時間の {work} は各プログラム自身の処理（最も多いのは {busiest}）で、起動にかかる時間はそれより少なくなります。
 -- says: ok en       Checked {processes:process}: the cost of starting them is negligible.
--- says: ok ja       {processes} 個のプロセスを調べました。起動に目立つ時間は使っていません。
+-- says: ok ja       {processes} 個のプロセスを調べました。起動のコストはわずかです。
 -- says: unknown en  The recording contains no system calls.
 -- says: unknown ja  システムコールが記録にありません。
 -- at_least: processes min_starts

@@ -18,7 +18,7 @@
 -- says: finding en  {subject} creates {here:thread} that live {mean_ns} on average: creating and ending a thread takes some tens of microseconds, and each end is waited for.
 -- says: finding ja  {subject} が平均 {mean_ns} で終わるスレッドを {here} 個作っています。スレッドの作成と終了には数十マイクロ秒かかり、そのたびに終了を待っています。
 -- says: ok en       Checked {threads:thread}: few of them are short-lived, or they take little of the time.
--- says: ok ja       {threads} 個のスレッドを調べました。短いものは少ないか、時間の割合がわずかです。
+-- says: ok ja       {threads} 個のスレッドを調べました。短命なものは少ないか、時間に占める割合がわずかです。
 -- says: unknown en  The recording contains no system calls.
 -- says: unknown ja  システムコールが記録にありません。
 -- at_least: processes min_starts

@@ -37,7 +37,7 @@
 -- says: ok en                 The kernel works for the command for {value} of its time, {cost_ns}.
 -- says: ok ja                 カーネルの処理は実行時間の {value}（{cost_ns}）です。
 -- says: unknown en            There are too few CPU samples along the critical path of the command.
--- says: unknown ja            コマンドのクリティカルパス上の CPU 時間の標本が足りません。
+-- says: unknown ja            コマンドのクリティカルパス上の CPU 時間のサンプルが足りません。
 -- at_least: duration min_time_ns
 -- evidence: cpu/kernel
 -- tags:   time, cpu, calls

@@ -24,13 +24,13 @@
 -- column: waiter VARCHAR        The program that waits longest for the process that computes most, its call and what it waits for; `none` if that is short.
 -- column: samples BIGINT        Samples in user code along the critical path.
 -- says: finding.function en  The command computes for {value} of its time, {cost_ns}. One function, including the library code it calls, takes {function_share} of its time: {function} ({source}) in {object}, mostly in {called}. Main thread: {thread}. Waiting for it: {waiter}. From {samples:sample}.
--- says: finding.function ja  実行時間の {value}（{cost_ns}）はユーザーコードの計算です。{object:ja} の {function:ja}（{source:ja}）が、そこから呼ぶライブラリを含めて実行時間の {function_share} を占めます。その中で最も多いのは {called:ja} です。最も多いスレッドは {thread} です。それを待っているもの: {waiter:ja}。標本は {samples} 個です。
+-- says: finding.function ja  実行時間の {value}（{cost_ns}）はユーザーコードの計算です。{object:ja} の {function:ja}（{source:ja}）が、そこから呼ぶライブラリを含めて実行時間の {function_share} を占めます。その中で最も多いのは {called:ja} です。最も多いスレッドは {thread} です。それを待っているもの: {waiter:ja}。サンプルは {samples} 個です。
 -- says: finding.spread en    The command computes for {value} of its time, {cost_ns}, in many functions or in functions without a name; the largest is {function} in {object} with {function_share}. Main thread: {thread}. Waiting for it: {waiter}. From {samples:sample}.
--- says: finding.spread ja    実行時間の {value}（{cost_ns}）はユーザーコードの計算で、多くの関数か、名前のない関数に分かれています。最大は {object:ja} の {function:ja}（{function_share}）です。最も多いスレッドは {thread} です。それを待っているもの: {waiter:ja}。標本は {samples} 個です。
+-- says: finding.spread ja    実行時間の {value}（{cost_ns}）はユーザーコードの計算で、多くの関数か、名前のない関数に分かれています。最大は {object:ja} の {function:ja}（{function_share}）です。最も多いスレッドは {thread} です。それを待っているもの: {waiter:ja}。サンプルは {samples} 個です。
 -- says: ok en                User code takes {value} of the time of the command, {cost_ns}.
 -- says: ok ja                ユーザーコードは実行時間の {value}（{cost_ns}）です。
 -- says: unknown en           There are too few CPU samples along the critical path of the command.
--- says: unknown ja           コマンドのクリティカルパス上の CPU 時間の標本が足りません。
+-- says: unknown ja           コマンドのクリティカルパス上の CPU 時間のサンプルが足りません。
 -- at_least: duration min_time_ns
 -- evidence: cpu/lines
 -- tags:   time, cpu

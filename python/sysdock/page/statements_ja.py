@@ -51,16 +51,16 @@ NOTES = {
     r"(\d+) comparisons agree within (\d+) us": r"\1 回の比較が \2 us 以内で一致",
     "the wall clock of the kernel when it stopped": "カーネル停止時の実時間時計",
     "times of the log and of the scheduler count the same cycles as the wall clock": (
-        "ログとスケジューラの時刻は実時間時計と同じサイクルを数える"
+        "ログとスケジューラーの時刻は実時間時計と同じサイクルを数える"
     ),
     "times of the log and of the scheduler follow the wall clock from tick to tick": (
-        "ログとスケジューラの時刻はティックごとに実時間時計に合わせられる"
+        "ログとスケジューラーの時刻はティックごとに実時間時計に合わせられる"
     ),
     "times of the log and of the scheduler are off by what their clock has drifted since it was compared": (
-        "ログとスケジューラの時刻には、時計を比較した時点からのずれがある"
+        "ログとスケジューラーの時刻には、時計を比較した時点からのずれがある"
     ),
     "a profile contains sums only: neither times nor order": (
-        "プロファイルにあるのは合計だけで、時刻も順序も分からない"
+        "プロファイルにあるのは合計だけで、時刻も順序もわからない"
     ),
     "instructions have no time of their own: they are numbered": ("命令には時刻がなく、番号だけが付いている"),
     r"(\d+) recordings, compared by: (.*)": r"\1 個の記録、比較の方法: \2",

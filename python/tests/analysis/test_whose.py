@@ -96,7 +96,7 @@ def test_without_durations_there_is_no_share(maker: RecordingMaker, open_session
     ("lang", "said"),
     [
         ("en", "high confidence (each read and write was recorded with its size and time)"),
-        ("ja", "確度: 高 (読み書きは 1 回ずつ大きさと時間が記録されている)"),
+        ("ja", "確度: 高 (読み書きは 1 回ずつサイズと時間が記録されている)"),
     ],
 )
 def test_a_certainty_has_its_reason(maker: RecordingMaker, open_session, lang: str, said: str) -> None:

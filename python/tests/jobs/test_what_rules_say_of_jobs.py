@@ -27,7 +27,7 @@ def test_findings_come_with_reason_and_advice(name: str | None) -> None:
     text = "\n".join(lines_of(found))
     assert "Job 7 of alice: 1,048,581 reads and writes transfer 1.00 KiB on average" in text
     assert "Give the library larger buffers" in text
-    assert "ライブラリー" in "".join(lines_of(judged(answer(), "ja")))
+    assert "ライブラリ" in "".join(lines_of(judged(answer(), "ja")))
 
 
 def test_a_healthy_job_gets_no_words() -> None:
