@@ -91,7 +91,7 @@ def truncated(value: float, digits: int = _RATIO_DIGITS) -> str:
 
 
 def in_words(value: object, unit: str | None, lang: str = "en") -> str:
-    """A value of a column with that unit as it stands in a sentence; `unknown` where there is none."""
+    """A value of a column with that unit as it appears in a sentence; `unknown` where there is none."""
     if value is None:
         return "不明" if lang == "ja" else "unknown"
     if isinstance(value, float) and not math.isfinite(value):
@@ -209,7 +209,7 @@ _CODE, _BLANK = re.compile("`[^`]+`"), "\0"
 def wrapped(text: str, room: int, indent: str = "", *, whole: bool = False) -> list[str]:
     """Lines of at most `room` columns; Japanese, which has no blanks, is broken anywhere.
 
-    What stands in back-ticks is a command to copy: it is not broken at a blank, where it fits into a line.
+    What is in back-ticks is a command to copy: it is not broken at a blank, where it fits into a line.
     whole: a word that is wider, such as a path, stays in one piece.
     """
     most = sys.maxsize if whole else room - width(indent)

@@ -168,7 +168,7 @@ fn labels_of<'a>(group: &Group, key: &'a Key) -> Vec<(&'static str, &'a str)> {
     labels
 }
 
-/// As OpenMetrics wants it: with its unit at the end.
+/// As OpenMetrics expects it: with its unit at the end.
 fn full_name(group: &str, name: &str, unit: Unit) -> String {
     match unit_name(unit) {
         Some(unit) => format!("sysdock_{group}_{name}_{unit}"),

@@ -63,7 +63,7 @@ pub struct Lake {
     footers: BTreeMap<PathBuf, Landed>,
 }
 
-/// What stands in [`MARK`].
+/// What is in [`MARK`].
 #[derive(Serialize, Deserialize)]
 struct Mark {
     format: u32,

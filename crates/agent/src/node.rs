@@ -400,7 +400,7 @@ mod tests {
         let of = |group: &str| samples.iter().find(|sample| sample.counter_group == group).expect("it changed");
         assert_eq!((samples.len(), of("device").reads, of("device").read_bytes), (2, Some(4), Some(0)));
         assert_eq!((of("network").target.as_deref(), of("network").read_bytes), (Some("eth0"), Some(60)));
-        // Set back by a driver that was loaded anew.
+        // Set back by a driver that was loaded again.
         write(1, 160);
         assert!(sample(3).is_empty());
     }

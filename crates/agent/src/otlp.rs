@@ -2,7 +2,7 @@
 //! user chose.
 //!
 //! Sums have delta temporality: each point is what was done in one interval, as the rows say it. A job may end, and an agent may be killed, at any time,
-//! and no receiver has to guess what a counter that begins anew means. A request that was taken while its answer got lost is sent again: OTLP has no
+//! and no receiver has to guess what a counter that begins again means. A request that was taken while its answer got lost is sent again: OTLP has no
 //! number by which a receiver could notice.
 
 use std::{collections::BTreeMap, time::Duration};

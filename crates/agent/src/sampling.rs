@@ -2,7 +2,7 @@
 //!
 //! States of a job on this node: it *lives* while a process of it does. Without one it *rests*; if one comes back within the time to linger, it
 //! lives on. Then it has ended: its totals are reported once, and its sums in the kernel are dropped, in this reading or, where the agent was killed
-//! before that, in a later one. One that comes back later is begun anew.
+//! before that, in a later one. One that comes back later is begun again.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -119,7 +119,7 @@ fn wanted_stacks(settings: &Settings) -> Stacks {
     }
 }
 
-/// Load the programs of the families that have some, in their order; several at a time, since each object takes the kernel's types apart anew.
+/// Load the programs of the families that have some, in their order; several at a time, since each object takes the kernel's types apart again.
 fn load_families(settings: &Settings, config: &Config, calls: &Object) -> Vec<Result<Object, ProbeError>> {
     let is_loaded = |family: &&Family| **family != STACKS && settings.families.contains(family) && !family.object.is_empty();
     let load = |family: Family| {
@@ -278,7 +278,7 @@ impl Probes {
         Ok(())
     }
 
-    /// Have the kernel side report anew what it reports once: paths, stacks, functions of Python.
+    /// Have the kernel side report again what it reports once: paths, stacks, functions of Python.
     pub(crate) fn forget(&self) {
         for reported in &self.reported {
             reported.forget();

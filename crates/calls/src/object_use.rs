@@ -180,7 +180,7 @@ impl ObjectUse {
         self.sums.len() >= MOST_HELD
     }
 
-    /// What was added up, for [`ObjectUse::encode`]. Starts anew.
+    /// What was added up, for [`ObjectUse::encode`]. Starts over.
     pub(crate) fn take(&mut self) -> Vec<Row> {
         self.written += self.sums.len() as u64;
         self.places.clear();

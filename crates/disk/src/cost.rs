@@ -169,7 +169,7 @@ impl Random {
     }
 }
 
-/// Memory as O_DIRECT wants it: at the start of a page.
+/// Memory as O_DIRECT expects it: at the start of a page.
 struct Buffer {
     start: NonNull<u8>,
     layout: Layout,

@@ -9,7 +9,7 @@
 //! * code of mitigations that stands in for a return or an indirect jump (*thunks*) has a frame of its own, and what it does to the stack is
 //!   what the instruction it stands for would have done.
 //!
-//! Frames that were there before the first event are not known: a return that goes beyond them begins a frame anew.
+//! Frames that were there before the first event are not known: a return that goes beyond them begins a new frame.
 
 use rustc_hash::FxHashMap;
 use sysdock_itrace_file::{Access, Block, Event, Note};
@@ -143,13 +143,13 @@ pub(crate) trait Sink {
     fn untraced(&mut self, task: u32, step: u64, number: u32);
     /// A signal was delivered.
     fn signal(&mut self, task: u32, step: u64, number: u32);
-    /// Whether something ends or begins where a task enters, or has left, a system call: then frames begin anew before it is reported.
+    /// Whether something ends or begins where a task enters, or has left, a system call: then new frames begin before it is reported.
     fn is_cut_by_call(&self, _task: u32, _call: &str, _leaves: bool) -> bool {
         false
     }
     /// A task enters, or has left, such a system call.
     fn cut_by_call(&mut self, _task: u32, _call: &str, _leaves: bool) {}
-    /// Whether a request begins or ends with a marker: then frames begin anew before it is reported.
+    /// Whether a request begins or ends with a marker: then new frames begin before it is reported.
     fn is_cut(&self, value: u32) -> bool;
     /// The program executed a marker.
     fn marker(&mut self, value: u32);
@@ -721,7 +721,7 @@ impl<'b> Follower<'b> {
         sink.ended(self.task, &frame, task.frames.len() as u32, returned);
     }
 
-    /// Ends all frames without a return, and begins them anew.
+    /// Ends all frames without a return, and begins new ones.
     fn end_frames(&mut self, sink: &mut impl Sink) {
         let resumes = self.resumes;
         for number in 0..self.tasks.len() as u32 {

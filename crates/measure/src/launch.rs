@@ -135,7 +135,7 @@ fn cpu_set(cpus: &[usize]) -> Result<libc::cpu_set_t, MeasureError> {
     }
 }
 
-/// Pointers to strings, closed by a null pointer, as execve(2) wants them.
+/// Pointers to strings, closed by a null pointer, as execve(2) expects them.
 fn pointers(strings: &[CString]) -> Vec<*const libc::c_char> {
     strings.iter().map(|string| string.as_ptr()).chain([ptr::null()]).collect()
 }

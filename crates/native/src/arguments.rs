@@ -247,7 +247,7 @@ pub(crate) struct ItraceDecode {
     pub(crate) limit: u64,
 }
 
-/// As clap wants it.
+/// As clap expects it.
 const FEWEST_SERIES: i64 = sysdock_agent::FEWEST_SERIES as i64;
 
 /// What to do with an agent.

@@ -74,7 +74,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Keep freed memory for the next row group instead of giving it back to the kernel, which would clear every page anew for each group.
+/// Keep freed memory for the next row group instead of giving it back to the kernel, which would clear every page again for each group.
 fn keep_freed_memory() {
     // SAFETY: mallopt only sets parameters of the allocator; no other thread runs yet.
     #[cfg(target_env = "gnu")]

@@ -131,7 +131,7 @@ fn structures(list: &[u8]) -> impl Iterator<Item = &[u8]> {
     paths::list(list).into_iter().filter(|item| item.starts_with(b"{"))
 }
 
-/// The value of a field; data that looks like a field stands in a string.
+/// The value of a field; data that looks like a field is in a string.
 fn field<'a>(structure: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     paths::structure(structure).into_iter().find_map(|field| field.strip_prefix(name))
 }

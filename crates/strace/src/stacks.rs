@@ -128,7 +128,7 @@ fn parse(line: &[u8]) -> Frame<'_> {
     let source = memchr::memchr(b']', &body[open..]).map(|end| body[open + end + 1..].trim_ascii());
     let place = body[..open].trim_ascii_end();
     let frame = Frame { address, source: source.filter(|source| !source.is_empty()), ..Frame::default() };
-    // The symbol stands in the last parentheses: a file name may hold some too.
+    // The symbol is in the last parentheses: a file name may hold some too.
     let Some(paren) = place.ends_with(b")").then(|| memchr::memmem::rfind(place, b"(")).flatten() else {
         return Frame { function: Some(place).filter(|place| !place.is_empty()), ..frame };
     };

@@ -45,7 +45,7 @@ impl Terminal {
 }
 
 impl Import<'_> {
-    /// A line that has no thread id, or stands in a log where some lines have none.
+    /// A line that has no thread id, or is in a log where some lines have none.
     pub(crate) fn terminal_line(&mut self, item: &Item<'_>, line: &Line) -> Result<(), TableError> {
         if let Some(note) = notice::about_process(item.text) {
             return self.remark(item, note);

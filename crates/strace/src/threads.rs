@@ -301,7 +301,7 @@ impl Threads {
         }
     }
 
-    /// Row under which a child stands in the process tree: threads stand below the first thread of their process.
+    /// Row under which a child is listed in the process tree: threads are listed below the first thread of their process.
     pub(crate) fn parent_of(&self, maker: usize, birth: Birth) -> Option<usize> {
         let row = &self.lives[maker];
         if birth.same_process && row.tid != row.pid { row.parent.or(Some(maker)) } else { Some(maker) }

@@ -35,14 +35,14 @@ impl<C: Columns> Batch<C> {
         self.rows == 0
     }
 
-    /// As JSON: each column with its values, in the order of the table's file. Starts anew.
+    /// As JSON: each column with its values, in the order of the table's file. Starts over.
     pub fn take_values(&mut self) -> Vec<(String, Value)> {
         self.rows = 0;
         let names = schema::table(C::TABLE).columns.iter().map(|column| column.name.to_string());
         names.zip(self.columns.finish().into_iter().map(|column| column.json())).collect()
     }
 
-    /// As a row group of a file with this schema, that of the table. Starts anew.
+    /// As a row group of a file with this schema, that of the table. Starts over.
     pub(crate) fn encode(&mut self, schema: &SchemaDescriptor, properties: &WriterPropertiesPtr) -> Result<EncodedGroup> {
         let rows = std::mem::take(&mut self.rows);
         let columns = self.columns.finish().into_iter().enumerate().map(|(number, column)| {

@@ -16,7 +16,7 @@ pub trait BlockEncoder: 'static {
 
     /// Add a block.
     fn block(&mut self, rows: &[Self::Row]);
-    /// Close the group and start anew.
+    /// Close the group and start over.
     fn finish(&mut self, end: Self::End) -> Self::Done;
 }
 

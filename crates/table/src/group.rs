@@ -23,7 +23,7 @@ pub const ROWS_PER_BLOCK: usize = 4096;
 
 /// Encodes the rows of one table, column by column, a block at a time.
 ///
-/// Rows may have any form that says what stands in each column ([`crate::rows`]); texts are given as indices into a list of texts that may grow
+/// Rows may have any form that says what is in each column ([`crate::rows`]); texts are given as indices into a list of texts that may grow
 /// until the group is finished. Holds no file: it may run in a thread of its own.
 pub struct GroupEncoder<C> {
     /// By their numbers in the table.
@@ -124,7 +124,7 @@ impl<C: Columns> GroupEncoder<C> {
         self.rows
     }
 
-    /// Close the group and start anew.
+    /// Close the group and start over.
     pub fn finish<W>(&mut self, texts: &W) -> EncodedGroup
     where
         C: BlockTexts<W>,
@@ -163,7 +163,7 @@ impl<C: Columns> LateColumn<C> {
         *rows += numbers.len();
     }
 
-    /// Close the group and start anew.
+    /// Close the group and start over.
     pub fn finish(&mut self) -> EncodedGroup {
         self.0.close(|column, _| panic!("column {} holds numbers", column.0))
     }

@@ -61,7 +61,7 @@ impl LonePart {
     }
 }
 
-/// What stands in the footer of a part under this key.
+/// What is in the footer of a part under this key.
 ///
 /// # Errors
 /// [`TableError`]: it cannot be read, or is no Parquet file.

@@ -83,7 +83,7 @@ impl Pages {
         Ok(())
     }
 
-    /// Everything as it will stand in the file, the dictionary first, and the dictionary's length. Starts anew.
+    /// Everything as it will stand in the file, the dictionary first, and the dictionary's length. Starts over.
     pub(crate) fn take(&mut self, press: &mut Press, dictionary: Option<(&[u8], usize)>) -> Result<(Bytes, usize)> {
         let data = std::mem::replace(&mut self.sink, TrackedWrite::new(Vec::new())).into_inner()?;
         let Some((values, count)) = dictionary else { return Ok((data.into(), 0)) };

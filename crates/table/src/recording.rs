@@ -150,7 +150,7 @@ impl Recording {
         }
     }
 
-    /// Make a recording anew in the folder of one that was not finished, whose recorder or importer died. Parts of tables that it left are
+    /// Make a recording again in the folder of one that was not finished, whose recorder or importer died. Parts of tables that it left are
     /// removed, but for those that it listed of the tables `keep`; all other files stay.
     ///
     /// # Errors
@@ -261,7 +261,7 @@ impl Recording {
         Ok(())
     }
 
-    /// Write a table that changes as a whole (`paths`, `processes`) anew; its older parts go at the next checkpoint.
+    /// Write a table that changes as a whole (`paths`, `processes`) again; its older parts go at the next checkpoint.
     ///
     /// # Errors
     /// [`TableError`] if the disk refuses; the older parts stay listed.

@@ -29,7 +29,7 @@ pub trait Columns: Default {
     /// The table.
     const TABLE: &'static str;
 
-    /// What was added, in the order of the table's file. Starts anew.
+    /// What was added, in the order of the table's file. Starts over.
     fn finish(&mut self) -> Vec<Column>;
 }
 

@@ -15,7 +15,7 @@
 -- column: cost_ns BIGINT        Time that it waited, along its critical path [ns].
 -- column: gain_ns BIGINT        0: it serves others, and waits for what they want; empty: it depends on the other side, or on how much one round trip can carry [ns].
 -- column: certainty VARCHAR     medium for many short round trips; else low.
--- column: variant VARCHAR       many (short round trips), anew (the same, most on a connection of their own), few (long ones), stream (it sent nothing before), or server.
+-- column: variant VARCHAR       many (short round trips), reconnect (the same, most on a connection of their own), few (long ones), stream (it sent nothing before), or server.
 -- column: process INTEGER       The process id of the one that waited longest.
 -- column: explained_by VARCHAR  Rules whose findings explain this one: who has a lock waits for a peer meanwhile.
 -- column: waits BIGINT          How often it waited.
@@ -27,8 +27,8 @@
 -- column: place VARCHAR         Where in the program it is made; `not known` where that was not recorded.
 -- says: finding.many en    The command waits {cost_ns}, {value} of its time, for {subject}: {trips:round trip} one after another, {mean_ns} each, on {object}, in {call} ({place}).
 -- says: finding.many ja    {subject} を {cost_ns}（実行時間の {value}）待っています。往復が 1 回ずつ順に {trips} 回、1 回あたり {mean_ns} です。{object}、{call}（{place:ja}）。
--- says: finding.anew en    The command waits {cost_ns}, {value} of its time, for {subject}: {trips:round trip} one after another, {mean_ns} each, on {objects:connection}: most of them open a new one (connect). The longest is on {object}, in {call} ({place}).
--- says: finding.anew ja    {subject} を待つ時間が {cost_ns}（実行時間の {value}）あります。往復 {trips} 回を一つずつ、1 回 {mean_ns}、接続 {objects} 本で行っており、ほとんどの往復で新しく接続（connect）しています。最も長いのは {object} の {call}（{place:ja}）です。
+-- says: finding.reconnect en    The command waits {cost_ns}, {value} of its time, for {subject}: {trips:round trip} one after another, {mean_ns} each, on {objects:connection}: most of them open a new one (connect). The longest is on {object}, in {call} ({place}).
+-- says: finding.reconnect ja    {subject} を待つ時間が {cost_ns}（実行時間の {value}）あります。往復 {trips} 回を一つずつ、1 回 {mean_ns}、接続 {objects} 本で行っており、ほとんどの往復で新しく接続（connect）しています。最も長いのは {object} の {call}（{place:ja}）です。
 -- says: finding.few en     The command waits {cost_ns}, {value} of its time, for {subject}: {trips:reply} took {mean_ns} each, on {object}, in {call} ({place}).
 -- says: finding.few ja     {subject} を {cost_ns}（実行時間の {value}）待っています。応答は {trips} 回で、1 回あたり {mean_ns} かかっています。{object}、{call}（{place:ja}）。
 -- says: finding.stream en  The command waits {cost_ns}, {value} of its time, until {subject} sends or receives data: {waits:wait}, {mean_ns} each, on {object}, in {call} ({place}).
@@ -105,7 +105,7 @@ WITH path AS (
     GROUP BY b.peer
 ), judged AS (
     SELECT b.*, p.all_ns, CASE WHEN s.process_id IS NOT NULL THEN 'server' WHEN 2 * b.trips < b.waits THEN 'stream'
-        WHEN b.trips >= $min_trips AND b.ns < $short_ns * b.waits THEN CASE WHEN 2 * b.objects > b.trips THEN 'anew' ELSE 'many' END ELSE 'few' END AS variant
+        WHEN b.trips >= $min_trips AND b.ns < $short_ns * b.waits THEN CASE WHEN 2 * b.objects > b.trips THEN 'reconnect' ELSE 'many' END ELSE 'few' END AS variant
     FROM by_peer AS b
     CROSS JOIN path AS p
     LEFT JOIN servers AS s ON s.process_id = b.process_id
@@ -120,7 +120,7 @@ SELECT
     1e2 * $min_share AS limit_value,
     CAST(j.ns AS BIGINT) AS cost_ns,
     CASE WHEN j.variant = 'server' THEN CAST(0 AS BIGINT) END AS gain_ns,
-    CASE WHEN j.variant IN ('many', 'anew') THEN 'medium' ELSE 'low' END AS certainty,
+    CASE WHEN j.variant IN ('many', 'reconnect') THEN 'medium' ELSE 'low' END AS certainty,
     j.variant,
     j.pid AS process,
     'locks/futexes,locks/file_locks,network/delayed_ack' AS explained_by,

@@ -1,4 +1,4 @@
-"""Compares the rows of a result with the table in a page, and writes that table anew."""
+"""Compares the rows of a result with the table in a page, and writes that table again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def same(value: Any, cell: str | None) -> bool:
         except ValueError:
             return False
     if isinstance(value, str):
-        # Names may stand in back-ticks; blanks around a cell are lost, so a text of blanks stands in quotes.
+        # Names may be in back-ticks; blanks around a cell are lost, so a text of blanks is in quotes.
         return cell in (value, f"`{value}`") or (not value.strip(" ") and cell == f"'{value}'")
     return cell_text(value) == cell
 

@@ -53,7 +53,7 @@ def describe(session: Session) -> dict[str, Any]:
         for name in recording.tables
     }
     described["damage"] = session.views.damage()
-    # Of a damaged recording nobody knows which there are.
+    # Of a damaged recording no one knows which there are.
     issues_known: list[dict[str, Any]] | None = None if described["damage"] else []
     described |= {
         "has_exits": None,

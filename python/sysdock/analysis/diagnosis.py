@@ -63,7 +63,7 @@ def _least_saving_ns(session: Session) -> int:
 
 
 def _is_beyond(session: Session, rule: Analysis) -> bool:
-    """Whether a rule asks for what nobody set out to record here: it has nothing to say."""
+    """Whether a rule is about something that was not requested for this recording."""
     missing = [session.library.table(name) for name in session.missing(rule)]
     if "ranks" in session.contents and not all(table.merged for table in missing):
         # A merge leaves these out: they say something in the recording of each rank only.

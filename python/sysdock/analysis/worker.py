@@ -1,7 +1,7 @@
 """The child process in which a user's SQL runs: `python -m sysdock.analysis.worker`.
 
 Reads its task (see `sysdock.analysis.query.Task`) as JSON from standard input, writes the rows to standard
-output, and how it ended as one JSON object to the file descriptor `status_fd`. Started anew, never forked: a
+output, and how it ended as one JSON object to the file descriptor `status_fd`. Started again, never forked: a
 child that was forked after the engine was used hung.
 """
 

@@ -36,7 +36,7 @@ def heading(column: Column) -> str:
 
 
 def cell(value: Any, column: Column) -> str:
-    """A value as it stands in a table."""
+    """A value as it appears in a table."""
     if value is None:
         return "-"
     if isinstance(value, bool):

@@ -55,7 +55,7 @@ def write_atomically(path: Path, content: bytes) -> None:
     """Writes next to `path` and renames, so that there is never half a file of that name.
 
     A link of the user's own is followed, and what is no plain file (/dev/stdout, a pipe) is written to, never
-    replaced. A file that is there keeps its mode; in a recording that is not shared, nobody else may read it.
+    replaced. A file that is there keeps its mode; in a recording that is not shared, no one else may read it.
     UserError: a link of somebody else, a recording that others may write to.
     """
     handle = None

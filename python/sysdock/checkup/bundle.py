@@ -77,7 +77,7 @@ recording/         the system calls as Parquet tables; try `sysdock diagnose rec
                    and `sysdock show recording io/files`
 
 No content of files is in it: what programs read and wrote was never recorded, and lines of the log that could
-not be understood were left out. The findings were made anew from the recording in this folder.
+not be understood were left out. The findings were made again from the recording in this folder.
 Command lines: {commands}.
 Names of files, programs and hosts: {names}.
 """
@@ -127,7 +127,7 @@ def _collect(
         return hasher.name(name) if hasher else as_it_is(name)
 
     with Session(copy, session.library) as copied:
-        # Findings quote names, so they are made anew from what is in the bundle.
+        # Findings quote names, so they are made again from what is in the bundle.
         own = [step for step in steps if step.number < 3] + [step_3(copied)]
         findings = [vars(finding) for finding in copied.diagnose(lang)]
         where = environment(copied)
@@ -166,7 +166,7 @@ def _write_key(path: Path, hasher: Hasher) -> None:
     try:
         with open(number, "w") as file:
             file.write(hasher.key.hex() + "\n")
-        # It is there before the bundle is, whose names nobody could read without it.
+        # It is there before the bundle is, whose names no one could read without it.
         to_disk.sync(path)
         to_disk.sync(path.parent)
     except BaseException:

@@ -102,7 +102,7 @@ def step_3(session: Session | None, findings: Sequence[Finding] | None = None) -
 
 
 def _finding(english: Finding, japanese: Finding) -> Part:
-    """A finding in its own words, which a bundle makes anew from the recording in it."""
+    """A finding in its own words, which a bundle makes again from the recording in it."""
     values: dict[str, Any] = {
         "rule": english.rule,
         "title": english.title,

@@ -188,7 +188,7 @@ def _ready_streams() -> None:
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         if getattr(sys, name) is None:
             # Started with it closed: the next file that is opened would take its number, and get what is
-            # meant for the user. Output that cannot be written is an error, remarks nobody can read are not.
+            # meant for the user. Output that cannot be written is an error, remarks no one can read are not.
             os.dup2(os.open(os.devnull, os.O_WRONLY if number == 2 else os.O_RDONLY), number)
             os.set_inheritable(number, True)
             from sysdock.recording import native
@@ -207,7 +207,7 @@ def _drop_output() -> None:
 
 
 def _drop_unread_remarks() -> None:
-    """Where nobody can read standard error, Python would end with a status of its own (120)."""
+    """Where no one can read standard error, Python would end with a status of its own (120)."""
     try:
         sys.stderr.flush()
     except OSError:

@@ -263,7 +263,7 @@ def replay(recording: Path, output: Path, busy: bool, trust: bool, format_: str)
     """Run the experiment of a recording again, perhaps on another machine, and compare the results.
 
     Each verdict is reproduced, not reproduced, or not comparable, with the reason. The order of the runs is
-    drawn anew.
+    drawn again.
     """
     from sysdock.experiment.keeping import Kept
     from sysdock.library import Library

@@ -11,7 +11,7 @@ _INTERVAL_S = 0.2
 
 
 class ProgressLine:
-    """One line on standard error, drawn anew at most five times a second, and only on a terminal."""
+    """One line on standard error, redrawn at most five times a second, and only on a terminal."""
 
     def __init__(self) -> None:
         self.shown = False

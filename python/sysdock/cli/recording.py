@@ -67,7 +67,7 @@ def run_native_recorder(folder: Path, options: Sequence[str], command: Sequence[
 
 
 def end_as(ctx: click.Context, code: int) -> NoReturn:
-    """Ends as the command did, so that nobody who waits for us sees a difference."""
+    """Ends as the command did, so that no one who waits for us sees a difference."""
     if code < 0:
         die_by(-code)
     ctx.exit(code)

@@ -74,7 +74,7 @@ def simulate(
 class Limit:
     """A limit on requests, as the kernel keeps it (block/blk-throttle.c).
 
-    There are so many in a slice of time, and then nobody until it ends. What is left of a slice may be used
+    There are so many in a slice of time, and then no one until it ends. What is left of a slice may be used
     in the next one. A flush is two requests; they are counted in flushes.
     """
 

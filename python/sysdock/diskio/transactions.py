@@ -13,7 +13,7 @@ INDEX_BYTES = 2_252_800
 WORKLOADS = ("simple_update", "tpcb", "select")
 # pgbench's own words for them.
 PGBENCH = {"simple_update": "-N", "tpcb": "-b tpcb-like", "select": "-S"}
-# Assumed where nobody says: server and pgbench together, of a core of some 3 GHz [s].
+# Assumed where nothing is given: server and pgbench together, of a core of some 3 GHz [s].
 CPU_S = {"simple_update": 0.0006, "tpcb": 0.0009, "select": 0.0002}
 # What a transaction adds to the log in addition to images of pages [B]: measured with PostgreSQL 15.
 _WAL_BYTES = {"simple_update": 320.0, "tpcb": 560.0, "select": 0.0}

@@ -1,7 +1,7 @@
 """The child process in which a script runs: `python -m sysdock.dump.worker`.
 
 Reads its task as JSON from standard input. To the file descriptor `out` go, one a line, an empty object where
-the script begins, JSON lists of some rows, and an object that says how it ended. Started anew for each
+the script begins, JSON lists of some rows, and an object that says how it ended. Started again for each
 script: what one does to its interpreter is gone with it.
 """
 

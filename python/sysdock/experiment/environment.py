@@ -181,7 +181,7 @@ def _answer(*words: str) -> str:
 
 
 def from_default(sections: Iterable[EnvironmentSection], rows: Iterable[Row]) -> list[Difference]:
-    """Fields that differ from what they are on a machine that nobody tuned (`there`)."""
+    """Fields that differ from what they are on an untuned machine (`there`)."""
     values = {(section, name): value or "" for section, name, value, _ in rows}
     found = []
     for section, field in _fields(sections):

@@ -44,7 +44,7 @@ _TABLES = (
     "experiment_causes",
     "environment",
 )
-# Computed from the runs: written anew each time.
+# Computed from the runs: written again each time.
 _COMPUTED = ("experiment_verdicts", "experiment_checks", "experiment_causes")
 
 

@@ -84,7 +84,7 @@ def _until_done(*arguments: str | Path) -> None:
             return
         except UserError as error:
             if not left:
-                hint = f"when nobody uses it any more: {' '.join(map(str, arguments))}"
+                hint = f"when no one uses it any more: {' '.join(map(str, arguments))}"
                 raise UserError(error.fact, hint, error.place) from None
             time.sleep(0.1)
 

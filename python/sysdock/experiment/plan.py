@@ -22,7 +22,7 @@ class Turn:
     """A run that is due: its place in the block, its scenario (or the control), and its kind.
 
     `padding`: bytes by which its environment is larger. The size of the environment moves the stack, which
-    alone can change the time of a program by some percent (Mytkowicz and others, 2009); drawn anew for each
+    alone can change the time of a program by some percent (Mytkowicz and others, 2009); drawn again for each
     run, that is noise and no difference.
     """
 

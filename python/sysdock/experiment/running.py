@@ -130,7 +130,7 @@ def go_on(experiment: Experiment, kept: Kept, progress: Progress) -> None:
 
 
 def write_verdicts(experiment: Experiment, kept: Kept, not_restored: dict[int, str]) -> None:
-    """Computes verdicts, checks and causes anew from the runs that are kept."""
+    """Computes verdicts, checks and causes again from the runs that are kept."""
     cases = experiment.cases()
     verdicts, checks = judge_experiment(experiment, cases, kept.rows, not_restored)
     causes = [

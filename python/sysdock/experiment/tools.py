@@ -91,7 +91,7 @@ def run_tool(*arguments: str | Path, pass_fds: Sequence[int] = ()) -> str:
     process = None
     try:
         with held_back():
-            # Interrupted within, Popen leaves a program that nobody waits for.
+            # Interrupted within, Popen leaves a program that no one waits for.
             process = subprocess.Popen(
                 [*map(str, arguments)],
                 env={**os.environ, "PATH": _path()},

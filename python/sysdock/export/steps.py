@@ -153,7 +153,7 @@ def _processor(session: Session, names: dict[int, str], first: int, last: int) -
 def _calls(
     session: Session, depth: int, functions: dict[int, tuple[str, str]], first: int, last: int
 ) -> Iterator[Edge]:
-    # By task: functions from the outermost on; None where nobody saw which one it is.
+    # By task: functions from the outermost on; None where no one saw which one it is.
     stacks: dict[int, list[int | None]] = {}
     cursor = session.execute(_TRANSITIONS_SQL.replace("$depth", str(depth)))
     while rows := cursor.fetchmany(_BATCH):

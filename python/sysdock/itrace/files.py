@@ -32,5 +32,5 @@ def _find(name: str) -> Path:
     for folder in folders:
         if (folder / name).is_file():
             return folder / name
-    hint = "install sysdock anew, run `make setup` in a checkout, or set SYSDOCK_ITRACE to its folder"
+    hint = "reinstall sysdock, run `make setup` in a checkout, or set SYSDOCK_ITRACE to its folder"
     raise UserError(f"{name} was not found", hint)

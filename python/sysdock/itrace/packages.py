@@ -1,4 +1,4 @@
-"""Packages of Debian, unpacked into a folder: nothing is installed, and nobody needs to be root."""
+"""Packages of Debian, unpacked into a folder: nothing is installed, and no one needs to be root."""
 
 from __future__ import annotations
 

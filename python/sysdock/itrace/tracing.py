@@ -96,7 +96,7 @@ def _resume(guest: Guest, folder: Path) -> None:
     while guest.ask("query-status")["status"] == "inmigrate":
         time.sleep(0.005)
     if guest.ask("query-migrate").get("status") == "failed":
-        raise UserError("qemu cannot load the snapshot", "build the guest anew", str(folder))
+        raise UserError("qemu cannot load the snapshot", "rebuild the guest", str(folder))
     guest.ask("cont")
 
 

@@ -37,7 +37,7 @@ class EnvironmentField:
     name is what `*` matched, patterns in `except_` leave some out); `command`; `hash`, of whose paths the
     first that is there is hashed. `pattern`: what of it is the value; its matches are joined. `absent`,
     `unmatched`, `fails_as`: the value where the file is missing, nothing matches, the command fails.
-    `default`: what it is on a machine that nobody tuned. `defines`: results depend on it, so two machines
+    `default`: what it is on an untuned machine. `defines`: results depend on it, so two machines
     are compared by it.
     """
 

@@ -101,7 +101,7 @@ class Sentences:
 
 
 def _filled(found: re.Match[str], value: Any, unit: str | None, lang: str) -> str:
-    """What stands in a sentence for one place in it."""
+    """The text for one place in a sentence."""
     _, kind, words = found.groups()
     if kind == "?":
         return agreeing(value, words)

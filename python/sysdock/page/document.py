@@ -2,7 +2,7 @@
 
 The content-security policy allows the scripts and the style of the page by their hashes and nothing else.
 Vega is carried packed, because it is larger than all the rest; the page unpacks it and runs it as an inline
-script, whose hash is in the policy as well. Data stands in JSON blocks.
+script, whose hash is in the policy as well. Data is in JSON blocks.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ def _end(process: subprocess.Popen[Any]) -> None:
         _signal(process, number)
         if _has_ended(process, patience_s):
             break
-    # While it is not waited for, its number, which is that of its group, is nobody else's.
+    # While it is not waited for, its number, which is that of its group, is no one else's.
     _signal(process, signal.SIGKILL)
     with suppress(subprocess.TimeoutExpired):
         process.wait(0.1)

@@ -187,7 +187,7 @@ def _run(command: Sequence[str], timeout_s: float) -> tuple[int, str]:
 
 
 def _be_polite() -> None:
-    """Low priority on the CPU, and the disk only when nobody else wants it, if its scheduler can do that."""
+    """Low priority on the CPU, and the disk only when no one else wants it, if its scheduler can do that."""
     with suppress(OSError):
         os.nice(_NICE)
     if number := _IOPRIO_SET.get(platform.machine()):

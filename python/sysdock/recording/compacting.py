@@ -258,7 +258,7 @@ def _remove_days(lake: Path, first: datetime.date, done: Done, is_meant: Callabl
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[bool]:
-    """Whether nobody else merges in this folder."""
+    """Whether no one else merges in this folder."""
     with open(folder / "_lock", "w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

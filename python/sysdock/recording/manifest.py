@@ -359,13 +359,13 @@ def _check_manifest(manifest: Any, place: str) -> None:
 
 
 def _check_listed_once(tables: dict[str, TableEntry], place: str) -> None:
-    """Each table and each part stands in it once, and rows of parts add up to those of their table."""
+    """Each table and each part is listed once, and rows of parts add up to those of their table."""
     names = [name.casefold() for name in tables]
     if twice := _repeated(names):
-        raise UserError(f"table `{twice}` stands in it twice", DAMAGE_HINT, place)
+        raise UserError(f"table `{twice}` is listed twice", DAMAGE_HINT, place)
     files = [str(PurePosixPath(part["file"])) for entry in tables.values() for part in entry["parts"]]
     if twice := _repeated(files):
-        raise UserError(f"part `{twice}` stands in it twice", DAMAGE_HINT, place)
+        raise UserError(f"part `{twice}` is listed twice", DAMAGE_HINT, place)
     for name, entry in tables.items():
         rows = sum(part["rows"] for part in entry["parts"])
         if rows != entry["rows"]:

@@ -1,7 +1,7 @@
 """Numbers that name things within one recording, in a merge of several: each thing keeps a number of its own.
 
 Which columns hold such numbers, and of what, the definitions of tables say (`id_of`). Numbers are shifted:
-those of a recording begin where those before it end. Two sorts are given anew instead, because several
+those of a recording begin where those before it end. Two kinds of ids are assigned again instead, because several
 recordings name the same thing: program names, and paths that all hosts share. What several hosts have by the
 same path on file systems of their own (`/tmp`) stays apart, as do objects without a path.
 """

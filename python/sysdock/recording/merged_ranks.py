@@ -49,7 +49,7 @@ def members_of(
 ) -> tuple[list[Member], list[str]]:
     """The recordings by rank, those of no rank last, and remarks on what is missing.
 
-    ranks: numbers by name, as the user gave them. UserError: they are no ranks of one job, or nobody can say
+    ranks: numbers by name, as the user gave them. UserError: they are no ranks of one job, or no one can say
     which is which.
     """
     _refuse(recordings)

@@ -129,7 +129,7 @@ def _opened(members: Sequence[Member], library: Library, folder: Path) -> Iterat
 
 
 def _taken(library: Library, members: Sequence[Member]) -> list[Table]:
-    """Tables whose rows are taken over. Summaries are counted anew from the merged rows."""
+    """Tables whose rows are taken over. Summaries are counted again from the merged rows."""
     held = {name for member in members for name in member.recording.tables}
     tables = (table for table in library.tables() if table.stored and table.merged and not table.sql)
     return [table for table in tables if table.name in held]
@@ -392,7 +392,7 @@ def _added(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
 
 
 def _left_out(members: Sequence[Member], library: Library) -> dict[str, int]:
-    """Rows of tables that are not taken over, by table; summaries are counted anew and are not among them."""
+    """Rows of tables that are not taken over, by table; summaries are counted again and are not among them."""
     taken = {table.name for table in _taken(library, members)}
     rows: dict[str, int] = {}
     for member in members:

@@ -34,7 +34,7 @@ def find_native() -> Path:
     for candidate in candidates:
         if candidate.is_file() and os.access(candidate, os.X_OK):
             return candidate
-    hint = "install sysdock anew, run `make setup` in a checkout, or set SYSDOCK_NATIVE to the program"
+    hint = "reinstall sysdock, run `make setup` in a checkout, or set SYSDOCK_NATIVE to the program"
     raise UserError(f"the program {NAME} was not found", hint)
 
 

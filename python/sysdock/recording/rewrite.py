@@ -46,8 +46,8 @@ def rewrite(
 
     It is temporary, so it is not brought to the disk.
 
-    Tables that the library does not know are left out: nobody can say what is in them. So are summaries: they
-    are counted anew from what is in the copy.
+    Tables that the library does not know are left out: no one can say what is in them. So are summaries: they
+    are counted again from what is in the copy.
     """
     from sysdock.engine import duckdb
 

@@ -132,7 +132,7 @@ class Views:
     def _find_available(self) -> list[str]:
         held = set(self.recording.tables)
         tables = self.library.tables_for(held)
-        # Without a definition and without a part, nobody knows its columns.
+        # Without a definition and without a part, no one knows its columns.
         undefined = sorted(held - {table.name for table in tables})
         undefined = [name for name in undefined if self.recording.parts(name)]
         held |= {table.name for table in tables if not table.stored and not table.sql}
@@ -473,7 +473,7 @@ _ROWS_OF_MANIFEST = {"recording": _whole, "captures": _captures}
 
 
 def quoted(name: str) -> str:
-    """A name as SQL wants it."""
+    """A name as SQL expects it."""
     return '"' + name.replace('"', '""') + '"'
 
 

@@ -229,5 +229,5 @@ def empty_list(session: Session, answers: Sequence[Answer]) -> str:
 
 
 def not_computed(error: NotComputed) -> str:
-    """What stands in place of an answer that the engine could not compute, as HTML."""
+    """What is shown in place of an answer that the engine could not compute, as HTML."""
     return f'<p class="warn">{both(*map(text, error.sentence))}</p>'

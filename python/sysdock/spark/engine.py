@@ -108,7 +108,7 @@ class SparkEngine:
             raise NotComputed(f"Spark: {message(error)}") from None
 
     def _view(self, views: SparkViews, source: exp.Expr) -> str:
-        """The view on Spark of what stands in FROM."""
+        """The view on Spark of what is in FROM."""
         if isinstance(source, exp.ReadParquet):
             paths = source.expressions[0]
             return self._parquet(views, tuple(item.name for item in paths.expressions))
@@ -119,7 +119,7 @@ class SparkEngine:
         if select is None:
             return self._copied(views, name)
         if self._made.get(name) != select:
-            # A plan refers to the plans of what it reads, so that views may be made anew.
+            # A plan refers to the plans of what it reads, so that views may be made again.
             frame = self._sql(views, select)
             (frame.cache() if name in views.sums else frame).createOrReplaceTempView(name)
             self._made[name] = select
@@ -148,5 +148,5 @@ class SparkEngine:
 
 
 def _hadoop_path(path: str) -> str:
-    """A path as Spark wants it, which would take it for a pattern."""
+    """A path as Spark expects it, which would take it for a pattern."""
     return "file://" + re.sub(r"([\\{}\[\]*?,])", r"\\\1", path)

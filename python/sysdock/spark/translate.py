@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlglot import exp, parse_one
 
-# What stands in FROM is given to `source`, and gets the name of a view on Spark.
+# What is in FROM is given to `source`, and gets the name of a view on Spark.
 Source = Callable[[exp.Expr], str]
 # What needs no rounding, or is no number.
 _EXACT = (

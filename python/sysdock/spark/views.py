@@ -17,7 +17,7 @@ class SparkViews(Views):
     """Views whose rows DuckDB is not asked for. `selects`: the SELECT of each; `sums`: summaries.
 
     `count`: called with the name of a summary when its SELECT is there, before a view that it reads is
-    made anew with other columns.
+    made again with other columns.
     """
 
     def __init__(

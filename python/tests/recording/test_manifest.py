@@ -143,7 +143,7 @@ def test_a_part_that_is_listed_twice_is_refused(maker: RecordingMaker, other: st
     tables = json.loads((folder / "recording.json").read_text())["tables"]
     [part] = tables["calls"]["parts"]
     tables["calls"] |= {"rows": 2 * part["rows"], "parts": [part, {**part, "file": other}]}
-    with pytest.raises(UserError, match="stands in it twice"):
+    with pytest.raises(UserError, match="is listed twice"):
         Recording.open(change(folder, tables=tables))
 
 

@@ -17,7 +17,7 @@ fn variables() -> Vec<Variable> {
     ]
 }
 
-/// `None`: this kernel, or this user, cannot load the programs; what stands in the way is printed.
+/// `None`: this kernel, or this user, cannot load the programs; what is in the way is printed.
 fn begin() -> Option<Accounting> {
     match Accounting::begin(&variables(), None) {
         Ok((accounting, left_out)) => {

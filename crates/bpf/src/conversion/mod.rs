@@ -128,7 +128,7 @@ pub fn waiting(folder: &Path) -> Result<u64, BpfError> {
     Ok(Survey::of(Frames::open(&spool)?, &spool, &Cancel::default())?.events)
 }
 
-/// Make the tables of a folder whose recorder died, from the spool that it left. What an earlier attempt left is made anew; the
+/// Make the tables of a folder whose recorder died, from the spool that it left. What an earlier attempt left is made again; the
 /// table `environment`, which comes not from the spool, is kept. The spool goes once the tables are whole.
 ///
 /// # Errors

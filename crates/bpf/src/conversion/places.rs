@@ -130,7 +130,7 @@ fn name(event: &Path<'_>, out: &mut Vec<u8>) -> Kind {
     match (event.no_directory, event.magic) {
         (true, PIPEFS) => numbered("pipe", out),
         (true, SOCKFS) => numbered("socket", out),
-        // The kernel's own name for them is made anew each time it is asked.
+        // The kernel's own name for them is made again each time it is asked.
         (true, NSFS) => numbered("ns", out),
         (true, PIDFS) => numbered("pidfd", out),
         (true, ANON_INODEFS) => {

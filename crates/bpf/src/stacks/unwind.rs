@@ -38,7 +38,7 @@ pub(crate) enum End {
 }
 
 impl End {
-    /// As it stands in the table; `None`: it needs no row.
+    /// As it is in the table; `None`: it needs no row.
     pub(crate) fn name(self) -> Option<&'static str> {
         match self {
             End::Whole => None,

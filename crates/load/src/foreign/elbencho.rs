@@ -184,7 +184,7 @@ pub(super) fn read_text(section: &str, past: &mut Past, log: &mut Log) {
     for (line, text) in (log.line..).zip(section.lines()).skip(1) {
         past.see(text);
         let Some((left, right)) = text.split_once(':') else { continue };
-        // The name of a phase stands in the first column of its first line.
+        // The name of a phase is in the first column of its first line.
         let label = left.trim_end();
         let is_first = !label.starts_with(' ') && label.contains("Elapsed");
         if is_first && let Some((line, phase)) = current.take() {

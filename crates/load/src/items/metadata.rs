@@ -31,7 +31,7 @@ pub(crate) struct Metadata<'a> {
     renamed: bool,
 }
 
-/// A name like `f12-345`, with room for it to be made anew without allocating.
+/// A name like `f12-345`, with room for it to be made again without allocating.
 struct Name {
     bytes: Vec<u8>,
     fixed: usize,

@@ -34,7 +34,7 @@ impl Groups {
 
     fn name(&mut self, id: u64) -> Vec<u8> {
         if !self.names.contains_key(&id) {
-            // Ids are used again: all names are read anew.
+            // Ids are used again: all names are read again.
             self.names.clear();
             if let Some(root) = self.root.clone() {
                 groups::add_names(&root, &mut self.names);

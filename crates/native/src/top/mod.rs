@@ -1,4 +1,4 @@
-//! `top`: what the machine does, anew each second. [`views`] make tables of what was done since the last time, [`table`] sorts, filters and writes
+//! `top`: what the machine does, updated each second. [`views`] make tables of what was done since the last time, [`table`] sorts, filters and writes
 //! them, [`screen`] holds the terminal. A view that needs programs in the kernel has them only while it is shown.
 
 mod cgroups;

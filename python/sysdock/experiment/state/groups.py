@@ -197,7 +197,7 @@ def _equal(found: str, wanted: str) -> bool:
 
 
 def undo_value(journal: Journal, entry: Entry) -> list[Difference]:
-    """Puts a value back; groups do not outlast a restart, unless the system makes them anew."""
+    """Puts a value back; groups do not outlast a restart, unless the system makes them again."""
     path = Path(entry["path"])
     if not path.is_file():
         return []

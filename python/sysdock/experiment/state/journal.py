@@ -31,7 +31,7 @@ from sysdock.recording.signals import held_back
 _VERSION = 1
 _SUFFIX = ".journal"
 _NUMBERS = itertools.count(1)
-# A journal that grew beyond this begins anew when everything in it is undone.
+# A journal that grew beyond this begins again when everything in it is undone.
 _LONG = 1 << 20
 Entry = dict[str, str]
 
@@ -225,7 +225,7 @@ def journals(unreadable: list[UserError] | None = None) -> Iterator[Written]:
 
 
 def _check_owner(place: Path) -> None:
-    """What stands in a journal is done with our rights, so that nobody else may write there."""
+    """What is in a journal is done with our rights, so that no one else may write there."""
     found = place.stat()
     if found.st_uid != os.geteuid() or found.st_mode & 0o022:
         fact = "others may write to the folder of journals, which say what is to be undone"

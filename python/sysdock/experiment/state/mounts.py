@@ -203,7 +203,7 @@ def unmount(journal: Journal, point: Path) -> None:
             if mounted_at(str(point)) is None:
                 return
             if not left:
-                users = ", ".join(processes.users_below(point)) or "nobody that /proc tells"
+                users = ", ".join(processes.users_below(point)) or "no one that /proc tells"
                 fact = f"it cannot be unmounted: {error.fact}"
                 raise UserError(fact, f"it is used by: {users}", str(point)) from None
             time.sleep(_PAUSE_S)

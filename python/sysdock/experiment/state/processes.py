@@ -23,7 +23,7 @@ class Process:
     start: int
 
     def alive(self) -> bool:
-        """Whether it runs; one that has ended and whose status nobody read does not."""
+        """Whether it runs; one that has ended and whose status no one read does not."""
         now = _stat(self.pid)
         return now is not None and now.process == self
 
@@ -150,7 +150,7 @@ def _stat(pid: int) -> _Stat | None:
         text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except OSError:
         return None
-    # The name stands in brackets and may contain brackets itself.
+    # The name is in brackets and may contain brackets itself.
     fields = text.rpartition(")")[2].split()
     if fields[0] in "ZX":
         return None

@@ -190,7 +190,7 @@ def _address(name: str, place: str) -> tuple[str, int]:
 
 
 def free_port() -> int:
-    """A port of this machine that nobody listens on now."""
+    """A port of this machine that no one listens on now."""
     with socket.socket() as trial:
         trial.bind(("127.0.0.1", 0))
         return int(trial.getsockname()[1])

@@ -1,4 +1,4 @@
-"""Undoes lines of a journal, whoever wrote them: what each kind of line is undone by stands in one table."""
+"""Undoes lines of a journal, whoever wrote them: what each kind of line is undone by is in one table."""
 
 from __future__ import annotations
 

@@ -362,7 +362,7 @@ fn fill_transfer(row: &mut CallRow, event: &Call<'_>, requested: Requested, at: 
     };
 }
 
-/// The row of a message queue, whose name stands in the root of its own file system.
+/// The row of a message queue, whose name is in the root of its own file system.
 fn queue(argument: Option<PathArgument<'_>>, conversion: &mut Conversion<'_>) -> i32 {
     let Some(name) = argument.and_then(|argument| argument.text).filter(|name| !name.is_empty()) else { return -1 };
     let path = [if name.starts_with(b"/") { &b""[..] } else { b"/" }, name].concat();

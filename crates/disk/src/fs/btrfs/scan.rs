@@ -171,7 +171,7 @@ struct Scan<'a> {
 }
 
 impl Scan<'_> {
-    /// Whether rows were written already, so that this cannot be done anew.
+    /// Whether rows were written already, so that this cannot be done again.
     fn has_begun(&self) -> bool {
         self.count > MOST_HELD
     }

@@ -40,7 +40,7 @@ impl Checksums {
         Checksums { seed, old_seed: is_old.then(|| crc16(u16::MAX, uuid)), is_live }
     }
 
-    /// Whether something that was found wrong is so again and again; once, where it cannot change. `holds` reads it anew.
+    /// Whether something that was found wrong is so again and again; once, where it cannot change. `holds` reads it again.
     pub(super) fn stays_wrong(self, holds: impl FnMut() -> bool) -> bool {
         const PAUSES_MS: [u64; 5] = [1, 2, 8, 30, 120];
         let mut holds = holds;
@@ -88,7 +88,7 @@ impl Checksums {
     pub(super) fn inode_holds(self, raw: Raw<'_>) -> bool {
         let Some(seed) = self.of_inode(raw) else { return true };
         let bytes = raw.bytes;
-        // The upper half stands in what larger inodes have more.
+        // The upper half is in what larger inodes have more.
         let is_wide = bytes.len() > 128 && usize::from(le16(bytes, 0x80)) >= OF_INODE[1] + 2 - 128;
         let mut sum = crc32c(crc32c(seed, &bytes[..OF_INODE[0]]), &[0; 2]);
         sum = crc32c(sum, &bytes[OF_INODE[0] + 2..bytes.len().min(OF_INODE[1])]);

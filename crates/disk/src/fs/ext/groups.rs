@@ -48,7 +48,7 @@ pub(super) fn check(fs: &FileSystem, issues: &mut Issues) {
     issues.add(word::BROKEN_GROUP, wrong, || format!("group {example}: its descriptor does not fit its checksum"));
 }
 
-/// The descriptor of a group, read anew.
+/// The descriptor of a group, read again.
 fn descriptor(fs: &FileSystem, number: u64) -> Option<Vec<u8>> {
     let per_block = fs.super_block.block_bytes / fs.super_block.descriptor_bytes as u64;
     let block = fs.source.block(fs.super_block.descriptor_block(number / per_block)).ok()?;
@@ -56,7 +56,7 @@ fn descriptor(fs: &FileSystem, number: u64) -> Option<Vec<u8>> {
     Some(block[at..at + fs.super_block.descriptor_bytes].to_vec())
 }
 
-/// Whether a bitmap of a group is as its descriptor says; of a mounted file system both change together, and are read anew together.
+/// Whether a bitmap of a group is as its descriptor says; of a mounted file system both change together, and are read again together.
 pub(super) fn bitmap_holds(fs: &FileSystem, number: u64, is_of_inodes: bool, bitmap: &[u8]) -> bool {
     let bits = match is_of_inodes {
         true => u64::from(fs.super_block.inodes_per_group),

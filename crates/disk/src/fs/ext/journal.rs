@@ -117,7 +117,7 @@ pub(super) fn replay(source: &Source, super_block: &SuperBlock, extents: &[Exten
         return Err(unreadable("its super block is damaged"));
     }
     if begin == 0 {
-        // Closed: only fast commits may be left, which begin anew with each commit.
+        // Closed: only fast commits may be left, which begin again with each commit.
         let has_fast_commits = fast > 0 && journal.has_fast_commits(be32(&head, 0x18));
         return Ok(Replay { has_fast_commits, ..Replay::default() });
     }
