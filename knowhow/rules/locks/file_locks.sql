@@ -21,7 +21,7 @@
 -- says: finding en  {processes:process} waited {cost_ns} in {call} for the lock on {subject}: {waits:wait}, the longest {longest_ns}, {value} of the time. Released by: {released_by}.
 -- says: finding ja  {processes} 個のプロセスが {call} で {subject} のロックを {waits} 回、合計 {cost_ns}（時間の {value}）待ちました。最長は {longest_ns} です。解放したもの: {released_by:ja}。
 -- says: ok en       The time spent waiting for file locks is negligible.
--- says: ok ja       ファイルのロックの待ちはほとんどありません。
+-- says: ok ja       ファイルのロック待ちはほとんどありません。
 -- says: unknown en  The recording contains no system calls with durations.
 -- says: unknown ja  所要時間のある呼び出しが記録にありません。
 -- at_least: thread_time min_wait_ns

@@ -25,7 +25,7 @@
 -- says: finding.own en     The command waited {cost_ns} for a CPU, {value} of its time, mostly {waiter}: its own {threads:thread} used {used} of the time of {cpus:CPU}, mostly in {place}.
 -- says: finding.own ja     CPU 待ちが {cost_ns}、実行時間の {value} あり、最も長く待ったのは {waiter} です。コマンド自身の {threads} スレッドが {cpus} 個の CPU の時間の {used} を使い、最も多いのは {place:ja} です。
 -- says: finding.others en  The command waited {cost_ns} for a CPU, {value} of its time, mostly {waiter}, although its threads used only {used} of the time of {cpus:CPU}: other programs were running. Times measured now are longer than on an idle machine.
--- says: finding.others ja  CPU 待ちが {cost_ns}、実行時間の {value} あり、最も長く待ったのは {waiter} です。しかしコマンド自身が使ったのは {cpus} 個の CPU の時間の {used} だけで、ほかのプログラムが CPU を使っていました。いま測った時間は、単独で動かした場合より長くなっています。
+-- says: finding.others ja  CPU 待ちが {cost_ns}、実行時間の {value} あり、最も長く待ったのは {waiter} です。しかしコマンド自身が使ったのは {cpus} 個の CPU の時間の {used} だけで、ほかのプログラムが CPU を使っていました。測定された時間は、単独で実行した場合より長くなっています。
 -- says: ok en              The command waited {cost_ns} for a CPU, {value} of its time.
 -- says: ok ja              CPU 待ちは {cost_ns}、実行時間の {value} です。
 -- says: unknown en         The recording does not show when the threads of a command ran.

@@ -21,7 +21,7 @@
 -- says: finding en  {subject} wake each other in turn, {turns:time}, once every {turn_ns}: waiting for each other takes {cost_ns}, {value} of the time. They hand over through {over}, in {call}.
 -- says: finding ja  {subject} が交互に {turns} 回、{turn_ns} ごとに起こし合っています。互いを待つ時間は {cost_ns}（時間の {value}）です。受け渡しは{over:ja}、呼び出しは {call:ja} です。
 -- says: ok en       No two threads spend most of the time waking each other.
--- says: ok ja       時間の多くを互いに起こし合って過ごすスレッドの組はありません。
+-- says: ok ja       互いに起こし合うことに時間の多くを費やすスレッドの組はありません。
 -- says: unknown en  The recording does not show when threads ran.
 -- says: unknown ja  スレッドの実行時刻が記録にありません。
 -- at_least: run_states min_turns

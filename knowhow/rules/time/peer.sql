@@ -28,7 +28,7 @@
 -- says: finding.many en    The command waits {cost_ns}, {value} of its time, for {subject}: {trips:round trip} one after another, {mean_ns} each, on {object}, in {call} ({place}).
 -- says: finding.many ja    {subject} を {cost_ns}（実行時間の {value}）待っています。往復が 1 回ずつ順に {trips} 回、1 回あたり {mean_ns} です。{object}、{call}（{place:ja}）。
 -- says: finding.reconnect en    The command waits {cost_ns}, {value} of its time, for {subject}: {trips:round trip} one after another, {mean_ns} each, on {objects:connection}: most of them open a new one (connect). The longest is on {object}, in {call} ({place}).
--- says: finding.reconnect ja    {subject} を待つ時間が {cost_ns}（実行時間の {value}）あります。往復 {trips} 回を一つずつ、1 回 {mean_ns}、接続 {objects} 本で行っており、ほとんどの往復で新しく接続（connect）しています。最も長いのは {object} の {call}（{place:ja}）です。
+-- says: finding.reconnect ja    {subject} を待つ時間が {cost_ns}（実行時間の {value}）あります。往復が 1 回ずつ順に {trips} 回、1 回あたり {mean_ns} で、接続は {objects} 個です。ほとんどの往復で新しい接続を確立しています（connect）。最も長いのは {object} の {call}（{place:ja}）です。
 -- says: finding.few en     The command waits {cost_ns}, {value} of its time, for {subject}: {trips:reply} took {mean_ns} each, on {object}, in {call} ({place}).
 -- says: finding.few ja     {subject} を {cost_ns}（実行時間の {value}）待っています。応答は {trips} 回で、1 回あたり {mean_ns} かかっています。{object}、{call}（{place:ja}）。
 -- says: finding.stream en  The command waits {cost_ns}, {value} of its time, until {subject} sends or receives data: {waits:wait}, {mean_ns} each, on {object}, in {call} ({place}).

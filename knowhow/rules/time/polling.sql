@@ -29,19 +29,19 @@
 -- column: asks VARCHAR          The call that is made most between sleeps and may be the look: its name, file and error; `none`.
 -- column: place VARCHAR         Where in the program the call is made; `not known` where that was not recorded.
 -- says: finding.sleep en    {subject}: {times:sleep} of {mean_ns} on average, one after another, {times?takes|take} {cost_ns}, {value} of the time of the command. A timer wakes it {per_second} times per second. Checks in between: {asks}. Location: {place}.
--- says: finding.sleep ja    {subject}: 平均 {mean_ns} のスリープが {times} 回続き、{cost_ns}（実行時間の {value}）かかっています。タイマーで毎秒 {per_second} 回起こされます。その間の問い合わせ: {asks:ja}。場所: {place:ja}。
+-- says: finding.sleep ja    {subject}: 平均 {mean_ns} のスリープが {times} 回続き、{cost_ns}（実行時間の {value}）かかっています。タイマーで毎秒 {per_second} 回起こされます。その間の確認: {asks:ja}。場所: {place:ja}。
 -- says: finding.pace en     {subject}: {times:sleep} of {mean_ns} on average {times?takes|take} {cost_ns}, {value} of the time of the command. There are no checks in between: the program keeps a fixed pace, or checks its own memory. Location: {place}.
--- says: finding.pace ja     {subject}: 平均 {mean_ns} のスリープが {times} 回あり、{cost_ns}（実行時間の {value}）かかっています。その間に何も問い合わせていません。一定の間隔で動いているか、自分のメモリを見ています。場所: {place:ja}。
+-- says: finding.pace ja     {subject}: 平均 {mean_ns} のスリープが {times} 回あり、{cost_ns}（実行時間の {value}）かかっています。その間に確認にあたる呼び出しはありません。一定の間隔で動いているか、自身のメモリを確認しています。場所: {place:ja}。
 -- says: finding.timeout en  {subject}: {times:timeout} of {mean_ns} on average expired and took {cost_ns}, {value} of the time of the command. A timer wakes it {per_second} times per second. Checks in between: {asks}. Location: {place}.
--- says: finding.timeout ja  {subject}: 平均 {mean_ns} のタイムアウトが {times} 回切れ、{cost_ns}（実行時間の {value}）かかっています。タイマーで毎秒 {per_second} 回起こされます。その間の問い合わせ: {asks:ja}。場所: {place:ja}。
+-- says: finding.timeout ja  {subject}: 平均 {mean_ns} のタイムアウトが {times} 回発生し、{cost_ns}（実行時間の {value}）かかっています。タイマーで毎秒 {per_second} 回起こされます。その間の確認: {asks:ja}。場所: {place:ja}。
 -- says: finding.long en     {subject}: waited {times:time} until a timer expired, {mean_ns} on average: {cost_ns}, {value} of the time of the command. What it waits for may have happened earlier. Checks in between: {asks}. Location: {place}.
--- says: finding.long ja     {subject}: タイマーが切れるまで平均 {mean_ns} の待ちが {times} 回あり、{cost_ns}（実行時間の {value}）かかっています。待っていることは、もっと前に起きていたかもしれません。その間の問い合わせ: {asks:ja}。場所: {place:ja}。
+-- says: finding.long ja     {subject}: タイマーが切れるまで平均 {mean_ns} の待ちが {times} 回あり、{cost_ns}（実行時間の {value}）かかっています。待っていたイベントは、もっと前に起きていた可能性があります。その間の確認: {asks:ja}。場所: {place:ja}。
 -- says: finding.work en     {subject}: {times:timer wait} of {mean_ns} on average {times?takes|take} {cost_ns}, {value} of the time of the command. After each it writes or measures something: it keeps a fixed pace. Location: {place}.
--- says: finding.work ja     {subject}: 平均 {mean_ns} のタイマー待ちが {times} 回あり、{cost_ns}（実行時間の {value}）かかっています。そのつど書き込みや計測をしており、一定の間隔で動いています。場所: {place:ja}。
+-- says: finding.work ja     {subject}: 平均 {mean_ns} のタイマー待ちが {times} 回あり、{cost_ns}（実行時間の {value}）かかっています。そのたびに書き込みか値の読み込みをしており、一定の間隔で動いています。場所: {place:ja}。
 -- says: finding.busy en     {subject}: checked {times:time} without a pause and found nothing, {per_second} times per second: {cost_ns} of CPU time, {value} of the time of the command.
--- says: finding.busy ja     {subject}: 休まずに {times} 回（毎秒 {per_second} 回）問い合わせ、何も得ていません。CPU 時間は {cost_ns}、実行時間の {value} です。
+-- says: finding.busy ja     {subject}: 休みなく {times} 回（毎秒 {per_second} 回）呼び出し、何も得ていません。CPU 時間は {cost_ns}、実行時間の {value} です。
 -- says: finding.spare en    {subject}: checked {times:time} without a pause and found nothing, {per_second} times per second: {cost_ns} of CPU time that other work could have used.
--- says: finding.spare ja    {subject}: 休まずに {times} 回（毎秒 {per_second} 回）問い合わせ、何も得ていません。ほかのものが使えたはずの CPU 時間が {cost_ns} です。
+-- says: finding.spare ja    {subject}: 休みなく {times} 回（毎秒 {per_second} 回）呼び出し、何も得ていません。ほかのプログラムが使えたはずの CPU 時間を {cost_ns} 消費しています。
 -- says: ok en               The cost of short sleeps, timeouts and fruitless checks is low: {cost_ns}, {value} of the time of the command.
 -- says: ok ja               短いスリープ、タイムアウト、何も得ない呼び出しは少なく、{cost_ns}（実行時間の {value}）です。
 -- says: unknown en          The recording does not show when the threads of a command ran.

@@ -26,7 +26,7 @@
 -- says: finding.turns en  For {value} of its time, {cost_ns}, only one thread of the command works at a time, in turns: mostly {thread}, {thread_share} of the time, in {function}. {workers:other worker} {workers?waits|wait} in the meantime.
 -- says: finding.turns ja  実行時間の {value}（{cost_ns}）は、スレッドが交替で 1 個ずつ動いています。最も長いのは {thread}（実行時間の {thread_share}）の {function:ja} です。その間、ほかの {workers} 個は待っています。
 -- says: finding.alone en  The command uses a single thread for {value} of its time, {cost_ns}, on a machine with {cpus:CPU}: {thread}, mostly in {function}.
--- says: finding.alone ja  {cpus} 個の CPU があるマシンで、実行時間の {value}（{cost_ns}）を 1 スレッドで動いています。{thread} で、主に {function:ja} です。
+-- says: finding.alone ja  {cpus} 個の CPU があるマシンで、実行時間の {value}（{cost_ns}）を 1 スレッドだけで処理しています。スレッドは {thread}、主な関数は {function:ja} です。
 -- says: finding.chain en  The processes of the command run one after another for {value} of its time, {cost_ns}, on a machine with {cpus:CPU}. The longest is {thread}, {thread_share} of the time.
 -- says: finding.chain ja  {cpus} 個の CPU があるマシンで、実行時間の {value}（{cost_ns}）は、プロセスが 1 個ずつ順に動いています。最も長いのは {thread}（実行時間の {thread_share}）です。
 -- says: ok en             For {value} of its time, {cost_ns}, only one thread of the command works.
