@@ -143,10 +143,20 @@ def lack(session: Session, rule: Analysis) -> tuple[str, str] | None:
     if not missing:
         return None
     tables = agreeing(len(missing), "table")
-    return (
-        f"The recording has no {tables} {', '.join(missing)}.",
-        f"この記録には表 {'、'.join(missing)} がありません。",
-    )
+    english = f"The recording has no {tables} {', '.join(missing)}."
+    japanese = f"この記録には表 {'、'.join(missing)} がありません。"
+    if families := _not_requested(session, missing):
+        english += f" To record {families}, use `--preset bottleneck` or `--what`."
+        japanese += f"{families} は `--preset bottleneck` か `--what` で記録できます。"
+    return english, japanese
+
+
+def _not_requested(session: Session, missing: Iterable[str]) -> str:
+    """The families of the recorder that write these tables, if they were not requested; else an empty text."""
+    wanted = {session.library.table(name).about for name in missing}
+    states = [state for capture in session.recording.captures for state in capture.get("families") or []]
+    found = {state["family"] for state in states if state.get("missing") == "not requested"}
+    return ", ".join(f"`{name}`" for name in sorted(found & (wanted - {None})))
 
 
 def _cut(findings: list[Finding], most: int | None) -> list[Finding]:

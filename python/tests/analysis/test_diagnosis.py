@@ -172,8 +172,11 @@ def test_what_a_recorder_never_records_is_no_question(maker: RecordingMaker, ope
         content = json.loads((folder / "recording.json").read_text())
         del content["tables"]["file_faults"]
         (folder / "recording.json").write_text(json.dumps(content))
-        found = [f.status for f in open_session(folder).diagnose() if f.rule == "io/random_faults"]
-        assert found == expected
+        found = [f for f in open_session(folder).diagnose() if f.rule == "io/random_faults"]
+        assert [finding.status for finding in found] == expected
+    assert [finding.reason for finding in found] == [
+        "The recording has no table file_faults. To record `faults`, use `--preset bottleneck` or `--what`."
+    ]
 
 
 @pytest.mark.parametrize("rows", [[("x", "fine", 1)], []])
