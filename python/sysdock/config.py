@@ -85,7 +85,7 @@ def _stated(variable: str, known: Sequence[str]) -> str | None:
     """What a variable of the environment says; None where it is not set."""
     value = os.environ.get(variable)
     if value and value not in known:
-        raise UserError(f"`{value}` is none of {', '.join(known)}", None, variable)
+        raise UserError(f"`{value}` is not one of {', '.join(known)}", None, variable)
     return value or None
 
 

@@ -152,7 +152,7 @@ def lack(session: Session, rule: Analysis) -> tuple[str, str] | None:
 
 
 def _not_requested(session: Session, missing: Iterable[str]) -> str:
-    """The families of the recorder that write these tables, if they were not requested; else an empty text."""
+    """The families of the recorder that write these tables and were not requested; else an empty text."""
     wanted = {session.library.table(name).about for name in missing}
     states = [state for capture in session.recording.captures for state in capture.get("families") or []]
     found = {state["family"] for state in states if state.get("missing") == "not requested"}
@@ -238,7 +238,7 @@ def reasons(rule: Analysis, params: Mapping[str, Any], row: Mapping[str, Any]) -
     """
     place, status, variant = str(rule.sql_path), row["status"], row.get("variant")
     if status not in STATUSES:
-        raise UserError(f"status `{status}` is none of {', '.join(STATUSES)}", place=place)
+        raise UserError(f"status `{status}` is not one of {', '.join(STATUSES)}", place=place)
     values = {**params, **row}
     units = {param.name: param.unit for param in rule.params} | {c.name: c.unit for c in rule.columns}
     try:
@@ -255,7 +255,7 @@ def reasons(rule: Analysis, params: Mapping[str, Any], row: Mapping[str, Any]) -
 def _finding(rule: Analysis, page: Page, params: Mapping[str, Any], row: dict[str, Any]) -> Finding:
     reason, reason_ja = reasons(rule, params, row)
     if row["certainty"] not in (None, *CERTAINTIES):
-        fact = f"certainty `{row['certainty']}` is none of {', '.join(CERTAINTIES)}"
+        fact = f"certainty `{row['certainty']}` is not one of {', '.join(CERTAINTIES)}"
         raise UserError(fact, place=str(rule.sql_path))
     explained_by = tuple(name.strip() for name in (row.get("explained_by") or "").split(",") if name.strip())
     return Finding(

@@ -39,7 +39,7 @@ def engine_errors(place: str | None = None) -> Iterator[None]:
     except duckdb.InterruptException as error:
         if "time" not in str(error).lower():
             raise KeyboardInterrupt from None
-        raise NotComputed("the query took longer than it may", "ask for less at once", place) from None
+        raise NotComputed("the query exceeded its time limit", "ask for less at once", place) from None
     except duckdb.Error as error:
         if "pytz" in str(error):
             fact = "a column has a type with a time zone, which cannot be shown"

@@ -158,7 +158,7 @@ def _wanted(line: ChartLine, result: Result) -> Wanted:
             raise UserError(f"chart option `{key}={value}` does not name columns", place=place)
     for key in ("x", "y"):
         if key not in options:
-            raise UserError(f"the chart line does not say `{key}=`", place=place)
+            raise UserError(f"the chart line has no `{key}=`", place=place)
     for key in ("x_scale", "y_scale"):
         if options.get(key, "linear") not in ("linear", "log"):
             raise UserError(f"chart option `{key}` is neither linear nor log", place=place)

@@ -61,7 +61,7 @@ class _Piece:
 def lines(reducer: Reducer, wanted: Wanted, limit: int) -> Marks:
     """Level stretches, joined to runs: rows begin at x, and those that were recorded have their `middle`."""
     if wanted.x2 is None:
-        raise UserError("the chart line does not say `x2=`, the end of a step", place=reducer.result.place)
+        raise UserError("the chart line has no `x2=`, the end of a step", place=reducer.result.place)
     series = reducer.series(wanted)
     steps = _steps(reducer, wanted, max(limit // (3 * max(len(series), 1)), 1))
     if steps is None:

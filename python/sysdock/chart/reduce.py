@@ -76,7 +76,7 @@ class Reducer:
         for name in (wanted.x, *wanted.y, wanted.color, wanted.x2):
             if name is not None and name not in self.columns:
                 hint = f"columns: {', '.join(self.columns)}"
-                raise UserError(f"the chart shows `{name}`, which is no column", hint, self.result.place)
+                raise UserError(f"the chart shows `{name}`, which is not a column", hint, self.result.place)
 
     def bars(self, wanted: Wanted, limit: int) -> Marks:
         """The `limit` largest names, one row per name and series; then the sum of the rest.

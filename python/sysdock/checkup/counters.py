@@ -61,7 +61,7 @@ def _counts(words: Sequence[str], hint: str, place: str) -> list[int]:
         raise UserError("not a line of counters", hint, place)
     counts = list(map(int, words))
     if any(count > _MOST for count in counts):
-        raise UserError("a counter of more than 63 bits", hint, place)
+        raise UserError("a counter has more than 63 bits", hint, place)
     return counts
 
 

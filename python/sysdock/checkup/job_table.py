@@ -149,7 +149,7 @@ def _job(row: list[str], columns: dict[str, tuple[int, str]], line: int, width: 
     def count(key: str) -> int | None:
         text = cell(key)
         if text and not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
-            raise UserError(f"{key}: `{text}` is no number of cores", None, f"{place}:{line}")
+            raise UserError(f"{key}: `{text}` is not a number of cores", None, f"{place}:{line}")
         return int(text) if text else None
 
     cores, assistant_cores = count("cores"), count("assistant_cores") or 0

@@ -61,12 +61,12 @@ def _parsed(text: str, place: str) -> Site:
         raise UserError("no `threshold` between 0 and 1 below [ratio]", "as: threshold = 0.1", place)
     rates = content.get("rates", {})
     if not isinstance(rates, dict):
-        raise UserError("`rates` is no table", 'as: [rates."/work"]', place)
+        raise UserError("`rates` is not a table", 'as: [rates."/work"]', place)
     for folder, values in rates.items():
         has_known_keys = isinstance(values, dict) and set(values) <= set(_RATE_KEYS.values())
         if not folder.startswith("/") or not has_known_keys or not all(map(_is_rate, values.values())):
             hint = 'as: [rates."/work"], and below it read_bytes_s = 1.2e9, write_bytes_s = 0.9e9'
-            raise UserError(f"the rates of `{folder}` are not right", hint, place)
+            raise UserError(f"the rates of `{folder}` are invalid", hint, place)
     records = ratio.get("records")
     is_count = isinstance(records, int) and 0 <= records < 1 << 63
     known = f", from {records:,} records" if is_count else ""

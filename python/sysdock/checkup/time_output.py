@@ -30,7 +30,7 @@ def read_time_output(path: Path) -> JobTimes:
     """The times of the last run that `time` reports in the file."""
     runs = _runs(read_text(path, "output of `time`"), str(path))
     if not runs:
-        hint = "run the job as `/usr/bin/time -v CMD`, and give the log in which its lines stand"
+        hint = "run the job as `/usr/bin/time -v CMD`, and give the log that contains its output"
         raise UserError("no output of `time` in it", hint, str(path))
     last = runs[-1]
     remark = None

@@ -203,7 +203,7 @@ def _print_findings(arguments: list[str], lang: str) -> None:
         if lines := lines_of(findings_of_job(arguments, lang)):
             say(lines)
     except (UserError, OSError) as error:
-        remark(f"the rules could not be asked: {error}")
+        remark(f"the rules could not be evaluated: {error}")
 
 
 @command.command("stop", epilog=_STOP_EPILOG)

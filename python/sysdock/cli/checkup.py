@@ -288,4 +288,4 @@ def _translate(recording: Path | None, key: Path | None, text: Path | None) -> N
     translated, unknown = translate(read_text(text, "a text"), read_key(key), names_in(opened))
     sys.stdout.write(translated)
     if unknown:
-        remark(f"{unknown:,} hashes are of no name in this recording, or of another key")
+        remark(f"{unknown:,} hashes belong to no name in this recording, or to another key")

@@ -51,7 +51,7 @@ def compare_commands(
     from sysdock.text import printable
 
     if len(commands) < 2:
-        raise UserError("it takes two commands or more", "sysdock experiment compare -- 'A' 'B'")
+        raise UserError("it needs two commands or more", "sysdock experiment compare -- 'A' 'B'")
     experiment = of_commands(commands, **options)
     with _folder(output) as folder:
         kept = _run(experiment, folder, seed)

@@ -355,7 +355,7 @@ def fragment(
         planned = MODES[mode](folder, Plan(files, size, piece, at_once))
     except OSError as error:
         fact = f"{files} files of {size:,} bytes could not be made: {(error.strerror or str(error)).lower()}"
-        hint = "what was made until then is left there; remove it, and take fewer or smaller files"
+        hint = "what was created so far is left there; remove it, and use fewer or smaller files"
         raise UserError(fact, hint, str(folder)) from None
     pieces, is_as_planned = _pieces(folder, planned)
     remark(f"{folder}: {files} files of {size:,} bytes, {pieces}; next: sysdock disk scan {folder} -o rec")
@@ -377,7 +377,7 @@ def _pieces(folder: Path, planned: int | None) -> tuple[str, bool]:
         return f"{counted:,} fragments, a number that depends on the file system", True
     if counted == planned:
         return f"{counted:,} fragments", True
-    why = "this file system gave space in other pieces than it was asked for"
+    why = "this file system allocated other extents than requested"
     return f"{planned:,} fragments expected, got {counted:,}: {why}", abs(counted - planned) * 100 <= planned
 
 
@@ -385,7 +385,7 @@ def _refuse_other_endings(path: Path) -> None:
     from sysdock.errors import UserError
 
     if path.suffix.lower() not in _MAP_ENDINGS:
-        fact = f"`{path.suffix or path.name}` is no kind of map"
+        fact = f"`{path.suffix or path.name}` is not a map format"
         raise UserError(fact, "end it in .png or .html", str(path))
 
 

@@ -432,7 +432,7 @@ def _run(experiment: Experiment, folder: Path, options: dict[str, Any]) -> Kept:
             if (folder / "recording.json").is_file():
                 own = "" if experiment.path.parent.parent.name == "experiments" else " --trust"
                 words = f"sysdock experiment resume {folder}{own} goes on"
-                progress.say(f"what was measured until then is in {folder}; {words}")
+                progress.say(f"what was measured so far is in {folder}; {words}")
             raise
 
 

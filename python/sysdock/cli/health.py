@@ -237,5 +237,5 @@ def _on_nodes(
         line.clear()
     if skipped:
         steps = "1 step was" if skipped == 1 else f"{skipped} steps were"
-        remark(f"{steps} not begun: the time of the class was up; see the rows that are `skipped`")
+        remark(f"{steps} not begun: the time limit of the class was reached; see the rows that are `skipped`")
     return 0

@@ -33,7 +33,7 @@ def extents(file: int, at_once: int = _AT_ONCE) -> Iterator[Extent]:
         except OSError as error:
             if error.errno not in (errno.EOPNOTSUPP, errno.ENOTTY):
                 raise
-            fact = "this file system does not tell where files lie (FIEMAP)"
+            fact = "this file system does not report where files are stored (FIEMAP)"
             raise UserError(fact, "use one of ext4, xfs, btrfs, or --mode interleave") from None
         found = _HEAD.unpack_from(answer)[3]
         for number in range(found):

@@ -47,7 +47,7 @@ def measured(runs: Sequence[Run], scale: int) -> dict[tuple[str, int], float]:
     """
     for run in runs:
         if run.scale != scale:
-            fact = f"pgbench ran with scale {run.scale}, and scale {scale} is predicted"
+            fact = f"pgbench ran with scale {run.scale}, but the prediction is for scale {scale}"
             raise UserError(fact, f"predict the same: --scale {run.scale}", "--pgbench")
     found: dict[tuple[str, int], list[float]] = {}
     for run in runs:

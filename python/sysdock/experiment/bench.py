@@ -40,5 +40,5 @@ class Bench:
         """The folder that an earlier step made under that name."""
         if name not in self.names:
             hint = did_you_mean(name, map(str, self.names), "make it in an earlier step of `prepare`")
-            raise UserError(f"a step needs `{name}`, which no step before it made", hint)
+            raise UserError(f"a step needs `{name}`, which no earlier step created", hint)
         return Path(str(self.names[name]))

@@ -137,7 +137,7 @@ def _new_folder(bench: Bench, data: str, name: str) -> Path:
     try:
         folder.mkdir()
     except FileExistsError:
-        raise UserError(f"two steps make the folder `{name}`", "give one another `folder`") from None
+        raise UserError(f"two steps create the folder `{name}`", "give one another `folder`") from None
     return folder
 
 

@@ -27,7 +27,7 @@ def _place(coordinates: str) -> Path:
     found = _COORDINATES.fullmatch(coordinates)
     if found is None or ".." in coordinates:
         hint = "write them as org.postgresql:postgresql:42.7.14"
-        raise UserError(f"`{coordinates}` are no coordinates of a library", hint, "jars")
+        raise UserError(f"`{coordinates}` are not coordinates of a library", hint, "jars")
     group, artifact, version = found.groups()
     return Path(group.replace(".", "/"), artifact, version, f"{artifact}-{version}.jar")
 

@@ -107,7 +107,7 @@ class Kept:
         """One that is there, with its experiment as it was chosen; UserError where it is none."""
         if not (folder / PLAN).is_file() or not (folder / FILE).is_file():
             hint = "`sysdock experiment run NAME -o REC` makes one"
-            raise UserError("is no recording of an experiment", hint, str(folder))
+            raise UserError("is not a recording of an experiment", hint, str(folder))
         options = json.loads((folder / PLAN).read_text())
         experiment = parse_experiment(folder / FILE, options["id"])
         for name, texts in options["set"]:

@@ -69,7 +69,7 @@ def predict(scan: Recording, library: Library, folder: Path, queue: Queue) -> Pr
             chosen,
         ).fetchall()
         if not files:
-            raise UserError("the scan has no file there", "let a step before it make files", str(folder))
+            raise UserError("the scan has no file there", "let an earlier step create files", str(folder))
         [(nodes,)] = connection.execute(
             f"SELECT coalesce(CAST(sum(length_bytes) AS BIGINT), 0) FROM layout WHERE inode IN ({of_files})",
             chosen,

@@ -26,7 +26,7 @@ def write_files(bench: Bench, *, files: dict[str, str]) -> None:
     """Writes texts as they are, `{...}` too, into files: scripts and configurations, as `{scratch}/NAME`."""
     for name, text in files.items():
         if name != Path(name).name or name in ("", ".."):
-            raise UserError(f"`{name}` is no name of a file", "leave out folders: files lie in {scratch}")
+            raise UserError(f"`{name}` is not a file name", "leave out folders: files are in {scratch}")
         write_file(bench.scratch / name, text)
 
 

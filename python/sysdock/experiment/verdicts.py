@@ -143,7 +143,7 @@ def _judged(
     differences = samples.differences()
     blocks = len(differences)
     if not blocks:
-        fact = "no run gave this metric"
+        fact = "no run has this metric"
         return Verdict(samples, INVALID, None, None, None, 0.0, 1.0, 1.0, 0, own_level, fact)
     margin = _margin(samples, claim.margin)
     bounds = signed_rank.interval(differences, claim.alpha)

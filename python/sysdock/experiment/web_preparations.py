@@ -92,7 +92,7 @@ def measure_capacity(bench: Bench, *, name: str = "web", connections: int = 64, 
     client = ["taskset", "--cpu-list", str(_cpus()[-1]), str(find_native()), "http-load", *arguments]
     found = json.loads(run_tool(*client, *urls))
     if found["achieved_per_s"] < 1:
-        raise UserError("the server answers nothing", f"see {bench.scratch / name}.log", name)
+        raise UserError("the server does not answer", f"see {bench.scratch / name}.log", name)
     bench.fact(name, "capacity_per_s", found["achieved_per_s"])
     bench.names[f"{name}_capacity"] = int(found["achieved_per_s"])
 
@@ -106,7 +106,7 @@ def _pages(folder: Path, sizes_kib: Sequence[str]) -> Path:
     folder.mkdir(exist_ok=True)
     for size in sizes_kib:
         if not size.isdecimal() or size == "0":
-            raise UserError(f"`{size}` is no size of a page", "write pages_kib in KiB: ['1', '64']")
+            raise UserError(f"`{size}` is not a page size", "write pages_kib in KiB: ['1', '64']")
         (folder / size).write_bytes(os.urandom(int(size) * _KIB))
     return folder
 

@@ -61,7 +61,7 @@ def write_file(session: Session, format_: str, path: Path, most: int, of: str = 
     if format_ == "callgrind" or of == "steps":
         hint = "sysdock itrace records instructions"
     else:
-        hint = "the kernel recorder has it: sysdock run --with kernel -- CMD" if of != "calls" else ""
+        hint = "the kernel recorder records it: sysdock run --with kernel -- CMD" if of != "calls" else ""
     needed = tables_needed(session, format_, of)
     missing = [name for name in needed if name not in session.views.available]
     if missing:

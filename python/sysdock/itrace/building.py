@@ -81,7 +81,7 @@ def read_built(folder: Path) -> Built:
         return Built(**json.loads((folder / "guest.json").read_text()))
     except (OSError, ValueError, TypeError):
         hint = "make one: sysdock itrace vm build"
-        raise UserError("is no guest that sysdock built", hint, str(folder)) from None
+        raise UserError("is not a guest built by sysdock", hint, str(folder)) from None
 
 
 def _make_first_memory(service: Service, kernel: Kernel, folder: Path) -> None:

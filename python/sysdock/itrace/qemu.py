@@ -120,7 +120,7 @@ def version_of(qemu: Path) -> str:
     except OSError as error:
         raise UserError(str(error.strerror), "name a program of qemu with --qemu", str(qemu)) from None
     if not (version := re.search(r"version (\d+(?:\.\d+)+)", done.stdout)):
-        raise UserError("does not say which version of qemu it is", "name another with --qemu", str(qemu))
+        raise UserError("does not report its version of qemu", "name another with --qemu", str(qemu))
     return version[1]
 
 

@@ -111,7 +111,7 @@ def _checked(content: dict[str, Any], path: Path) -> Service:
         if key in content:
             content[key] = (path.parent / content[key]).absolute()
     if (disk := content.get("disk")) and not re.fullmatch(r"(/[^/\s]+)+", disk):
-        raise UserError("`disk` is no folder of the guest", 'as in disk = "/data"', str(path))
+        raise UserError("`disk` is not a folder of the guest", 'as in disk = "/data"', str(path))
     return Service(place=str(path), **content)
 
 
@@ -124,18 +124,22 @@ def _check_requests(content: dict[str, Any], path: Path) -> None:
     if not content.get("port") and content.get("request", next(iter(requests), "")) not in requests:
         raise UserError("`request` names none of `requests`", "a path needs a `port`", str(path))
     if unknown := sorted(lines.keys() - requests.keys()):
-        raise UserError(f"`lines` has `{unknown[0]}`, and `requests` has not", None, str(path))
+        raise UserError(f"`lines` has `{unknown[0]}`, but `requests` has not", None, str(path))
     if not content.get("port"):
         content.setdefault("request", next(iter(requests), ""))
     commands = [content.get("command", []), *requests.values(), *([line] for line in lines.values())]
     # The guest reads words as lines, and names as files.
     words = [*(word for command in commands for word in command), *requests]
     if not all(isinstance(word, str) and word and "\n" not in word for word in words):
-        raise UserError("a command has a word that is empty, no text, or more than a line", None, str(path))
+        raise UserError(
+            "a command has an argument that is empty, not text, or longer than a line", None, str(path)
+        )
     if not all(re.fullmatch(r"[A-Za-z0-9][\w.-]*", name) for name in requests):
-        raise UserError("a name in `requests` has other signs than letters, digits and -", None, str(path))
+        raise UserError(
+            "a name in `requests` has characters other than letters, digits and -", None, str(path)
+        )
     if not all(requests.values()):
-        raise UserError("a command in `requests` has no words", None, str(path))
+        raise UserError("a command in `requests` is empty", None, str(path))
 
 
 def make_tree(service: Service, tree: Path, cache: Path) -> None:
@@ -207,7 +211,7 @@ def _write(tree: Path, name: str, content: bytes, mode: int) -> None:
     path = tree / name.lstrip("/")
     # Through a link of the tree, a file of this machine would be written.
     if not path.parent.resolve().is_relative_to(tree.resolve()) or path.is_symlink():
-        raise UserError(f"`{name}` lies outside of the tree", None)
+        raise UserError(f"`{name}` is outside the tree", None)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     path.chmod(mode)

@@ -76,7 +76,7 @@ def _refuse(asked: Asked, built: Built) -> None:
         raise UserError(f"no such request: {asked.request}", hint)
     if is_command and asked.path == VIRTIO:
         hint = "without --path: its client runs in the guest"
-        raise UserError(f"{asked.request} is a command, which no network card takes part in", hint)
+        raise UserError(f"{asked.request} is a command, which involves no network card", hint)
 
 
 def _plugin_words(out: Path, asked: Asked, built: Built, work: Path) -> str:

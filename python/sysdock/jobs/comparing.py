@@ -51,7 +51,7 @@ def compare_jobs(session: Session, job: str, other: str | None = None) -> Found:
     if other is None:
         old = [run for run in runs if run["begun_s"] < new["begun_s"]]
         if not old:
-            fact = f"job {job}: no earlier run of {_name(new)} in this time, of which all was counted"
+            fact = f"job {job}: no earlier run of {_name(new)} in this time was counted completely"
             raise UserError(fact, "name the job to compare it with, or look further back: --last 365d")
         measures = {name: _against_runs(name, new, old) for name in _MEASURES}
         against: Found = {"runs": len(old), "jobs": [run["job_id"] for run in old]}

@@ -47,7 +47,7 @@ def about_job(session: Session, job: str, begin_ns: int, end_ns: int, step_s: in
         found["files"] = session.run("jobs/files", {"job": job}).dicts()
     if not found["totals"] and not found["series"]:
         hint = "choose the time by --at and --last; `sysdock jobs top` lists the jobs of a time"
-        raise UserError(f"job {job}: the lake knows nothing of it in this time", hint)
+        raise UserError(f"job {job}: the lake has no data of it in this time", hint)
     return found
 
 

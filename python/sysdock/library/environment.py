@@ -87,14 +87,14 @@ def parse_environment(path: Path) -> EnvironmentSection:
     fields = tuple(_field(path, number, entry) for number, entry in enumerate(entries, 1))
     names = [field.name for field in fields]
     if twice := {name for name in names if names.count(name) > 1}:
-        raise UserError(f"the field `{min(twice)}` is there twice", None, str(path))
+        raise UserError(f"the field `{min(twice)}` appears twice", None, str(path))
     return EnvironmentSection(path.stem, path, data["text"], data["text_ja"], fields)
 
 
 def _field(path: Path, number: int, entry: Any) -> EnvironmentField:
     place = str(path)
     if not isinstance(entry, dict):
-        raise UserError(f"field {number} is no table", "write [[fields]]", place)
+        raise UserError(f"field {number} is not a table", "write [[fields]]", place)
     known = (*_TEXTS, *_LISTS, *_FLAGS)
     for key, value in entry.items():
         if key not in known:

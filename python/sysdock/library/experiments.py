@@ -261,7 +261,7 @@ class Experiment:
             raise UserError(f"`{self.id}` has no parameter `{name}`", hint, "--set")
         of_numbers = isinstance(known[name].values[0], int)
         if wrong := [text for text in texts if of_numbers and not text.isdecimal()]:
-            raise UserError(f"{name}: `{wrong[0]}` is no number", f"write `{name}=4096,16384`", "--set")
+            raise UserError(f"{name}: `{wrong[0]}` is not a number", f"write `{name}=4096,16384`", "--set")
         values = tuple(int(text) if of_numbers else text for text in texts)
         changed = replace(known[name], values=values)
         return replace(self, parameters=tuple(changed if p.name == name else p for p in self.parameters))
@@ -388,7 +388,7 @@ class _Parser:
         levels = {key: value for key, value in entry.items() if key not in _STEP_TEXTS}
         for key, value in levels.items():
             if value not in known[key].levels:
-                fact = f"scenario {name}: `{value}` is no level of {key}"
+                fact = f"scenario {name}: `{value}` is not a level of {key}"
                 raise self.wrong(fact, f"its levels are {', '.join(known[key].levels)}")
         return Scenario(name, levels, *self.both(entry))
 
@@ -467,7 +467,7 @@ class _Parser:
 
     def text(self, key: str, value: Any, *, is_prose: bool = True) -> str:
         if not isinstance(value, str) or not value.strip():
-            raise self.wrong(f"`{key}` is no text")
+            raise self.wrong(f"`{key}` is not text")
         return " ".join(value.split()) if is_prose else value
 
     def number(self, key: str, value: Any, least: float, most: float) -> float:
@@ -503,7 +503,7 @@ class _Parser:
     def closed(self, what: str, entry: Any, allowed: tuple[str, ...] | None, needed: tuple[str, ...]) -> None:
         """Refuses a key that is not `allowed` (None: any may be), and the lack of one that is `needed`."""
         if not isinstance(entry, dict):
-            raise self.wrong(f"{what} is no table of keys")
+            raise self.wrong(f"{what} is not a table of keys")
         for key in entry:
             if allowed is not None and key not in allowed:
                 hint = did_you_mean(key, allowed, f"the keys are {', '.join(allowed)}")

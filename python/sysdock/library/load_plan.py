@@ -68,7 +68,7 @@ def parse_load_plan(path: Path) -> LoadPlan:
     texts = {key: _text(path, key, data.get(key)) for key in _TEXTS}
     within = data.get("within_s")
     if within is not None and (type(within) is not int or within <= 0):
-        raise UserError("`within_s` is no number of seconds", _HINT, str(path))
+        raise UserError("`within_s` is not a number of seconds", _HINT, str(path))
     one_host = data.get("one_host", False)
     if not isinstance(one_host, bool):
         raise UserError("`one_host` is neither true nor false", _HINT, str(path))
@@ -81,7 +81,7 @@ def parse_load_plan(path: Path) -> LoadPlan:
 
 def _text(path: Path, key: str, value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise UserError(f"`{key}` is missing, or no text", _HINT, str(path))
+        raise UserError(f"`{key}` is missing, or not text", _HINT, str(path))
     return value
 
 

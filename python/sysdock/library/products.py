@@ -55,7 +55,7 @@ def parse_product(path: Path) -> Product:
         hint = 'write `programs = ["sqlite3"]`, or `files = ["*.sqlite"]`'
         raise UserError("it names nothing by which it is recognized", hint, str(path))
     if not isinstance(data["advice"], list) or not data["advice"]:
-        raise UserError("`advice` is no list of tables", "write [[advice]]", str(path))
+        raise UserError("`advice` is not a list of tables", "write [[advice]]", str(path))
     if not isinstance(data.get("is_language", False), bool):
         raise UserError("`is_language` is neither true nor false", place=str(path))
     return Product(
@@ -87,20 +87,20 @@ def _advice(path: Path, entries: list[Any]) -> dict[str, tuple[str, str]]:
 
 def _text(path: Path, key: str, value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise UserError(f"`{key}` is no text", place=str(path))
+        raise UserError(f"`{key}` is not text", place=str(path))
     return one_line(value.strip())
 
 
 def _texts(path: Path, key: str, value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(each, str) and each for each in value):
-        raise UserError(f"`{key}` is no list of texts", place=str(path))
+        raise UserError(f"`{key}` is not a list of texts", place=str(path))
     return tuple(value)
 
 
 def _closed(path: Path, what: str, entry: Any, allowed: tuple[str, ...], needed: tuple[str, ...]) -> None:
     """Refuses a key that is not `allowed`, and the lack of one that is `needed`."""
     if not isinstance(entry, dict):
-        raise UserError(f"{what} is no table of keys", place=str(path))
+        raise UserError(f"{what} is not a table of keys", place=str(path))
     for key in entry:
         if key not in allowed:
             hint = did_you_mean(key, allowed, f"the keys are {', '.join(allowed)}")

@@ -202,11 +202,11 @@ def parse_table(path: Path) -> Table:
     stored_summary = table.stored and table.sql is not None
     if bool(table.sql) != bool(table.needs) or stored_summary != bool(table.adds_up_to):
         hint = "a summary has `sql` and `needs`, and if it is stored, `adds_up_to`"
-        raise UserError("half a summary", hint, str(path))
+        raise UserError("an incomplete summary", hint, str(path))
     if table.adds_up_to and not table.has(table.adds_up_to):
         raise UserError(f"`adds_up_to` names no column: {table.adds_up_to}", place=str(path))
     if table.name != path.stem:
-        raise UserError(f"the name {table.name} is not the file's", place=str(path))
+        raise UserError(f"the name {table.name} does not match the file's", place=str(path))
     return table
 
 

@@ -63,7 +63,7 @@ def once(series: Path, library: Library, limits: Limits, report: Callable[[str],
     cannot be measured, that is a row, too, and `trouble` says why.
     """
     if not os.access(series, os.W_OK, effective_ids=True):
-        raise UserError("may not be written", "call it as the user who began the series", str(series))
+        raise UserError("may not be written", "run it as the user who created the series", str(series))
     with locked(series, WHO):
         recording = Recording.open(series)
         before = last_target(recording, library)

@@ -44,7 +44,7 @@ def parse_every(text: str) -> int:
     found = _DURATION.fullmatch(text.strip())
     seconds = int(found[1]) * _UNITS[found[2]] if found and len(found[1]) < 10 else 0
     if seconds < _SHORTEST_S:
-        raise UserError(f"`{text}` is no time of a minute or more", "write 10min, 1h or 1d", "--every")
+        raise UserError(f"`{text}` is not a time of a minute or more", "write 10min, 1h or 1d", "--every")
     return seconds * 1_000_000_000
 
 
@@ -154,7 +154,7 @@ def last_target(recording: Recording, library: Library) -> dict[str, Any]:
     finally:
         connection.close()
     if not rows:
-        raise UserError("it does not say what it measures", "begin a new series", str(recording.folder))
+        raise UserError("it does not state what it measures", "start a new series", str(recording.folder))
     return dict(zip(names, rows[0], strict=True))
 
 
@@ -163,7 +163,7 @@ def read_plan(series: Path) -> dict[str, Any]:
     try:
         plan = json.loads((series / PLAN).read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise UserError(f"cannot be read: {error}", "begin a new series", str(series / PLAN)) from None
+        raise UserError(f"cannot be read: {error}", "start a new series", str(series / PLAN)) from None
     if not isinstance(plan, dict) or not isinstance(plan.get("steps"), list):
-        raise UserError("not a plan", "begin a new series", str(series / PLAN))
+        raise UserError("not a plan", "start a new series", str(series / PLAN))
     return plan

@@ -214,7 +214,7 @@ def _event(event: dict[str, Any], started: int) -> str:
 
 
 def _valleys(found: Shown, ja: bool) -> list[str]:
-    """Hours and days at which an item does less than nine tenths of the usual, once that can be determined."""
+    """Hours and days at which an item does less than nine tenths of the usual, once that is known."""
     shown_lines = []
     days = (found.history.times_ns[-1] - found.history.times_ns[0]) / _DAY_NS if found.history.ids else 0
     for rows, key, needed in ((found.daily, "hour", DAYS_FOR_DAY), (found.weekly, "weekday", DAYS_FOR_WEEK)):

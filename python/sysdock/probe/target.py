@@ -64,7 +64,7 @@ def on_mount(looked: Look) -> Target:
             where = (place, mount, fs_type, source, ",".join(every), device)
             found = Target(*where, looked.size_bytes, looked.may_write)
     if found is None:
-        raise UserError("the kernel does not say where it is mounted", None, str(place))
+        raise UserError("the kernel does not report where it is mounted", None, str(place))
     return found
 
 

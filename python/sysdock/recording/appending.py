@@ -45,7 +45,7 @@ def locked(folder: Path, who: str) -> Iterator[None]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            fact = f"{who} writes to it at this moment"
+            fact = f"{who} is writing to it"
             raise UserError(
                 fact, "two at once would measure each other; try again later", str(folder)
             ) from None

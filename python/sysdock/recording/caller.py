@@ -51,7 +51,7 @@ def become_caller(folder: Path) -> None:
         os.setresgid(who.gid, who.gid, who.gid)
         os.setresuid(who.uid, who.uid, who.uid)
     except OSError as error:
-        raise UserError(f"cannot go on as user {who.uid}: {error.strerror}", place=str(folder)) from None
+        raise UserError(f"cannot continue as user {who.uid}: {error.strerror}", place=str(folder)) from None
     os.environ |= {"USER": who.name, "LOGNAME": who.name}
     with suppress(KeyError):
         os.environ["HOME"] = pwd.getpwuid(who.uid).pw_dir

@@ -163,7 +163,7 @@ def time_ns(text: str, option: str, recording: Recording) -> int:
         raise UserError(f"`{text}` is not a time", hint, option) from None
     if kind in ("relative", "order"):
         hint = "give seconds since the start of the recording"
-        raise UserError("the clock of this recording knows no date", hint, option)
+        raise UserError("the clock of this recording has no date", hint, option)
     if stamp.tzinfo is None:
         stamp = stamp.astimezone()
     epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)

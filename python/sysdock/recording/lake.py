@@ -76,7 +76,7 @@ class Lake(Recording):
         """Opens the lake `path`; of `days`, the first and the last, only those are read."""
         folder = Path(path)
         if not is_lake(folder):
-            raise UserError("this is no lake", _HINT, str(folder))
+            raise UserError("this is not a lake", _HINT, str(folder))
         return cls(folder, days)
 
     def verify(self, tables: Iterable[str]) -> None:
@@ -111,7 +111,7 @@ def _check_mark(folder: Path) -> None:
     try:
         format_ = json.loads(place.read_text("utf-8"))["format"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UserError(f"does not say what lake this is: {error}", _HINT, str(place)) from None
+        raise UserError(f"does not identify this lake: {error}", _HINT, str(place)) from None
     if not isinstance(format_, int) or format_ > FORMAT:
         fact = f"a lake of form {format_}, which is newer than this sysdock reads ({FORMAT})"
         raise UserError(fact, "update sysdock", str(place))

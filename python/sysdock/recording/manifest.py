@@ -302,7 +302,7 @@ def _check_values(manifest: Any, place: str) -> None:
             if isinstance(value, float) and not math.isfinite(value):
                 raise UserError("a number is too large", DAMAGE_HINT, place)
             if isinstance(value, str) and not _is_text(value):
-                raise UserError("a text holds half a character", DAMAGE_HINT, place)
+                raise UserError("a text has half a surrogate pair", DAMAGE_HINT, place)
         inner = [
             value.items() if isinstance(value, dict) else [(None, each) for each in value]
             for value in level
@@ -354,7 +354,7 @@ def _check_manifest(manifest: Any, place: str) -> None:
         raise UserError(f"`{wrong[0]}` is missing or not of its type", DAMAGE_HINT, place)
     for name, entry in manifest["tables"].items():
         if not _is_entry(name, entry):
-            raise UserError(f"the entry of table `{name}` is not right", DAMAGE_HINT, place)
+            raise UserError(f"the entry of table `{name}` is invalid", DAMAGE_HINT, place)
     _check_listed_once(manifest["tables"], place)
 
 

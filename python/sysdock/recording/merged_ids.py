@@ -1,7 +1,7 @@
 """Numbers that name things within one recording, in a merge of several: each thing keeps a number of its own.
 
 Which columns hold such numbers, and of what, the definitions of tables say (`id_of`). Numbers are shifted:
-those of a recording begin where those before it end. Two kinds of ids are assigned again instead, because several
+those of a recording begin where those before it end. Two kinds of ids are assigned again, because several
 recordings name the same thing: program names, and paths that all hosts share. What several hosts have by the
 same path on file systems of their own (`/tmp`) stays apart, as do objects without a path.
 """
@@ -115,7 +115,7 @@ class Ids:
             for column, least, most in zip(columns, row[::2], row[1::2], strict=True):
                 space = str(column.id_of)
                 if least is not None and least < 0:
-                    fact = f"table `{table.name}`: {least} in `{column.name}` is no number of a row"
+                    fact = f"table `{table.name}`: {least} in `{column.name}` is not a row number"
                     raise UserError(fact, DAMAGE_HINT, str(self._members[place].recording.folder))
                 widths[space] = max(widths.get(space, 0), 0 if most is None else most + 1)
         return widths

@@ -96,14 +96,14 @@ def names_of(paths: Sequence[str]) -> list[str]:
 
 def _refuse(recordings: Sequence[Recording]) -> None:
     if len(recordings) < 2:
-        fact = "one recording alone: there is nothing to merge"
+        fact = "only one recording: there is nothing to merge"
         raise UserError(fact, "name the recordings of all ranks", str(recordings[0].folder))
     for recording in recordings:
         place = str(recording.folder)
         if isinstance(recording, Lake):
             raise UserError("a lake, not a recording", "analyses read a lake as it is", place)
         if "ranks" in recording.tables:
-            hint = "merge the recordings of all ranks at once; they are as they were"
+            hint = "merge the recordings of all ranks at once; they are unchanged"
             raise UserError("is a merged recording itself", hint, place)
         if alone := recording.families & set(_ALONE):
             fact = f"is about `{min(alone)}`, which cannot be merged"
@@ -173,7 +173,7 @@ def _distinct(numbers: Mapping[str, int], source: str) -> dict[str, int]:
         names = " and ".join(name for name, number in numbers.items() if number == twice[0])
         raise UserError(f"{names} are both rank {twice[0]}", _SAY_RANKS, source)
     if most := [name for name, number in numbers.items() if not 0 <= number < _MOST_RANKS]:
-        raise UserError(f"{numbers[most[0]]} is no number of a rank", "ranks are counted from 0", most[0])
+        raise UserError(f"{numbers[most[0]]} is not a rank number", "ranks are counted from 0", most[0])
     return dict(numbers)
 
 

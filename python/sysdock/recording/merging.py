@@ -173,7 +173,7 @@ class _Writer:
                 parts.append(part)
         written = sum(part["rows"] for part in parts)
         if table.name not in ("environment", *NAMED) and written != sum(rows.values()):
-            fact = f"{written:,} rows of table `{table.name}` were merged of {sum(rows.values()):,}"
+            fact = f"{written:,} of {sum(rows.values()):,} rows of table `{table.name}` were merged"
             raise UserError(fact, "please report this", str(self._folder))
         lost = sum(self._members[place].recording.lost(table.name) for place in places)
         return {"rows": written, "lost": lost, "parts": parts}
@@ -392,7 +392,7 @@ def _added(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
 
 
 def _left_out(members: Sequence[Member], library: Library) -> dict[str, int]:
-    """Rows of tables that are not taken over, by table; summaries are counted again and are not among them."""
+    """Rows of tables that are not taken over, by table, without summaries, which are counted again."""
     taken = {table.name for table in _taken(library, members)}
     rows: dict[str, int] = {}
     for member in members:

@@ -236,7 +236,7 @@ class Views:
         if known is None or not self._applied.conditions(self.table(counted)):
             return known
         if counted not in self.recording.tables:
-            fact = f"filters need the table `{counted}`, of which only the sums are left"
+            fact = f"filters need the table `{counted}`, but only its sums are left"
             raise UserError(fact, "leave out the filters", str(self.recording.folder))
         if days := self.recording.days_of_sums:
             self.notes.append(
@@ -346,7 +346,7 @@ class Views:
             raise UserError(fact, hint, f"table {table.name}")
         unknown = sorted(name for _, name in named.owned if not table.has(name))
         if unknown:
-            fact = f"column {column.name}: `{unknown[0]}` is no stored column of the table"
+            fact = f"column {column.name}: `{unknown[0]}` is not a stored column of the table"
             raise UserError(fact, None, f"table {table.name}")
         return f"CAST(({column.sql}\n) AS {column.sql_type}) AS {quoted(column.name)}"
 

@@ -124,15 +124,15 @@ def problems(folder: Path) -> str:
         ("io/small_requests.write", "io/small_requests.wrote", "has the variant `wrote`"),
         ("io/small_requests.write", "io/seeks", "advice 1 names `io/seeks` again"),
         ('ja = "`buffer` を\\n増やします。"', "", "advice 1 lacks the key `ja`"),
-        ('ja = "`buffer` を\\n増やします。"', 'ja = " "', "`ja` is no text"),
+        ('ja = "`buffer` を\\n増やします。"', 'ja = " "', "`ja` is not text"),
         ("files =", "file =", "the product has the unknown key `file`"),
         (
             'programs = ["logd", "log-*"]\nfiles = ["*.events"]',
             "",
             "it names nothing by which it is recognized",
         ),
-        ("[[advice]]", "[advice]", "`advice` is no list of tables"),
-        ('name = "Logger"', "name = 5", "`name` is no text"),
+        ("[[advice]]", "[advice]", "`advice` is not a list of tables"),
+        ('name = "Logger"', "name = 5", "`name` is not text"),
     ],
 )
 def test_check_says_what_is_wrong_with_a_product(pack, library, old: str, new: str, said: str) -> None:

@@ -265,7 +265,7 @@ def test_sacct_and_headings_with_units(tmp_path: Path) -> None:
         ("job,user\n", "jobs.csv:1", "no column for the real time"),
         ("job,user,real\n1,2,3\n2,x,3\n", "jobs.csv:3", "user: `x` is no time"),
         ("job,user,real\n1,2\n", "jobs.csv:2", "2 fields instead of 3"),
-        ("job,user,real,cores\n1,2,3,many\n", "jobs.csv:2", "`many` is no number of cores"),
+        ("job,user,real,cores\n1,2,3,many\n", "jobs.csv:2", "`many` is not a number of cores"),
         ("job,user,real,cores,assistant\n1,2,3,2,2\n", "jobs.csv:2", "leave none to compute"),
         ("job,user,real,cores\n1,2,3,0\n", "jobs.csv:2", "at least one"),
     ],

@@ -124,7 +124,7 @@ def test_the_file_of_a_site(tmp_path: Path) -> None:
         ("[ratio]\nthreshold = nan", "no `threshold`"),
         ('[ratio]\nthreshold = 0.1\n[rates."/w"]\nread = 3', "rates of `/w`"),
         ('[ratio]\nthreshold = 0.1\n[rates."/w"]\nread_bytes_s = 0', "rates of `/w`"),
-        ("rates = 3\n[ratio]\nthreshold = 0.1", "`rates` is no table"),
+        ("rates = 3\n[ratio]\nthreshold = 0.1", "`rates` is not a table"),
     ],
 )
 def test_broken_files_of_a_site(tmp_path: Path, text: str, fact: str) -> None:

@@ -362,7 +362,7 @@ def test_another_metric_that_is_not_printed_is_missing_and_the_run_counts(
         metric: row for (scenario, metric), row in verdicts(run, tmp_path / "rec").items() if scenario == "b"
     }
     assert of_b["elapsed_s"]["blocks"] == 8
-    assert (of_b["tps"]["verdict"], of_b["tps"]["reason"]) == ("invalid", "no run gave this metric")
+    assert (of_b["tps"]["verdict"], of_b["tps"]["reason"]) == ("invalid", "no run has this metric")
     checks = json.loads(run("show", tmp_path / "rec", "experiment/checks", "--format", "json").stdout)
     [check] = [row for row in checks if row["name"] == "missing"]
     assert (check["effect"], check["is_valid"]) == (1, True)
@@ -626,7 +626,7 @@ def test_experiments_are_listed_and_described(run: Callable) -> None:
             "no preparation `make_file_sistem` (did you mean make_file_system",
         ),
         ("[[prepare]]", "[[steps]]", "unknown key `steps`"),
-        ('times = "2"', 'times = "3"', "`3` is no level of times"),
+        ('times = "2"', 'times = "3"', "`3` is not a level of times"),
         ("{times}", "{count}", "nothing gives `{count}` a value"),
         ('primary = "device_write_bytes"', 'primary = "device_bytes"', "names no metric: device_bytes"),
         ('baseline = "once"', 'baseline = "twin"', "`baseline` is 'twin'"),

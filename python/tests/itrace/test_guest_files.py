@@ -43,14 +43,14 @@ def test_shipped_services_are_understood(name: str) -> None:
         (MINIMAL + "packages = [1]\n", "`packages` has a value of the wrong type"),
         ("port = \n", "cannot be read"),
         (MINIMAL + 'tree = "a"\n[requests]\none = "word"\n', "`requests` has a value of the wrong type"),
-        (MINIMAL + 'tree = "a"\n[requests]\none = []\n', "a command in `requests` has no words"),
+        (MINIMAL + 'tree = "a"\n[requests]\none = []\n', "a command in `requests` is empty"),
         (MINIMAL + 'tree = "a"\n[requests]\none = [1]\n', "has a word that is empty, no text"),
         (MINIMAL + 'tree = "a"\n[requests]\none = ["a", ""]\n', "has a word that is empty, no text"),
         (MINIMAL + 'tree = "a"\n[requests]\none = ["a\\nb"]\n', "or more than a line"),
         (MINIMAL + 'tree = "a"\n[requests]\n"a/b" = ["a"]\n', "a name in `requests` has other signs"),
         (MINIMAL + 'tree = "a"\n[lines]\none = "text"\n', "`lines` has `one`, and `requests` has not"),
         ('request = "/"\ntree = "a"\n[requests]\none = ["a"]\n', "`request` names none of `requests`"),
-        (MINIMAL + 'tree = "a"\ndisk = "data"\n', "`disk` is no folder of the guest"),
+        (MINIMAL + 'tree = "a"\ndisk = "data"\n', "`disk` is not a folder of the guest"),
     ],
 )
 def test_what_is_wrong_in_a_service_is_said(tmp_path: Path, text: str, said: str) -> None:

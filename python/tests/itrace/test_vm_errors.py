@@ -53,7 +53,7 @@ def test_no_qemu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_program_that_is_not_qemu(tmp_path: Path) -> None:
     with pytest.raises(UserError) as raised:
         version_of(find_qemu("true"))
-    assert "does not say which version of qemu it is" in str(raised.value)
+    assert "does not report its version of qemu" in str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -83,8 +83,8 @@ def test_a_snapshot_of_another_qemu(tmp_path: Path) -> None:
 
 
 def test_what_is_no_guest(tmp_path: Path) -> None:
-    assert "is no guest that sysdock built" in run("run", tmp_path, "-o", tmp_path / "rec")
-    assert "is no guest that sysdock built" in run("run", guest(tmp_path, more=1), "-o", tmp_path / "rec")
+    assert "is not a guest built by sysdock" in run("run", tmp_path, "-o", tmp_path / "rec")
+    assert "is not a guest built by sysdock" in run("run", guest(tmp_path, more=1), "-o", tmp_path / "rec")
 
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
@@ -103,5 +103,5 @@ def test_a_request_that_the_guest_does_not_have(tmp_path: Path) -> None:
     assert "no such request: /page" in run("run", made, "-o", tmp_path / "rec", "--request", "/page", *qemu)
     words = ("--request", "select", "--path", "virtio-net")
     said = run("run", made, "-o", tmp_path / "rec", *words, *qemu)
-    assert "select is a command, which no network card takes part in" in said
+    assert "select is a command, which involves no network card" in said
     assert not (tmp_path / "rec").exists()

@@ -357,7 +357,7 @@ class TestNoLake:
             ["jobs", "top", "--lake", tmp_path],
             ["lake", "compact", tmp_path],
         ):
-            with pytest.raises(UserError, match="this is no lake"):
+            with pytest.raises(UserError, match="this is not a lake"):
                 call(*words)
 
     @pytest.mark.parametrize(

@@ -47,4 +47,4 @@ def test_an_epilogue_does_not_fail_for_the_rules(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(epilogue, "findings_of_job", fail)
     done = CliRunner().invoke(sysdock, ["agent", "print", "--job", "7"])
     assert done.exit_code == 0
-    assert "the rules could not be asked: no room for it" in done.stderr
+    assert "the rules could not be evaluated: no room for it" in done.stderr

@@ -123,7 +123,7 @@ def test_two_at_once_are_one(begun: tuple[Path, Path], call: Call) -> None:
     _, series = begun
     with open(series / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(UserError, match="another `sysdock probe` writes to it at this moment"):
+        with pytest.raises(UserError, match="another `sysdock probe` is writing to it"):
             once(call, series)
     assert not once(call, series).return_value
 

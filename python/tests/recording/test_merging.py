@@ -275,7 +275,7 @@ class TestRanks:
             ((("r0", 1),), "not for r1"),
             ((("r0", 1), ("r1", 1)), "r0 and r1 are both rank 1"),
             ((("r0", 1), ("r9", 2)), "--rank r9: no recording"),
-            ((("r0", 1 << 40), ("r1", 2)), "is no number of a rank"),
+            ((("r0", 1 << 40), ("r1", 2)), "is not a rank number"),
         ],
     )
     def test_numbers_by_hand_must_fit(self, maker: RecordingMaker, ranks: Any, said: str) -> None:
@@ -339,7 +339,7 @@ class TestRefused:
         folder = maker.write(
             {"paths": [{"path": "/a", "kind": "file", "path_id": -1}], "processes": []}, "broken"
         )
-        with pytest.raises(UserError, match="-1 in `path_id` is no number of a row"):
+        with pytest.raises(UserError, match="-1 in `path_id` is not a row number"):
             merged([folder, maker.make()])
 
     def test_more_numbers_than_fit(self, maker: RecordingMaker) -> None:

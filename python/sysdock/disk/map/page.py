@@ -25,7 +25,7 @@ MOST_PIECES = 2_000_000
 def page(recording: Path, options: MapOptions, lang: str, most: int = MOST_PIECES) -> bytes:
     """The page of a recording of a disk."""
     if options.from_byte or options.length is not None:
-        hint = "a page zooms by itself; --from and --length are for pictures"
+        hint = "a page zooms interactively; --from and --length are for pictures"
         raise UserError("a page shows the whole device", hint, "--from, --length")
     whole = drawn(recording, options, pieces=True, most=most)
     shown = whole.shown

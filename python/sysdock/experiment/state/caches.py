@@ -28,7 +28,7 @@ class Cache(Kind):
 
     def apply(self, journal: Journal, target: str, value: str) -> None:
         if value not in _VALUES:
-            raise UserError(f"`{value}` is no value of cache:drop", "it is 1, 2 or 3", "cache:drop")
+            raise UserError(f"`{value}` is not a value of cache:drop", "it is 1, 2 or 3", "cache:drop")
         os.sync()
         write(Path("/proc/sys/vm/drop_caches"), "vm.drop_caches", _VALUES[value])
 

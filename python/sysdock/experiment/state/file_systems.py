@@ -70,7 +70,7 @@ def _has_room(folder: Path, size_bytes: int) -> None:
     found = os.statvfs(folder)
     free = found.f_bavail * found.f_frsize
     if free < size_bytes:
-        fact = f"a device of {size_bytes:,} bytes is to be made, and {free:,} are free"
+        fact = f"a device of {size_bytes:,} bytes is needed, but only {free:,} bytes are free"
         raise UserError(fact, "choose a folder on a larger disk with -o", str(folder))
 
 

@@ -66,7 +66,7 @@ def _fit(path: Path) -> None:
     if not path.parent.is_dir():
         raise UserError("there is no such folder", "make it first, or name another file", str(path.parent))
     if path.exists() and not path.is_file():
-        raise UserError("this is no regular file", "name a file", str(path))
+        raise UserError("this is not a regular file", "name a file", str(path))
     if path.is_mount():
         raise UserError(
             "this file is a mount of its own, so it cannot be replaced", "unmount it first", str(path)

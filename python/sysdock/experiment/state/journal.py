@@ -108,8 +108,8 @@ class Journal:
                 to_disk.write(path, head, 0o600)
                 handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
             except OSError as error:
-                hint = "an experiment writes there what it has to undo; give room, or rights to write there"
-                raise UserError(f"no journal can be begun: {_reason(error)}", hint, str(place)) from None
+                hint = "experiments keep their undo journal there; free some space, or grant write permission"
+                raise UserError(f"no journal can be started: {_reason(error)}", hint, str(place)) from None
             fcntl.flock(handle, fcntl.LOCK_EX)
         made = cls(path, handle, Written(path, what, writer, processes.boot(), {}, 0))
         made._head = len(head)
@@ -168,7 +168,7 @@ class Journal:
                 self._append((json.dumps({"note": number, **undo}) + "\n").encode())
                 os.fsync(self._handle)
             except OSError as error:
-                fact = f"what is to be undone cannot be written, so nothing was changed: {_reason(error)}"
+                fact = f"the undo journal cannot be written, so nothing was changed: {_reason(error)}"
                 raise UserError(fact, "give room there", str(self.path)) from None
             self._written.last = number
             self._written.open[number] = undo
@@ -228,7 +228,7 @@ def _check_owner(place: Path) -> None:
     """What is in a journal is done with our rights, so that no one else may write there."""
     found = place.stat()
     if found.st_uid != os.geteuid() or found.st_mode & 0o022:
-        fact = "others may write to the folder of journals, which say what is to be undone"
+        fact = "other users may write to the folder of undo journals"
         raise UserError(
             fact, f"inspect it, then: chown {os.geteuid()} {place}; chmod 700 {place}", str(place)
         )
@@ -246,7 +246,7 @@ def read(path: Path) -> Written | None:
         ) from None
     head = _parsed(lines[0])
     if head is None or head.get("journal") != _VERSION:
-        raise UserError("this is no journal of an experiment, or of another version", "inspect it", str(path))
+        raise UserError("not a journal of an experiment, or one of another version", "inspect it", str(path))
     writer = Process(int(head["pid"]), int(head["start"]))
     found = Written(path, str(head["what"]), writer, str(head["boot"]), {}, 0)
     for number, line in enumerate(lines[1:], 2):

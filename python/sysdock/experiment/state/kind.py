@@ -66,5 +66,5 @@ def cannot(what: str, place: str, error: OSError) -> UserError:
     if error.errno == errno.ENOSPC and place.startswith("/sys/fs/cgroup"):
         return UserError(f"{what} is refused: the group lacks what its parent has", None, place)
     if error.errno in (errno.EINVAL, errno.ERANGE):
-        return UserError(f"the kernel refuses this value of {what}", "give one that it takes", place)
+        return UserError(f"the kernel refuses this value of {what}", "give one that it accepts", place)
     return UserError(f"{what} cannot be set: {(error.strerror or str(error)).lower()}", None, place)

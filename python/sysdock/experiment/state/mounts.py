@@ -117,7 +117,7 @@ class MountOptions(Kind):
             journal.note({**undo, "was": now.options, "made": "yes", "image": image})
             mount_anew(journal, now.device, Path(now.point), merged(own, value))
         if difference := self.differs(target, value):
-            fact = f"`{value}` was asked, and {now.point} is mounted with {difference.found}"
+            fact = f"`{value}` was requested, but {now.point} is mounted with {difference.found}"
             raise UserError(fact, f"{now.kind} does not take these options here", target)
 
     def differs(self, target: str, value: str) -> Difference | None:

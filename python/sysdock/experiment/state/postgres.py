@@ -186,7 +186,7 @@ class Postgres:
             run_tool(*self._as_owner("test", "-x", str(self.data.parent)))
         except UserError:
             fact = f"the user {self._user}, who runs PostgreSQL, cannot reach this folder"
-            hint = "choose one with -o that everybody may enter, or allow it: chmod a+x"
+            hint = "choose one with -o that all users may enter, or run chmod a+x"
             raise UserError(fact, hint, str(self.data.parent)) from None
 
 

@@ -65,7 +65,7 @@ def _one(written: Written) -> Repaired | None:
         if not written.path.exists():
             return None
         if time.monotonic() > until:
-            why = "a tool that it started still runs, or another repair"
+            why = "a tool that it started, or another repair, is still running"
             return Repaired(
                 written.what, written.path, 0, [Difference("journal", written.path.name, "free", why)]
             )

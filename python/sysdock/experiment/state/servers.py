@@ -175,7 +175,7 @@ def _fit(name: str, arguments: Sequence[str], ready: str, stop_signal: str) -> N
         )
     elif kind not in ("file", "seconds") or (kind == "seconds" and not _is_number(place)):
         hint = "write tcp:127.0.0.1:PORT, file:PATH or seconds:N"
-        raise UserError(f"`{ready}` does not say when a server is ready", hint, name)
+        raise UserError(f"`{ready}` does not tell when a server is ready", hint, name)
 
 
 def _is_number(text: str) -> bool:
@@ -185,7 +185,7 @@ def _is_number(text: str) -> bool:
 def _address(name: str, place: str) -> tuple[str, int]:
     host, _, port = place.rpartition(":")
     if not host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
-        raise UserError(f"`{place}` is no address", "write it as 127.0.0.1:8080", name)
+        raise UserError(f"`{place}` is not an address", "write it as 127.0.0.1:8080", name)
     return host.strip("[]"), int(port)
 
 

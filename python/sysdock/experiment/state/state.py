@@ -129,9 +129,9 @@ class State:
                 if name in (entry["kind"], entry.get("of")) and entry["target"] == target:
                     what = f"{name}:{target}"
                     if other.is_alive:
-                        fact = f"{what} is changed by an experiment that runs ({other.what})"
+                        fact = f"{what} is being changed by a running experiment ({other.what})"
                         raise UserError(fact, f"wait for process {other.writer.pid}", str(other.path))
-                    fact = f"{what} is still as an experiment left it that was broken off ({other.what})"
+                    fact = f"{what} was left changed by an interrupted experiment ({other.what})"
                     raise UserError(fact, "sysdock experiment repair", str(other.path))
 
     def file_system(

@@ -148,7 +148,7 @@ class Cpu(Value):
     def asked(self, value: str) -> str:
         words = {"online": "1", "offline": "0", "1": "1", "0": "0"}
         if value not in words:
-            raise UserError(f"`{value}` is no state of a CPU", "it is `online` or `offline`", "cpu")
+            raise UserError(f"`{value}` is not a state of a CPU", "it is `online` or `offline`", "cpu")
         return words[value]
 
 
