@@ -64,7 +64,7 @@ pub struct Cost {
 pub fn measure(target: &Target, cancel: &Cancel) -> Result<Cost, String> {
     let path = target.device();
     if !metadata(path).is_ok_and(|status| status.file_type().is_block_device()) {
-        return Err(format!("{} is no block device", path.display()));
+        return Err(format!("{} is not a block device", path.display()));
     }
     of_device(path, cancel).map_err(|error| format!("{}: {error}", path.display()))
 }

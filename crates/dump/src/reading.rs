@@ -47,16 +47,16 @@ impl Way<'_> {
         let of_type = self
             .types
             .pointed(self.last.of_type)
-            .ok_or_else(|| format!("{:?} is no pointer", self.types.type_name(self.last.of_type)))?;
+            .ok_or_else(|| format!("{:?} is not a pointer", self.types.type_name(self.last.of_type)))?;
         self.pointers.push(self.last.offset);
         self.last = Field { offset: 0, size: 0, bits: None, of_type };
         Ok(())
     }
 
     fn enter_element(&mut self, place: &str) -> Result<(), String> {
-        let place: u64 = place.parse().map_err(|_| format!("[{place}] is no number of an element"))?;
+        let place: u64 = place.parse().map_err(|_| format!("[{place}] is not an element number"))?;
         let array = self.types.type_name(self.last.of_type);
-        self.last = self.types.element(self.last, place).ok_or_else(|| format!("{array:?} is no array"))?;
+        self.last = self.types.element(self.last, place).ok_or_else(|| format!("{array:?} is not an array"))?;
         Ok(())
     }
 }

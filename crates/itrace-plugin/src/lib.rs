@@ -157,7 +157,7 @@ fn guarded(act: impl FnOnce(&mut Recorder)) {
     let Some(recorder) = recorder() else { return };
     if catch_unwind(AssertUnwindSafe(|| act(recorder))).is_err() {
         recorder.end_early(Why::Failed);
-        print("failed; the guest goes on without it");
+        print("failed; the guest continues without it");
     }
 }
 

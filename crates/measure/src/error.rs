@@ -13,7 +13,7 @@ pub enum MeasureError {
     Directory(PathBuf, io::Error),
     /// It may not run on these CPUs.
     Cpus(io::Error),
-    /// There is no block device of this name.
+    /// There is not a block device of this name.
     NoSuchDevice(String),
     /// It does not end, even when it is killed.
     DoesNotEnd(u32),

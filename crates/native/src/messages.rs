@@ -388,7 +388,7 @@ fn describe(tool: Tool) -> (&'static str, &'static str) {
             ("truss of FreeBSD, which is not read", "truss of Solaris and illumos is read, and strace of Linux")
         }
         Tool::Dtruss => ("dtruss, which is not read", "truss of Solaris and illumos is read, and strace of Linux"),
-        Tool::Library => ("a tool that prints calls of functions: most are no system calls", HOW),
+        Tool::Library => ("a tool that prints calls of functions: most of them are not system calls", HOW),
         Tool::Kdump => ("kdump, the log of ktrace", "truss of Solaris and illumos is read, and strace of Linux"),
         Tool::PerfTrace => ("perf trace", "sysdock run -- CMD records system calls by itself, without strace"),
         Tool::KernelEvents => {

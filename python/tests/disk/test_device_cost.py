@@ -96,7 +96,7 @@ def test_an_image_file_is_not_measured_and_that_is_said(
 ) -> None:
     found = scan(image)
     assert "was not measured" in found.messages
-    assert dict(found.rows(FACTS))["measurement"] == f"none: {image} is no block device"
+    assert dict(found.rows(FACTS))["measurement"] == f"none: {image} is not a block device"
     assert measured(found.folder, library)[2] is False
 
 

@@ -127,8 +127,8 @@ class TestApi:
         assert "task_struct" in (error.value.hint or "")
         for path, words in {
             "mm.pgd": "is a pointer: follow it",
-            "pid->x": "is no pointer",
-            "pid[0]": "is no array",
+            "pid->x": "is not a pointer",
+            "pid[0]": "is not an array",
             "comm[x]": "no number",
             "comm[1": "without",
             "pid,comm": "cannot be understood",

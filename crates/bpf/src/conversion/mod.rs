@@ -300,7 +300,7 @@ impl<'a> Conversion<'a> {
         let Survey { damaged_bytes, damages, cut_bytes, broken, broken_notes, unknown, .. } = *survey;
         let detail = format!("{damaged_bytes} bytes in {damages} places are damaged");
         self.issues.add_many(Issue::DamagedInput, 0, damages, detail);
-        let detail = format!("the last {cut_bytes} bytes are no whole frame: the recorder was stopped while it wrote them");
+        let detail = format!("the last {cut_bytes} bytes are not a complete frame: the recorder was stopped while it wrote them");
         self.issues.add_many(Issue::DamagedInput, 0, u64::from(cut_bytes > 0), detail);
         self.issues.add_many(Issue::BrokenEvent, 0, broken + broken_notes, format!("{broken} events, {broken_notes} notes"));
         self.issues.add_many(Issue::UnknownEvent, 0, unknown, format!("{unknown} events"));
