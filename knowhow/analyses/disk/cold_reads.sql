@@ -15,7 +15,7 @@
 -- column: times_control DOUBLE         That time, as a multiple of that of the control.
 -- column: runs BIGINT                  Runs that count.
 -- heads:  files=ファイルの状態
--- chart:  bars x=file_system y=dur_ns color=piece_bytes title="Time by file system and fragment size" title_ja="ファイルシステムと断片の大きさごとの時間"
+-- chart:  bars x=file_system y=dur_ns color=piece_bytes title="Time by file system and fragment size" title_ja="ファイルシステムと断片のサイズごとの時間"
 -- tags:   disk, time
 WITH cases AS (
     SELECT

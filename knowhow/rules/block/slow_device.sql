@@ -23,11 +23,11 @@
 -- says: finding.queue en   Threads waited {cost_ns} for the disk, {value} of the elapsed time. {requests:request} to {subject} spent {queue_ns} in its queue and {service_ns} in the device on average.
 -- says: finding.queue ja   ディスク待ちが {cost_ns}、経過時間の {value} あります。{subject} への要求 {requests} 回は、平均でキューに {queue_ns}、デバイスに {service_ns} かかっています。
 -- says: finding.many en    Threads waited {cost_ns} for the disk, {value} of the elapsed time. {subject} served {depth} requests at a time and took {service_ns} for each of {requests}.
--- says: finding.many ja    ディスク待ちが {cost_ns}、経過時間の {value} あります。{subject} は平均 {depth} 個の要求を同時に抱え、{requests} 回の要求に 1 回あたり {service_ns} かかっています。
+-- says: finding.many ja    ディスク待ちが {cost_ns}、経過時間の {value} あります。{subject} は平均 {depth} 個の要求を同時に処理しており、要求 {requests} 回に 1 回あたり {service_ns} かかっています。
 -- says: finding.serial en  Threads waited {cost_ns} for the disk, {value} of the elapsed time. {subject} got {requests:request} of {mean_bytes} one at a time (queue depth {depth}) and took {service_ns} for each.
--- says: finding.serial ja  ディスク待ちが {cost_ns}、経過時間の {value} あります。{subject} への要求 {requests} 回（平均 {mean_bytes}）は一つずつ順に出され（同時に {depth} 個）、1 回あたり {service_ns} かかっています。
+-- says: finding.serial ja  ディスク待ちが {cost_ns}、経過時間の {value} あります。{subject} への要求 {requests} 回（平均 {mean_bytes}）は1 つずつ順に出され（同時に {depth} 個）、1 回あたり {service_ns} かかっています。
 -- says: finding.unseen en  Threads waited {cost_ns} for the disk, {value} of the elapsed time, but devices were busy with requests of this recording for only {busy_ns}. The rest may be a file system journal, other programs, locks or a network file system.
--- says: finding.unseen ja  ディスク待ちが {cost_ns}、経過時間の {value} ありますが、記録した要求がデバイスにあったのは {busy_ns} だけです。ファイルシステムのジャーナル、ほかのプログラム、ロック、またはネットワークのファイルシステムの待ちです。
+-- says: finding.unseen ja  ディスク待ちが {cost_ns}、経過時間の {value} ありますが、記録された要求がデバイスにあったのは {busy_ns} だけです。ファイルシステムのジャーナル、ほかのプログラム、ロック、またはネットワークのファイルシステムの待ちです。
 -- says: ok en              Threads waited {cost_ns} for the disk, {value} of the elapsed time.
 -- says: ok ja              ディスク待ちは {cost_ns}、経過時間の {value} です。
 -- says: unknown en         The recording does not show when threads ran.

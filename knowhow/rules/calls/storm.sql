@@ -27,7 +27,7 @@
 -- column: on VARCHAR            Object that most of them are on.
 -- column: place VARCHAR         Where in the program most of them are made, by samples; `not known` without these.
 -- says: finding.clock en      {subject}: {calls:system call} read the clock ({per_second} per second): {cost_ns}, {value} of the time. The C library can read it without a system call. Location: {place}.
--- says: finding.clock ja      {subject}: システムコールで時計を {calls} 回（毎秒 {per_second} 回）読み、{cost_ns}（時間の {value}）かかっています。C ライブラリならシステムコールなしで読めます。場所: {place:ja}。
+-- says: finding.clock ja      {subject}: システムコールで時刻を {calls} 回（毎秒 {per_second} 回）取得し、{cost_ns}（時間の {value}）かかっています。C ライブラリならシステムコールなしで取得できます。場所: {place:ja}。
 -- says: finding.random en     {subject}: {calls:call} fetch random numbers ({on}), {bytes} each: {cost_ns}, {value} of the time. Fetch some kilobytes at once, or use a generator in the program. Location: {place}.
 -- says: finding.random ja     {subject}: 乱数（{on}）を 1 回 {bytes} ずつ {calls} 回取得し、{cost_ns}（時間の {value}）かかっています。まとめて取得するか、プログラム内の乱数生成器を使います。場所: {place:ja}。
 -- says: finding.yield en      {subject}: {calls:call} yield the CPU ({per_second} per second): {cost_ns}, {value} of the time. Location: {place}.
@@ -35,7 +35,7 @@
 -- says: finding.signal en     {subject}: {calls:call} send or set up signals ({per_second} per second): {cost_ns}, {value} of the time. Location: {place}.
 -- says: finding.signal ja     {subject}: シグナルを送る、または準備する呼び出しが {calls} 回（毎秒 {per_second} 回）あり、{cost_ns}（時間の {value}）かかっています。場所: {place:ja}。
 -- says: finding.directory en  {subject}: {calls:call} change or query the working directory: {cost_ns}, {value} of the time. Absolute paths or `openat` avoid them. Location: {place}.
--- says: finding.directory ja  {subject}: 作業ディレクトリを変える、または調べる呼び出しが {calls} 回あり、{cost_ns}（時間の {value}）かかっています。パスか `openat` を使えば不要です。場所: {place:ja}。
+-- says: finding.directory ja  {subject}: 作業ディレクトリを変更または取得する呼び出しが {calls} 回あり、{cost_ns}（時間の {value}）かかっています。パスか `openat` を使えば不要です。場所: {place:ja}。
 -- says: finding.identity en   {subject}: {calls:call} query the identity of the process, which does not change: {cost_ns}, {value} of the time. Location: {place}.
 -- says: finding.identity ja   {subject}: 変わることのないプロセスの情報を {calls} 回問い合わせ、{cost_ns}（時間の {value}）かかっています。場所: {place:ja}。
 -- says: finding.usage en      {subject}: {calls:call} query CPU time, load or limits ({per_second} per second): {cost_ns}, {value} of the time. Query them less often. Location: {place}.
@@ -43,15 +43,15 @@
 -- says: finding.link en       {subject}: {calls:call} read symbolic links, {failed} of them on paths that are not links: {cost_ns}, {value} of the time. Most frequent: {on}. Location: {place}.
 -- says: finding.link ja       {subject}: シンボリックリンクを読む呼び出しが {calls} 回（うち {failed} 回はリンクではないもの）あり、{cost_ns}（時間の {value}）かかっています。最も多い対象: {on}。場所: {place:ja}。
 -- says: finding.memory en     {subject}: {calls:call} change the memory map of the process ({per_second} per second): {cost_ns}, {value} of the time, plus page faults on the new memory. Location: {place}.
--- says: finding.memory ja     {subject}: プロセスのメモリを変える呼び出しが {calls} 回（毎秒 {per_second} 回）あり、{cost_ns}（時間の {value}）かかっています。このほかに新しいメモリのページフォールトも起きます。場所: {place:ja}。
+-- says: finding.memory ja     {subject}: プロセスのメモリマップを変更する呼び出しが {calls} 回（毎秒 {per_second} 回）あり、{cost_ns}（時間の {value}）かかっています。このほかに新しいメモリのページフォールトも起きます。場所: {place:ja}。
 -- says: finding.attributes en {subject}: {calls:call} set file attributes: {cost_ns}, {value} of the time. Most frequent: {on}. Location: {place}.
 -- says: finding.attributes ja {subject}: ファイルの属性を設定する呼び出しが {calls} 回あり、{cost_ns}（時間の {value}）かかっています。最も多い対象: {on}。場所: {place:ja}。
 -- says: finding.message en    {subject}: {calls:call} transfer {bytes} each over a socket or pipe ({on}): {cost_ns}, {value} of the time. One call can transfer many messages. Location: {place}.
 -- says: finding.message ja    {subject}: ソケットかパイプ（{on}）で 1 回 {bytes} ずつ、{calls} 回やり取りし、{cost_ns}（時間の {value}）かかっています。1 回の呼び出しでまとめて渡せます。場所: {place:ja}。
 -- says: finding.events en     {subject}: {calls:call} wait for events or change the set of events: {cost_ns}, {value} of the time. Receive many events per call, and leave the set unchanged. Location: {place}.
--- says: finding.events ja     {subject}: イベントを問い合わせるか待つ対象を変える呼び出しが {calls} 回あり、{cost_ns}（時間の {value}）かかっています。一度に多くのイベントを受け取り、待つ対象はそのままにします。場所: {place:ja}。
+-- says: finding.events ja     {subject}: イベントを問い合わせる、または監視対象を変更する呼び出しが {calls} 回あり、{cost_ns}（時間の {value}）かかっています。一度に多くのイベントを受け取り、監視対象は登録したままにします。場所: {place:ja}。
 -- says: finding.lock en       {subject}: {calls:call} on locks of the program (futex), {per_second} per second: {cost_ns}, {value} of the time. Too many threads contend for one lock. Location: {place}.
--- says: finding.lock ja       {subject}: プログラムのロック（futex）の呼び出しが {calls} 回（毎秒 {per_second} 回）あり、{cost_ns}（時間の {value}）かかっています。スレッドが一つのロックに集まりすぎています。場所: {place:ja}。
+-- says: finding.lock ja       {subject}: プログラムのロック（futex）の呼び出しが {calls} 回（毎秒 {per_second} 回）あり、{cost_ns}（時間の {value}）かかっています。多くのスレッドが 1 つのロックで競合しています。場所: {place:ja}。
 -- says: finding.failed en     {subject}: {calls:call}, of which {failed} fail, take {cost_ns}, {value} of the time. A failed call does no work. Most frequent: {on}. Location: {place}.
 -- says: finding.failed ja     {subject}: {calls} 回の呼び出しのうち {failed} 回が失敗し、{cost_ns}（時間の {value}）かかっています。失敗した呼び出しは何もしません。最も多い対象: {on}。場所: {place:ja}。
 -- says: finding.work en       {subject}: {calls:call} of {mean_ns} each take {cost_ns}, {value} of the time. Most frequent: {on}. Location: {place}.

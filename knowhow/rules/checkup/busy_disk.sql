@@ -18,21 +18,21 @@
 -- column: read DOUBLE             Read on average [B/s].
 -- column: written DOUBLE          Written on average [B/s].
 -- says: finding en  sysstat: the busiest disk is {subject}: {value} busy on average (peak {busiest}), {wait_ns} per request, {read} read, {written} written ({samples:sample} in the whole file).
--- says: finding ja  sysstat: 最も混んでいたディスクは {subject}: 平均 {value}、最大 {busiest}、1 要求 {wait_ns}、読み {read}、書き {written} (ファイル全体の {samples} 点)。
+-- says: finding ja  sysstat: 最も混んでいたディスクは {subject}: 平均 {value}、最大 {busiest}、1 要求 {wait_ns}、読み込み {read}、書き込み {written} (ファイル全体の {samples} 点)。
 -- says: finding.during en  sysstat: the busiest disk is {subject}: {value} busy on average (peak {busiest}), {wait_ns} per request, {read} read, {written} written ({samples:sample} during the job).
--- says: finding.during ja  sysstat: 最も混んでいたディスクは {subject}: 平均 {value}、最大 {busiest}、1 要求 {wait_ns}、読み {read}、書き {written} (ジョブの間の {samples} 点)。
+-- says: finding.during ja  sysstat: 最も混んでいたディスクは {subject}: 平均 {value}、最大 {busiest}、1 要求 {wait_ns}、読み込み {read}、書き込み {written} (ジョブの間の {samples} 点)。
 -- says: ok en  sysstat: the busiest disk is {subject}: {value} busy on average (peak {busiest}), {wait_ns} per request, {read} read, {written} written ({samples:sample} in the whole file).
--- says: ok ja  sysstat: 最も混んでいたディスクは {subject}: 平均 {value}、最大 {busiest}、1 要求 {wait_ns}、読み {read}、書き {written} (ファイル全体の {samples} 点)。
+-- says: ok ja  sysstat: 最も混んでいたディスクは {subject}: 平均 {value}、最大 {busiest}、1 要求 {wait_ns}、読み込み {read}、書き込み {written} (ファイル全体の {samples} 点)。
 -- says: ok.during en  sysstat: the busiest disk is {subject}: {value} busy on average (peak {busiest}), {wait_ns} per request, {read} read, {written} written ({samples:sample} during the job).
--- says: ok.during ja  sysstat: 最も混んでいたディスクは {subject}: 平均 {value}、最大 {busiest}、1 要求 {wait_ns}、読み {read}、書き {written} (ジョブの間の {samples} 点)。
+-- says: ok.during ja  sysstat: 最も混んでいたディスクは {subject}: 平均 {value}、最大 {busiest}、1 要求 {wait_ns}、読み込み {read}、書き込み {written} (ジョブの間の {samples} 点)。
 -- says: unknown en  The recording contains no disk samples.
 -- says: unknown ja  ディスクの負荷の記録がありません。
 -- says: unknown.outside en  sysstat: no sample was taken during the job. Pass the file of that day.
 -- says: unknown.outside ja  sysstat: ジョブの時間内の記録がありません。その日のファイルを与えてください。
 -- says: unknown.rates en  sysstat: {samples:sample} in the whole file: {read} read, {written} written, but not how busy the disks were. Also pass `sar -d` or `sadf -j FILE -- -d`.
--- says: unknown.rates ja  sysstat: ファイル全体の {samples} 点: 読み {read}、書き {written}。ディスクの混み具合は含まれていません。`sar -d` か `sadf -j FILE -- -d` も与えてください。
+-- says: unknown.rates ja  sysstat: ファイル全体の {samples} 点: 読み込み {read}、書き込み {written}。ディスクの使用率は含まれていません。`sar -d` か `sadf -j FILE -- -d` も与えてください。
 -- says: unknown.rates_during en  sysstat: {samples:sample} during the job: {read} read, {written} written, but not how busy the disks were. Also pass `sar -d` or `sadf -j FILE -- -d`.
--- says: unknown.rates_during ja  sysstat: ジョブの間の {samples} 点: 読み {read}、書き {written}。ディスクの混み具合は含まれていません。`sar -d` か `sadf -j FILE -- -d` も与えてください。
+-- says: unknown.rates_during ja  sysstat: ジョブの間の {samples} 点: 読み込み {read}、書き込み {written}。ディスクの使用率は含まれていません。`sar -d` か `sadf -j FILE -- -d` も与えてください。
 -- tags:   disk, time
 WITH ends AS (
     SELECT file_id, end_ts_ns - lag(end_ts_ns, 1, end_ts_ns) OVER (PARTITION BY file_id ORDER BY end_ts_ns) AS step_ns, end_ts_ns

@@ -22,11 +22,11 @@
 -- says: finding en  User time {user_s} / {computing:core} / real time {real_s} = {value} ({source}); the threshold is {limit_value} ({threshold_from}).
 -- says: finding ja  ユーザー時間 {user_s} / {computing} コア / 実時間 {real_s} = {value} ({source})。しきい値は {limit_value} です ({threshold_from})。
 -- says: finding.in_kernel en  User time {user_s} / {computing:core} / real time {real_s} = {value} ({source}); the threshold is {limit_value} ({threshold_from}). The kernel used more CPU time for the job than its own code did ({system_s} system time).
--- says: finding.in_kernel ja  ユーザー時間 {user_s} / {computing} コア / 実時間 {real_s} = {value} ({source})。しきい値は {limit_value} です ({threshold_from})。自身のコードよりカーネルの方が長く働きました (システム時間 {system_s})。
+-- says: finding.in_kernel ja  ユーザー時間 {user_s} / {computing} コア / 実時間 {real_s} = {value} ({source})。しきい値は {limit_value} です ({threshold_from})。自身のコードよりカーネルの時間のほうが長くなっています (システム時間 {system_s})。
 -- says: ok en  User time {user_s} / {computing:core} / real time {real_s} = {value} ({source}); the threshold is {limit_value} ({threshold_from}). The job computes most of the time.
 -- says: ok ja  ユーザー時間 {user_s} / {computing} コア / 実時間 {real_s} = {value} ({source})。しきい値は {limit_value} です ({threshold_from})。時間の多くは計算に使われています。
 -- says: ok.in_kernel en  User time {user_s} / {computing:core} / real time {real_s} = {value} ({source}); the threshold is {limit_value} ({threshold_from}). The kernel used more CPU time for the job than its own code did ({system_s} system time).
--- says: ok.in_kernel ja  ユーザー時間 {user_s} / {computing} コア / 実時間 {real_s} = {value} ({source})。しきい値は {limit_value} です ({threshold_from})。自身のコードよりカーネルの方が長く働きました (システム時間 {system_s})。
+-- says: ok.in_kernel ja  ユーザー時間 {user_s} / {computing} コア / 実時間 {real_s} = {value} ({source})。しきい値は {limit_value} です ({threshold_from})。自身のコードよりカーネルの時間のほうが長くなっています (システム時間 {system_s})。
 -- says: unknown en  The recording contains no times of a job.
 -- says: unknown ja  ジョブの時間が記録にありません。
 -- says: unknown.too_short en  The real time is zero, which is too short to measure ({source}). Measure a longer run.

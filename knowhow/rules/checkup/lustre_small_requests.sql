@@ -15,9 +15,9 @@
 -- column: read_bytes BIGINT       What they read [B].
 -- column: written_bytes BIGINT    What they wrote [B].
 -- says: finding en  Lustre: {requests} reads and writes of {value} on average ({read_bytes} read, {written_bytes} written).
--- says: finding ja  Lustre: 読み書き {requests} 回、平均 {value} (読み {read_bytes}、書き {written_bytes})。
+-- says: finding ja  Lustre: 読み書き {requests} 回、平均 {value} (読み込み {read_bytes}、書き込み {written_bytes})。
 -- says: ok en       Lustre: {requests} reads and writes of {value} on average ({read_bytes} read, {written_bytes} written).
--- says: ok ja       Lustre: 読み書き {requests} 回、平均 {value} (読み {read_bytes}、書き {written_bytes})。
+-- says: ok ja       Lustre: 読み書き {requests} 回、平均 {value} (読み込み {read_bytes}、書き込み {written_bytes})。
 -- says: ok.none en  Lustre: no reads and writes.
 -- says: ok.none ja  Lustre: 読み書きなし。
 -- says: unknown en  Lustre: nothing was counted between the two snapshots. Take one before the job and one after it, on the machine that runs the job.

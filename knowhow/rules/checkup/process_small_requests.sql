@@ -18,9 +18,9 @@
 -- column: write_bytes BIGINT      What is for disks [B].
 -- column: calls BIGINT            Calls that read or wrote.
 -- says: finding en  /proc/PID/io: {rchar} read and {wchar} written in {calls:call} of {value} on average; {read_bytes} came from disks, {write_bytes} go to disks.
--- says: finding ja  /proc/PID/io: 読み {rchar}、書き {wchar}、呼び出し {calls} 回、平均 {value}。ディスクからの読み {read_bytes}、ディスクへの書き {write_bytes}。
+-- says: finding ja  /proc/PID/io: 読み込み {rchar}、書き込み {wchar}、呼び出し {calls} 回、平均 {value}。ディスクからの読み込み {read_bytes}、ディスクへの書き込み {write_bytes}。
 -- says: ok en       /proc/PID/io: {rchar} read and {wchar} written in {calls:call} of {value} on average; {read_bytes} came from disks, {write_bytes} go to disks.
--- says: ok ja       /proc/PID/io: 読み {rchar}、書き {wchar}、呼び出し {calls} 回、平均 {value}。ディスクからの読み {read_bytes}、ディスクへの書き {write_bytes}。
+-- says: ok ja       /proc/PID/io: 読み込み {rchar}、書き込み {wchar}、呼び出し {calls} 回、平均 {value}。ディスクからの読み込み {read_bytes}、ディスクへの書き込み {write_bytes}。
 -- says: unknown en  /proc/PID/io: nothing was read or written.
 -- says: unknown ja  /proc/PID/io: 読み書きがありません。
 -- tags:   size, calls

@@ -34,9 +34,9 @@
 -- says: unknown.write_little en  Writing to {subject}: {bytes} in {time_ns} is too little to judge a rate.
 -- says: unknown.write_little ja  {subject} の書き込み: {time_ns} に {bytes} では少なすぎて転送速度を判断できません。
 -- says: unknown.read_cached en   Reading from {subject}: {bytes} in {time_ns}, {value}; the site reached {limit_value} ({share}). This is faster than the file system: the data came from the page cache, not from the disk. Do not quote this rate.
--- says: unknown.read_cached ja   {subject} の読み込み: {time_ns} に {bytes}、{value}。サイトの値は {limit_value} ({share})。ファイルシステムより速いので、ディスクではなくメモリ (ページキャッシュ) の速さです。性能値として使わないでください。
+-- says: unknown.read_cached ja   {subject} の読み込み: {time_ns} に {bytes}、{value}。サイトの値は {limit_value} ({share})。ファイルシステムより速いので、ディスクではなくメモリ (ページキャッシュ) の速度です。性能値として使わないでください。
 -- says: unknown.write_cached en  Writing to {subject}: {bytes} in {time_ns}, {value}; the site reached {limit_value} ({share}). This is faster than the file system: the data went to the page cache, not to the disk. Do not quote this rate.
--- says: unknown.write_cached ja  {subject} の書き込み: {time_ns} に {bytes}、{value}。サイトの値は {limit_value} ({share})。ファイルシステムより速いので、ディスクではなくメモリ (ページキャッシュ) の速さです。性能値として使わないでください。
+-- says: unknown.write_cached ja  {subject} の書き込み: {time_ns} に {bytes}、{value}。サイトの値は {limit_value} ({share})。ファイルシステムより速いので、ディスクではなくメモリ (ページキャッシュ) の速度です。性能値として使わないでください。
 -- tags:   bytes, time, files
 WITH folders AS (
     SELECT DISTINCT folder, CASE WHEN folder = '/' THEN '/' ELSE concat(folder, '/') END AS beginning

@@ -27,19 +27,19 @@
 -- column: over_count BIGINT       Files that were read or written more than their size.
 -- column: host VARCHAR            The machine on which it was recorded.
 -- says: finding.read en   {value} were read from this file, which is {limit_value} long.
--- says: finding.read ja   このファイルは {limit_value} なのに、{value} 読まれています。
+-- says: finding.read ja   {limit_value} のこのファイルから {value} 読まれています。
 -- says: finding.write en  {value} were written to this file, which is {limit_value} long.
--- says: finding.write ja  このファイルは {limit_value} なのに、{value} 書かれています。
+-- says: finding.write ja  {limit_value} のこのファイルに {value} 書かれています。
 -- says: ok en       Checked {known:file}: none was read or written more than its size.
--- says: ok ja       {known} 個のファイルに、大きさより多く読み書きされたものはありません。
+-- says: ok ja       {known} 個のファイルに、サイズより多く読み書きされたものはありません。
 -- says: unknown en  File sizes are known for only {known_bytes} of the transferred data. Name the files that the job has to read and write, on the machine that holds them: --files PATH.
--- says: unknown ja  読み書きのうち {known_bytes} しかファイルの大きさがわかりません。ジョブが読み書きするはずのファイルを、それがあるマシンで --files PATH により与えてください。
+-- says: unknown ja  読み書きのうち {known_bytes} しかファイルサイズがわかりません。ジョブが読み書きするはずのファイルを、それがあるマシンで --files PATH により与えてください。
 -- says: unknown.not_recorded en  {missing:named file} {missing?is|are} not in the recording and cannot be judged. Name the files that the job has to read and write, on the machine that holds them: --files PATH.
 -- says: unknown.not_recorded ja  指定されたファイルのうち {missing} 個は記録になく、判定できません。ジョブが読み書きするはずのファイルを、それがあるマシンで --files PATH により与えてください。
 -- says: unknown.elsewhere en     This was recorded on another machine, {host}, so file sizes on this one do not apply. Name the files that the job has to read and write, on the machine that holds them: --files PATH.
--- says: unknown.elsewhere ja     別のマシン {host} での記録なので、ここでのファイルの大きさは比べられません。ジョブが読み書きするはずのファイルを、それがあるマシンで --files PATH により与えてください。
+-- says: unknown.elsewhere ja     別のマシン {host} での記録なので、ここでのファイルサイズとは比べられません。ジョブが読み書きするはずのファイルを、それがあるマシンで --files PATH により与えてください。
 -- says: unknown.empty en  The recording contains no file I/O. Transfers through mapped memory are not in the log; see `sysdock show REC processes/mappings`.
--- says: unknown.empty ja  記録にファイルの読み書きがありません。マップされたメモリ経由の入出力は記録に現れません。`sysdock show REC processes/mappings` を見てください。
+-- says: unknown.empty ja  記録にファイルの読み書きがありません。マップされたメモリ経由の入出力は記録に現れません。`sysdock show REC processes/mappings` で確認してください。
 -- evidence: io/files --file {file}
 -- tags:   bytes, files
 WITH moved AS (

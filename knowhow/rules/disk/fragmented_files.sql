@@ -19,9 +19,9 @@
 -- column: request_ns BIGINT     What one more request costs the device [ns].
 -- column: slowdown DOUBLE       How many times as long reading it takes as if contiguous.
 -- says: finding.measured en  This file of {size_bytes} is in {pieces:fragment} of {average_bytes} on average. Reading it takes {cost_ns} longer than if it were contiguous ({slowdown} times as long), at a measured {request_ns} per request.
--- says: finding.measured ja  {size_bytes} のこのファイルは、平均 {average_bytes} の {pieces} 個の断片に分かれています。要求一回が実測で {request_ns} なので、読むのに一続きの場合より {cost_ns} 多くかかります（{slowdown} 倍）。
+-- says: finding.measured ja  {size_bytes} のこのファイルは、平均 {average_bytes} の {pieces} 個の断片に分かれています。要求 1 回が実測で {request_ns} なので、読み込みに連続したファイルより {cost_ns} 多くかかります（{slowdown} 倍）。
 -- says: finding.assumed en  This file of {size_bytes} is in {pieces:fragment} of {average_bytes} on average. Reading it takes {cost_ns} longer than if it were contiguous ({slowdown} times as long), assuming {request_ns} per request (not measured).
--- says: finding.assumed ja  {size_bytes} のこのファイルは、平均 {average_bytes} の {pieces} 個の断片に分かれています。要求一回を {request_ns} と仮定すると（未測定）、読むのに一続きの場合より {cost_ns} 多くかかります（{slowdown} 倍）。
+-- says: finding.assumed ja  {size_bytes} のこのファイルは、平均 {average_bytes} の {pieces} 個の断片に分かれています。要求 1 回を {request_ns} と仮定すると（未測定）、読み込みに連続したファイルより {cost_ns} 多くかかります（{slowdown} 倍）。
 -- says: ok en       Checked {files:file}, {packed} with compressed extents: none has many small fragments.
 -- says: ok ja       {files} 個のファイル（うち {packed} 個は圧縮エクステントあり）を調べました。多くの小さな断片に分かれたものはありません。
 -- says: unknown en  No block map of a file was read.

@@ -20,11 +20,11 @@
 -- column: files BIGINT          Used files checked.
 -- column: in_pieces BIGINT      Fragmented files among these.
 -- says: finding.measured en  This file of {size_bytes} is in {fragments:fragment} and was read {times} times in full ({read_bytes}). If all of it came from the disk, the requests for its fragments took {cost_ns}, at a measured {request_ns} each.
--- says: finding.measured ja  {size_bytes} のこのファイルは {fragments} 個の断片に分かれていて、{times} 回分（{read_bytes}）読まれました。すべてディスクから来たとすると、断片への要求に、一回 {request_ns}（実測）で {cost_ns} かかりました。
+-- says: finding.measured ja  {size_bytes} のこのファイルは {fragments} 個の断片に分かれていて、{times} 回分（{read_bytes}）読まれました。すべてディスクから読まれたとすると、断片への要求に、1 回 {request_ns}（実測）で {cost_ns} かかりました。
 -- says: finding.assumed en  This file of {size_bytes} is in {fragments:fragment} and was read {times} times in full ({read_bytes}). If all of it came from the disk, the requests for its fragments took {cost_ns}, assuming {request_ns} each (not measured).
--- says: finding.assumed ja  {size_bytes} のこのファイルは {fragments} 個の断片に分かれていて、{times} 回分（{read_bytes}）読まれました。すべてディスクから来たとし、要求一回を {request_ns} と仮定すると（未測定）、断片への要求に {cost_ns} かかりました。
+-- says: finding.assumed ja  {size_bytes} のこのファイルは {fragments} 個の断片に分かれていて、{times} 回分（{read_bytes}）読まれました。すべてディスクから読まれたとし、要求 1 回を {request_ns} と仮定すると（未測定）、断片への要求に {cost_ns} かかりました。
 -- says: ok en       Checked {files:used file}, {in_pieces} fragmented: none was slowed down much by that.
--- says: ok ja       使われた {files} 個のファイル（うち {in_pieces} 個は断片に分かれています）を調べました。そのために大きく遅くなったものはありません。
+-- says: ok ja       使われた {files} 個のファイル（うち {in_pieces} 個は断片に分かれています）を調べました。断片化によって大きく遅くなったものはありません。
 -- says: unknown en  It is not known which files are used: scan with --used-by and a recording of system calls.
 -- says: unknown ja  どのファイルが使われるかわかりません。呼び出しの記録を --used-by で与えて走査してください。
 -- evidence: disk/hot_files

@@ -26,7 +26,7 @@
 -- says: ok en       Checked {own:metadata block} of files: {far} {far?is|are} more than {near_bytes} away from the data, which takes {requests:request}.
 -- says: ok ja       ファイルのメタデータ {own} 個のうち、データから {near_bytes} より離れているのは {far} 個です。データへの要求は {requests} 回です。
 -- says: unknown.trees en  This file system keeps the metadata of all files in shared trees: no block belongs to one file.
--- says: unknown.trees ja  このファイルシステムのメタデータは共通の木にあり、どのブロックも一つのファイルのものではありません。
+-- says: unknown.trees ja  このファイルシステムのメタデータは共通の木にあり、どのブロックも 1 つのファイルのものではありません。
 -- says: unknown.method en  The method {method} cannot locate the metadata of files.
 -- says: unknown.method ja  方法 {method} では、ファイルのメタデータの位置がわかりません。
 -- says: unknown en  No file system was read.

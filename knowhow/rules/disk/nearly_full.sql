@@ -14,11 +14,11 @@
 -- column: free_bytes BIGINT     Free space [B].
 -- column: size_bytes BIGINT     All of it [B].
 -- says: finding en  {free_bytes} of this {size_bytes} {fs_type} file system are free: new files are fragmented, and writes become slow.
--- says: finding ja  この {fs_type} の空きは {size_bytes} のうち {free_bytes} です。新しいファイルは断片に分かれ、書き込みが遅くなります。
+-- says: finding ja  この {fs_type} の空きは {size_bytes} のうち {free_bytes} です。新しいファイルは断片化し、書き込みが遅くなります。
 -- says: ok en       {free_bytes} of {size_bytes} are free.
 -- says: ok ja       {size_bytes} のうち {free_bytes} が空いています。
 -- says: unknown en  The file system does not report its free space.
--- says: unknown ja  空き領域の大きさをファイルシステムが示しません。
+-- says: unknown ja  空き領域のサイズをファイルシステムが示しません。
 -- evidence: disk/free
 -- tags:   disk, bytes
 WITH spaces AS (

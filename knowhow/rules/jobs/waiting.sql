@@ -18,9 +18,9 @@
 -- column: bytes BIGINT          Read and written [B].
 -- column: nodes BIGINT          Nodes on which it ran.
 -- says: finding en  Job {subject} of {user}: its threads waited {io_wait_ns} for files, {value} of the time in which they ran or waited for files: {operations:call} of {per_call_ns}, {bytes} transferred.
--- says: finding ja  {user} のジョブ {subject}: スレッドのファイル待ちは {io_wait_ns}（動作とファイル待ちの時間の {value}）。呼び出し {operations} 回、1 回平均 {per_call_ns}、転送量 {bytes}。
+-- says: finding ja  {user} のジョブ {subject}: スレッドのファイル待ちは {io_wait_ns}（実行とファイル待ちの時間の {value}）。呼び出し {operations} 回、1 回平均 {per_call_ns}、転送量 {bytes}。
 -- says: ok en  The job that waited longest, {subject}, waited {io_wait_ns} for files, {value} of the time in which its threads ran or waited for files.
--- says: ok ja  最も長く待ったジョブ {subject} のファイル待ちは {io_wait_ns}（動作とファイル待ちの時間の {value}）です。
+-- says: ok ja  最も長く待ったジョブ {subject} のファイル待ちは {io_wait_ns}（実行とファイル待ちの時間の {value}）です。
 -- says: unknown en  No finished job waited long enough for files to judge.
 -- says: unknown ja  ファイルを長く待ったジョブで終了したものがありません。
 -- evidence: jobs/files -p job={subject}

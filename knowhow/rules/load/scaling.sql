@@ -18,17 +18,17 @@
 -- column: rate DOUBLE           The highest rate of operations.
 -- column: last_rate DOUBLE      The rate of operations with the most processes.
 -- says: finding en  The highest rate, {rate} operations per second, is reached with {processes:process}; with {most_processes} it is {last_rate}.
--- says: finding ja  最高速度 {rate} 回/秒 は {processes} プロセスで得られ、{most_processes} プロセスでは {last_rate} 回/秒 に下がります。
+-- says: finding ja  最高速度 {rate} 回/秒は {processes} プロセスで得られ、{most_processes} プロセスでは {last_rate} 回/秒に下がります。
 -- says: finding.requests en  With requests of {length_bytes}, the highest rate, {rate} operations per second, is reached with {processes:process}; with {most_processes} it is {last_rate}.
--- says: finding.requests ja  {length_bytes} の要求では、最高速度 {rate} 回/秒 は {processes} プロセスで得られ、{most_processes} プロセスでは {last_rate} 回/秒 に下がります。
+-- says: finding.requests ja  {length_bytes} の要求では、最高速度 {rate} 回/秒は {processes} プロセスで得られ、{most_processes} プロセスでは {last_rate} 回/秒に下がります。
 -- says: ok.plateau en  {rate} operations per second with {processes:process}; more processes, up to {most_processes}, are not faster.
--- says: ok.plateau ja  {processes} プロセスで {rate} 回/秒 に達し、{most_processes} プロセスまで増やしても速くなりません。
+-- says: ok.plateau ja  {processes} プロセスで {rate} 回/秒に達し、{most_processes} プロセスまで増やしても速くなりません。
 -- says: ok.plateau_requests en  {rate} operations per second with {processes:process} and requests of {length_bytes}; more processes, up to {most_processes}, are not faster.
--- says: ok.plateau_requests ja  {length_bytes} の要求では {processes} プロセスで {rate} 回/秒 に達し、{most_processes} プロセスまで増やしても速くなりません。
+-- says: ok.plateau_requests ja  {length_bytes} の要求では {processes} プロセスで {rate} 回/秒に達し、{most_processes} プロセスまで増やしても速くなりません。
 -- says: ok.grows en  {rate} operations per second with {most_processes:process}, and still increasing.
--- says: ok.grows ja  {most_processes} プロセスで {rate} 回/秒 で、まだ伸びています。
+-- says: ok.grows ja  {most_processes} プロセスで {rate} 回/秒で、まだ伸びています。
 -- says: ok.grows_requests en  {rate} operations per second with {most_processes:process} and requests of {length_bytes}, and still increasing.
--- says: ok.grows_requests ja  {length_bytes} の要求では {most_processes} プロセスで {rate} 回/秒 で、まだ伸びています。
+-- says: ok.grows_requests ja  {length_bytes} の要求では {most_processes} プロセスで {rate} 回/秒で、まだ伸びています。
 -- says: unknown en  Fewer than three different numbers of processes were measured.
 -- says: unknown ja  3 通り以上のプロセス数で測ったものがありません。
 -- evidence: load/results --operation {operation}

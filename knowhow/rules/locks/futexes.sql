@@ -25,11 +25,11 @@
 -- column: meanwhile VARCHAR     What these threads wait for most besides the lock.
 -- column: meanwhile_ns BIGINT   How long they do, all together [ns].
 -- says: finding.holds en  {subject}: {threads:thread} waited {waits:time} for a lock of the program (futex), {threads_ns} in total; at least one waited for {value} of the time. The thread that holds the lock waits as well, mostly for {meanwhile} ({meanwhile_ns} over all threads). The longest waits were for {holder}.
--- says: finding.holds ja  {subject}: {threads} 個のスレッドがプログラムのロック（futex）を {waits} 回、合計 {threads_ns} 待ちました。時間の {value} で、少なくとも一つが待っています。ロックを持つスレッド自身も待っており、主に{meanwhile:ja}の待ちです（全スレッドで {meanwhile_ns}）。最も長く待たせたのは {holder} です。
+-- says: finding.holds ja  {subject}: {threads} 個のスレッドがプログラムのロック（futex）を {waits} 回、合計 {threads_ns} 待ちました。時間の {value} で、少なくとも 1 つが待っています。ロックを持つスレッド自身も待っており、主に{meanwhile:ja}の待ちです（全スレッドで {meanwhile_ns}）。最も長く待たせたのは {holder} です。
 -- says: finding.runs en   {subject}: {threads:thread} waited {waits:time} for a lock of the program (futex), {threads_ns} in total; at least one waited for {value} of the time. The longest waits were for {holder}.
--- says: finding.runs ja   {subject}: {threads} 個のスレッドがプログラムのロック（futex）を {waits} 回、合計 {threads_ns} 待ちました。時間の {value} で、少なくとも一つが待っています。最も長く待たせたのは {holder} です。
+-- says: finding.runs ja   {subject}: {threads} 個のスレッドがプログラムのロック（futex）を {waits} 回、合計 {threads_ns} 待ちました。時間の {value} で、少なくとも 1 つが待っています。最も長く待たせたのは {holder} です。
 -- says: finding.queue en  {subject}: {threads:thread} queued {waits:time} (futex), {threads_ns} in total; at least one queued for {value} of the time. They wait for something that one thread at a time can have: a lock, or an entry of a pool that is too small (connections, workers). The longest waits were for {holder}.
--- says: finding.queue ja  {subject}: {threads} 個のスレッドが順番待ち（futex）を {waits} 回、合計 {threads_ns} しました。時間の {value} で、少なくとも一つが待っています。一度に一つのスレッドしか使えないもの（ロック、または接続や作業スレッドが足りないプール）を待っています。最も長く待たせたのは {holder} です。
+-- says: finding.queue ja  {subject}: {threads} 個のスレッドが順番待ち（futex）を {waits} 回、合計 {threads_ns} しました。時間の {value} で、少なくとも 1 つが待っています。一度に 1 つのスレッドしか使えないもの（ロック、または接続や作業スレッドが足りないプール）を待っています。最も長く待たせたのは {holder} です。
 -- says: ok en             Threads rarely wait for each other at locks of the program.
 -- says: ok ja             スレッドがプログラムのロックで互いを待つことはわずかです。
 -- says: unknown en        The recording does not show when threads ran.

@@ -17,13 +17,13 @@
 -- column: pages BIGINT          Pages that they freed.
 -- column: kills BIGINT          Processes that were killed for lack of memory.
 -- says: finding.group en    The command waited {cost_ns} for memory, {value} of its time: its control group is at its limit. Its threads reclaimed {pages:page} in {stalls:stall}.
--- says: finding.group ja    メモリ待ちが {cost_ns}、実行時間の {value} あります。コントロールグループ（cgroup）が上限に達し、スレッドが自分で {stalls} 回、{pages} ページを回収しました。
+-- says: finding.group ja    メモリ待ちが {cost_ns}、実行時間の {value} あります。コントロールグループ（cgroup）が上限に達し、スレッド自身が {stalls} 回、{pages} ページを回収しました。
 -- says: finding.machine en  The command waited {cost_ns} for memory, {value} of its time: the whole machine is short of memory. Its threads reclaimed {pages:page} in {stalls:stall}.
--- says: finding.machine ja  メモリ待ちが {cost_ns}、実行時間の {value} あります。マシン全体のメモリが足りず、スレッドが自分で {stalls} 回、{pages} ページを回収しました。
+-- says: finding.machine ja  メモリ待ちが {cost_ns}、実行時間の {value} あります。マシン全体のメモリが足りず、スレッド自身が {stalls} 回、{pages} ページを回収しました。
 -- says: finding.pieces en   The command waited {cost_ns} for contiguous memory, {value} of its time: pages were compacted {stalls:time}.
 -- says: finding.pieces ja   連続したメモリの待ちが {cost_ns}、実行時間の {value} あります。ページの移動（コンパクション）が {stalls} 回ありました。
 -- says: finding.killed en   {kills:process} of the command {kills?was|were} killed because memory was exhausted. Waits for memory before that: {stalls}, {threads_ns}.
--- says: finding.killed ja   メモリがなくなり、コマンドのプロセスが {kills} 個、強制終了されました。メモリ待ちは {stalls} 回、{threads_ns} です。
+-- says: finding.killed ja   メモリ不足のため、コマンドのプロセスが {kills} 個、強制終了されました。メモリ待ちは {stalls} 回、{threads_ns} です。
 -- says: ok en               The command waited {cost_ns} for memory, {value} of its time.
 -- says: ok ja               メモリ待ちは {cost_ns}、実行時間の {value} です。
 -- says: unknown en          The recording does not contain waits for memory (`--what io,sched,memory`).

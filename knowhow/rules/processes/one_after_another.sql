@@ -26,13 +26,13 @@
 -- column: busiest VARCHAR       The program of the command with the most CPU time: often one that these start.
 -- column: busiest_ns BIGINT     Its CPU time [ns].
 -- says: finding.runs en   {program} is started {programs:time}, one after another, and runs for {mean_ns} each: {cost_ns}, {value} of the time. It is on a CPU for {busy} of that, on a machine with {cpus:CPU}. {busiest} uses the most CPU time of all programs, {busiest_ns}. The command waits longest in {waits_in}. If the runs are independent, they can run in parallel.
--- says: finding.runs ja   {program} を {programs} 回、一つずつ順に実行しています。1 回 {mean_ns}、合計 {cost_ns}（時間の {value}）です。そのうち CPU を使っているのは {busy}、このマシンの CPU は {cpus} 個です。CPU 時間が最も長いプログラムは {busiest}（{busiest_ns}）、最も長く待つのは {waits_in:ja} です。互いに依存しなければ、同時に実行できます。
+-- says: finding.runs ja   {program} を {programs} 回、1 つずつ順に実行しています。1 回 {mean_ns}、合計 {cost_ns}（時間の {value}）です。そのうち CPU を使っているのは {busy}、このマシンの CPU は {cpus} 個です。CPU 時間が最も長いプログラムは {busiest}（{busiest_ns}）、最も長く待つのは {waits_in:ja} です。互いに依存しなければ、同時に実行できます。
 -- says: finding.logged en {program} is started {programs:time}, one after another, and runs for {mean_ns} each: {cost_ns}, {value} of the time. How much of it is computing was not recorded. If the runs are independent, they can run in parallel; the machine has {cpus:CPU}.
--- says: finding.logged ja {program} を {programs} 回、一つずつ順に実行しています。1 回 {mean_ns}、合計 {cost_ns}（時間の {value}）です。そのうち計算している時間は記録にありません。このマシンの CPU は {cpus} 個です。互いに依存しなければ、同時に実行できます。
+-- says: finding.logged ja {program} を {programs} 回、1 つずつ順に実行しています。1 回 {mean_ns}、合計 {cost_ns}（時間の {value}）です。そのうち計算している時間は記録にありません。このマシンの CPU は {cpus} 個です。互いに依存しなければ、同時に実行できます。
 -- says: finding.sleep en  sleep is started {programs:time}, {mean_ns} each: {cost_ns}, {value} of the time, in which no work is done.
 -- says: finding.sleep ja  sleep を {programs} 回、1 回 {mean_ns} 実行しています。何もしない時間は合計 {cost_ns}（時間の {value}）です。
 -- says: ok en             No program is started again and again, one after another, for much of the time.
--- says: ok ja             時間の多くを占めるほど、同じプログラムを一つずつ順に実行しているものはありません。
+-- says: ok ja             時間の多くを占めるほど、同じプログラムを 1 つずつ順に実行しているものはありません。
 -- says: unknown en        The recording does not show when processes started and ended.
 -- says: unknown ja        プロセスの開始と終了の時刻が記録にありません。
 -- at_least: thread_time min_time_ns

@@ -26,7 +26,7 @@
 -- says: finding.cpu en     The slowest {slow} of {requests:request} ({subject}) take {slow_ns} on average, the median {median_ns}: for {part} of that they were ready to run but had no CPU.
 -- says: finding.cpu ja     リクエスト（{subject}）{requests} 件のうち最も遅い {slow} 件は平均 {slow_ns} かかっています（中央値は {median_ns}）。その {part} は、実行できるのに CPU がなかった時間です。
 -- says: finding.runs en    The slowest {slow} of {requests:request} ({subject}) take {slow_ns} on average, the median {median_ns}: they run for {part} of that, so they do more work than the others.
--- says: finding.runs ja    リクエスト（{subject}）{requests} 件のうち最も遅い {slow} 件は平均 {slow_ns} かかっています（中央値は {median_ns}）。その {part} は実行時間で、ほかより多くの仕事をしています。
+-- says: finding.runs ja    リクエスト（{subject}）{requests} 件のうち最も遅い {slow} 件は平均 {slow_ns} かかっています（中央値は {median_ns}）。その {part} は実行時間で、ほかより多くの処理をしています。
 -- says: ok en              No kind of request has a tail that is much slower than the median.
 -- says: ok ja              一部だけが中央値よりずっと遅いリクエストはありません。
 -- says: unknown en         The recording does not show when threads ran.

@@ -102,11 +102,11 @@ def volume_part(session: Session, files: Files) -> Part:
 
 _TOTALS = (
     "{files:n:file}: {read_bytes:B} read, {written_bytes:B} written ({systems}).",
-    "{files:n} 個のファイル: 読み {read_bytes:B}、書き {written_bytes:B} ({systems})。",
+    "{files:n} 個のファイル: 読み込み {read_bytes:B}、書き込み {written_bytes:B} ({systems})。",
 )
 _SIZES = (
     "Sizes are known for {known:n} of them ({known_bytes:B} transferred, {sizes_bytes:B} on disk).",
-    "大きさがわかるものは {known:n} 個 (読み書き {known_bytes:B}、ディスク上 {sizes_bytes:B})。",
+    "サイズがわかるものは {known:n} 個 (読み書き {known_bytes:B}、ディスク上 {sizes_bytes:B})。",
 )
 _GONE = (
     "{gone:n:file} {gone:?is|are} missing or changed after the recording: {gone_names}.",
@@ -115,11 +115,11 @@ _GONE = (
 _NOT_RECORDED = ("Not in the recording: {missing_names}.", "記録にないもの: {missing_names}。")
 _OVER = (
     "{over_count:n:file} transferred more than the size: {over}.",
-    "{over_count} 個は大きさより多く読み書きされています: {over}。",
+    "{over_count} 個はサイズより多く読み書きされています: {over}。",
 )
 _STATED = {
-    "read": ("{path} (read {moved:B}, size {size:B})", "{path} (読み {moved:B}、大きさ {size:B})"),
-    "write": ("{path} (written {moved:B}, size {size:B})", "{path} (書き {moved:B}、大きさ {size:B})"),
+    "read": ("{path} (read {moved:B}, size {size:B})", "{path} (読み込み {moved:B}、サイズ {size:B})"),
+    "write": ("{path} (written {moved:B}, size {size:B})", "{path} (書き込み {moved:B}、サイズ {size:B})"),
 }
 
 

@@ -48,7 +48,7 @@ def _interval(row: Mapping[str, Any]) -> tuple[str, str]:
     if row["ratio_low"] is None:
         return "", ""
     low, high = 100 * (row["ratio_low"] - 1), 100 * (row["ratio_high"] - 1)
-    return f" (interval {low:+.1f} to {high:+.1f} %)", f" (区間 {low:+.1f} ～ {high:+.1f} %)"
+    return f" (interval {low:+.1f} to {high:+.1f} %)", f" (区間 {low:+.1f} 〜 {high:+.1f} %)"
 
 
 def _visible(row: Mapping[str, Any]) -> tuple[str, str]:

@@ -94,7 +94,7 @@ def _verdict(answer: Answer, number: int, now_ns: int) -> str:
 def _row(item: Judgement, number: int) -> tuple[str, ...]:
     interval = ""
     if item.low is not None and item.high is not None:
-        interval = f"{_percent(item.low)} {('to', '～')[number]} {_percent(item.high)}"
+        interval = f"{_percent(item.low)} {('to', '〜')[number]} {_percent(item.high)}"
     return (
         printable(item.item),
         _STATUS[item.status][number],

@@ -75,7 +75,7 @@ def test_a_file_that_is_read_more_than_its_size(maker: RecordingMaker, open_sess
         part = judge_volume(session)
     assert part.verdict == "look closer"
     assert f"{data / 'often'} (read 20.00 MiB, size 2.00 MiB)" in part.text("en")
-    assert "大きさ 2.00 MiB" in part.text("ja")
+    assert "サイズ 2.00 MiB" in part.text("ja")
     assert (part.values["over_count"], part.values["read_bytes"], part.values["written_bytes"]) == (
         1,
         24 * MIB,

@@ -18,7 +18,7 @@ CLASSES = {
     ),
     "break": (
         ("break: a further piece begins", "断片の先頭"),
-        ("the first block of each; one more request, or a seek", "ここで要求かシークが一つ増えます"),
+        ("the first block of each; one more request, or a seek", "ここで要求かシークが 1 つ増えます"),
     ),
     "metadata": (
         ("the file system's own", "メタデータ"),

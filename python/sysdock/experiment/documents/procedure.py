@@ -35,7 +35,7 @@ def procedure(source: Source) -> list[Block]:
             say(
                 "The first command is the one that made this recording. The second does the same again on "
                 "any machine, and says whether the results are reproduced.",
-                "一行目はこの記録を作ったコマンド。二行目は、任意のマシンで同じ実験を行い、"
+                "1 行目はこの記録を作ったコマンド。2 行目は、任意のマシンで同じ実験を行い、"
                 "結果が再現したかを判定する。",
             )
         ),
@@ -139,7 +139,7 @@ def _order(source: Source) -> Iterator[Block]:
         source.say(
             f"In each block every scenario runs once, in an order drawn from the seed {seed}; "
             f"{plan.dry} blocks before do not count. Blocks are judged after {looks}.",
-            f"各ブロックですべてのシナリオを一回ずつ、シード {seed} から引いた順序で実行する。"
+            f"各ブロックですべてのシナリオを 1 回ずつ、シード {seed} から引いた順序で実行する。"
             f"最初の {plan.dry} ブロックは数えない。{looks} ブロック後に判定する。",
         )
     )
