@@ -32,7 +32,10 @@ def _process(real: float) -> bytes:
 _HEADER = "-- Title\n-- needs: calls\n-- column: x BIGINT   Text"
 _PAGE = "# Title\n\n```strace\nx\n```\n"
 _FOUND = {
-    "a bound that is no number": ("analysis", f"{_HEADER}.\n-- param: p BIGINT = 5 > -.   Text.\nSELECT 1"),
+    "a bound that is not a number": (
+        "analysis",
+        f"{_HEADER}.\n-- param: p BIGINT = 5 > -.   Text.\nSELECT 1",
+    ),
     "a long row of blanks": ("analysis", f"{_HEADER}{' ' * 200_000}x\nSELECT 1"),
     "a row with more cells than names": ("page", f"{_PAGE}\n```rows calls\na,b\n1,2,3\n```\n"),
     "a cell of CSV that is too long": ("page", f"{_PAGE}\n```rows calls\na\n{'x' * 200_000}\n```\n"),

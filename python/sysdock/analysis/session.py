@@ -153,7 +153,7 @@ class Session:
         ]
         if foreign:
             raise UserError(
-                f"reads `{foreign[0]}`, which is no table of a recording",
+                f"reads `{foreign[0]}`, which is not a table of a recording",
                 f"the tables are {', '.join(sorted(known))}",
                 place,
             )

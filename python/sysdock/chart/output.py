@@ -38,7 +38,7 @@ def write(
     path = Path(path)
     if path.suffix.lower() not in ENDINGS:
         raise UserError(
-            f"`{path.suffix or path.name}` is no kind of picture",
+            f"`{path.suffix or path.name}` is not a picture format",
             f"end it in {', '.join(ENDINGS)}",
             str(path),
         )

@@ -64,7 +64,7 @@ def refuse_time(ticks: float, path: Path) -> None:
     """Raises a UserError where no process takes so long, as one that ended before it began."""
     if not 0 <= ticks < LONGEST_TICKS:
         fact = f"a process took {ticks} ticks"
-        raise UserError(fact, "the file is damaged, or is no accounting file", str(path))
+        raise UserError(fact, "the file is damaged, or is not an accounting file", str(path))
 
 
 def rows(path: Path) -> Iterator[Row]:

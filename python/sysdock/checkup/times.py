@@ -37,7 +37,7 @@ def seconds(text: str, unit: str = "s") -> Fraction:
             return _sum(found[1], found[2], found[3], found[4])
         if found := _PARTS.fullmatch(text):
             return _sum(found[1], found[2], found[3], found[4].replace(",", "."))
-    raise ValueError(f"`{text[:_LONGEST]}` is no time")
+    raise ValueError(f"`{text[:_LONGEST]}` is not a time")
 
 
 def _sum(days: str | None, hours: str | None, minutes: str | None, rest: str) -> Fraction:

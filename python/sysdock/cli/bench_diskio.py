@@ -288,6 +288,6 @@ def _clients(text: str) -> list[int]:
     numbers = [int(word) for word in text.split(",") if word.strip().isdecimal()]
     if len(numbers) != len(text.split(",")) or not all(1 <= number <= _MOST_CLIENTS for number in numbers):
         raise UserError(
-            f"`{text}` is no list of numbers from 1 to {_MOST_CLIENTS}", "write 1,2,4,8", "--clients"
+            f"`{text}` is not a list of numbers from 1 to {_MOST_CLIENTS}", "write 1,2,4,8", "--clients"
         )
     return numbers

@@ -51,5 +51,5 @@ class Mebibytes(Size):
             return int(value)
         size = self._bytes_of(value, param, ctx)
         if size % _MIB:
-            self.fail(f"`{value}` is no whole number of MiB", param, ctx)
+            self.fail(f"`{value}` is not a whole number of MiB", param, ctx)
         return size // _MIB

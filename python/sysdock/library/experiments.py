@@ -303,7 +303,7 @@ class _Parser:
             raise self.wrong("it has no scenarios", "write [scenarios.NAME]")
         settings = data.get("settings", {})
         if not isinstance(settings, dict) or not all(isinstance(value, str) for value in settings.values()):
-            raise self.wrong("`settings` is no table of texts")
+            raise self.wrong("`settings` is not a table of texts")
         texts = {key: self.text(key, data[key]) for key in _TEXTS}
         return Experiment(
             id=id_,
@@ -338,7 +338,7 @@ class _Parser:
         names = [each.name for each in scenarios]
         looks = data.get("looks", [data["blocks"]] if "blocks" in data else [10, 20, 40])
         if not isinstance(looks, list) or not looks:
-            raise self.wrong("`looks` is no list of numbers", "looks = [10, 20, 40]")
+            raise self.wrong("`looks` is not a list of numbers", "looks = [10, 20, 40]")
         whole = [int(self.number("looks", look, 1, 1000)) for look in looks]
         if whole != sorted(set(whole)):
             raise self.wrong("`looks` do not grow", "looks = [10, 20, 40]")
@@ -418,7 +418,7 @@ class _Parser:
         lists = {key: self.commands(key, entry.get(key, [])) for key in ("before", "after", "check")}
         measures = entry.get("measures", {})
         if not isinstance(measures, dict):
-            raise self.wrong(f"workload {name}: `measures` is no table", "write [workloads.measures.tps]")
+            raise self.wrong(f"workload {name}: `measures` is not a table", "write [workloads.measures.tps]")
         return Workload(
             name,
             *self.both(entry),
@@ -452,13 +452,13 @@ class _Parser:
 
     def commands(self, key: str, value: Any) -> tuple[Words, ...]:
         if not isinstance(value, list):
-            raise self.wrong(f"`{key}` is no list of commands", f'{key} = [["sync"]]')
+            raise self.wrong(f"`{key}` is not a list of commands", f'{key} = [["sync"]]')
         return tuple(self.words(key, each) for each in value)
 
     def words(self, key: str, value: Any) -> Words:
         if not isinstance(value, list) or not value or not all(isinstance(word, str) for word in value):
             raise self.wrong(
-                f"`{key}` is no list of words", f'{key} = ["dd", "if=/dev/zero", "of={{data}}/big"]'
+                f"`{key}` is not a list of words", f'{key} = ["dd", "if=/dev/zero", "of={{data}}/big"]'
             )
         return tuple(value)
 
@@ -491,13 +491,13 @@ class _Parser:
     def tables(self, data: dict[str, Any], key: str) -> list[tuple[str, Any]]:
         value = data.get(key, {})
         if not isinstance(value, dict):
-            raise self.wrong(f"`{key}` is no table", f"write [{key}.NAME]")
+            raise self.wrong(f"`{key}` is not a table", f"write [{key}.NAME]")
         return list(value.items())
 
     def entries(self, data: dict[str, Any], key: str) -> list[Any]:
         value = data.get(key, [])
         if not isinstance(value, list):
-            raise self.wrong(f"`{key}` is no list of tables", f"write [[{key}]]")
+            raise self.wrong(f"`{key}` is not a list of tables", f"write [[{key}]]")
         return value
 
     def closed(self, what: str, entry: Any, allowed: tuple[str, ...] | None, needed: tuple[str, ...]) -> None:

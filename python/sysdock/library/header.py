@@ -303,7 +303,7 @@ class Header:
                         line, f"`{pair.strip()}` is not name=heading", "write `heads: calls=回数`"
                     )
                 if name not in names:
-                    raise self.error(line, f"`{name}` is no column", "name columns as `column:` does")
+                    raise self.error(line, f"`{name}` is not a column", "name columns as `column:` does")
                 heads[name] = head
         texts = self.texts(names)
         return tuple(
@@ -320,7 +320,7 @@ class Header:
             if not equals or not text:
                 raise self.error(line, f"`{value}` is not name=text", "write `texts: calls=呼び出し回数`")
             if name not in names:
-                raise self.error(line, f"`{name}` is no column", "name columns as `column:` does")
+                raise self.error(line, f"`{name}` is not a column", "name columns as `column:` does")
             texts[name] = text
         return texts
 
@@ -332,7 +332,7 @@ class Header:
             if name not in numbers:
                 line = self.lines["sums"][0][0]
                 raise self.error(
-                    line, f"`{name}` is no column with numbers", "name columns as `column:` does"
+                    line, f"`{name}` is not a column with numbers", "name columns as `column:` does"
                 )
         return sums
 
@@ -342,7 +342,7 @@ class Header:
         for name in names:
             line = self.lines["match"][0][0]
             if name not in {column.name for column in columns}:
-                raise self.error(line, f"`{name}` is no column", "name columns as `column:` does")
+                raise self.error(line, f"`{name}` is not a column", "name columns as `column:` does")
             has_rates = any(column.type == "DOUBLE" for column in columns)
             if not has_rates and not self.words("sums"):
                 raise self.error(line, "nothing adds up", "say with `sums:` which columns do")
@@ -389,7 +389,7 @@ class Header:
             line = next(line for line, text in self.lines["says"] if re.search(rf"\{{{name}[:?}}]", text))
             raise self.error(
                 line,
-                f"{{{name}}} is no column and no parameter",
+                f"{{{name}}} is neither a column nor a parameter",
                 did_you_mean(name, known, f"there are {', '.join(sorted(known))}"),
             )
         return says
@@ -450,7 +450,7 @@ class Header:
         for name in names:
             if name not in numbers:
                 hint = "write `at_least: calls min_calls`, with a table or a time and parameters"
-                raise self.error(line, f"`{name}` is no parameter that is a number", hint)
+                raise self.error(line, f"`{name}` is not a numeric parameter", hint)
         return AtLeast(quantity, names)
 
     def chart(self, line: int, value: str) -> ChartLine:

@@ -57,7 +57,7 @@ KNOWN_COLUMNS = {
     "process": "INTEGER",  # the process id,
     "from_s": "DOUBLE",  # and the time range, since the start of the recording
     "until_s": "DOUBLE",
-    "cost_calls": "BIGINT",  # of how many calls cost_ns is the time: what a tracer took of these is no gain
+    "cost_calls": "BIGINT",  # of how many calls cost_ns is the time: the part of a tracer is not a gain
     "urgent": "BOOLEAN",  # it comes before all that only costs time
     "circumstance": "BOOLEAN",  # it is about how the recording was made: it comes after all else
     "explained_by": "VARCHAR",  # ids of rules, comma separated: a finding of theirs explains this one

@@ -144,7 +144,7 @@ class AppliedFilters:
             given = f"--process {self.filters.process}"
             self.notes.append(
                 (
-                    f"{given} is no process or program in this recording",
+                    f"{given} is not a process or program in this recording",
                     f"{given} に一致するプロセスやプログラムはこの記録にありません",
                 )
             )

@@ -289,7 +289,7 @@ class Recording:
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 def _check_values(manifest: Any, place: str) -> None:

@@ -113,9 +113,9 @@ def test_limits_of_a_site_count_and_one_rule_by_name_is_always_run(
 @pytest.mark.parametrize(
     ("line", "fact"),
     [
-        ("calls most", "`most` is no parameter that is a number"),
-        ("calls", "`` is no parameter that is a number"),
-        ("calls name", "`name` is no parameter that is a number"),
+        ("calls most", "`most` is not a numeric parameter"),
+        ("calls", "`` is not a numeric parameter"),
+        ("calls name", "`name` is not a numeric parameter"),
     ],
 )
 def test_a_line_that_names_no_number(line: str, fact: str, tmp_path: Path) -> None:

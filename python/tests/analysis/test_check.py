@@ -247,7 +247,7 @@ def test_an_example_that_does_not_end_fails(pack, native: Path, monkeypatch: pyt
     )
     _, failed, _, text = run(pack.root)
     assert failed == 1
-    assert "took longer than it may" in text
+    assert "exceeded its time limit" in text
 
 
 def test_plans_of_loads_are_checked(tmp_path: Path) -> None:

@@ -220,7 +220,7 @@ def test_wake_ups_stand_below_who_woke(library: Library, maker: RecordingMaker) 
     with Session(Recording.open(maker.make(run_states=states)), library) as session:
         [spec] = chart.specs(session, "sched/wakeup_flame_graph")
     rows = spec["data"]["values"]
-    assert {(row["name"], row["said"].split(" (")[0]) for row in rows if row["place"] == 1} == {
+    assert {(row["name"], row["text"].split(" (")[0]) for row in rows if row["place"] == 1} == {
         ("interrupt woke", "35.00 ms"),
         ("kworker/0:1 woke", "7.00 ms"),
         ("(no waker)", "2.00 ms"),

@@ -105,7 +105,7 @@ def test_narrow_ones_are_summed_as_the_rest_of_their_parent(open_session: Opener
     rows = {row["name"]: row for row in spec["data"]["values"]}
     # One narrow branch alone, of ten nanoseconds, is not drawn.
     assert sorted(rows) == ["/", "/a", "/b", "the rest (300)"]
-    assert rows["the rest (300)"]["said"] == "3.00 µs"
+    assert rows["the rest (300)"]["text"] == "3.00 µs"
     assert rows["the rest (300)"]["to"] == rows["/b"]["to"]
     assert rows["/a"]["share"] == "97.0 %"
 
@@ -151,7 +151,7 @@ def test_directories_count_what_lies_in_them(library: Library, maker: RecordingM
         rows = session.run("io/directories").rows()
         [times, volumes] = chart.specs(session, "io/directories")
     assert rows == [("/srv/a", 3, 4, 1, 15, 30), ("/", 1, 2, 0, 11, 7)]
-    assert {row["name"]: row["said"] for row in times["data"]["values"]} == {
+    assert {row["name"]: row["text"] for row in times["data"]["values"]} == {
         "/": "26 ns",
         "/srv": "15 ns",
         "/srv/a": "15 ns",

@@ -229,7 +229,7 @@ def test_pages_can_brush_over_it(draw) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "fact"),
     [
-        (" x2=until_s y=bytes", " y=bytes", "does not say `x2=`"),
+        (" x2=until_s y=bytes", " y=bytes", "has no `x2=`"),
         ("gaps=break", "gaps=join", "neither zero nor break"),
         ("y_scale=log", "y_scale=log gaps=zero", "a log scale has no 0"),
     ],

@@ -54,7 +54,7 @@ def test_marks_are_lines_at_their_moment(session: Session, analysis: str, tmp_pa
     over_time = []
     for spec in chart.specs(session, analysis):
         if "seconds_per_unit" in spec.get("usermeta", {}) and spec["data"]["values"]:
-            over_time.append([(row["at"], row["said"]) for row in lines(spec)])
+            over_time.append([(row["at"], row["shown"]) for row in lines(spec)])
             assert SLOW in spec["title"]["subtitle"]
         else:
             assert SLOW not in json.dumps(spec)
@@ -72,4 +72,4 @@ def test_a_range_of_time_leaves_out_the_marks_outside(maker: RecordingMaker, lib
     folder = maker.make(calls, marks=[{"t": 0.5, "text": SLOW}, {"t": 1.5, "text": "late"}])
     with Session(Recording.open(folder), library, Filters(from_="1", to="2")) as session:
         [spec, *_] = chart.specs(session, "io/calls_over_time")
-    assert [row["said"] for row in lines(spec)] == ["late"]
+    assert [row["shown"] for row in lines(spec)] == ["late"]

@@ -46,7 +46,7 @@ def test_ranges_stand_in_the_order_of_the_result(open_session: Opener) -> None:
     assert [[row[f"y{k}"] for k in range(1, 7)] for row in rows] == [
         [n + 1, 20, 30, 40, 50, 1000 + n] for n in range(20)
     ]
-    assert rows[0]["said6"] == "1.00 µs"
+    assert rows[0]["text6"] == "1.00 µs"
     assert log["title"]["subtitle"] == (
         "the first 20 of 30 rows drawn, line min to p99, box p25 to p75, mark p50, ring max"
     )
@@ -64,7 +64,7 @@ def test_zeros_are_drawn_to_the_edge_and_counted(open_session: Opener) -> None:
     log, linear = chart.specs(open_session(s=rows), "t/s")
     assert log["encoding"]["x"]["scale"]["domain"][0] == 10
     first, second = log["data"]["values"]
-    assert (first["y1"], first["y2"], first["y3"], first["said1"]) == (10, 10, 40, "0 ns")
+    assert (first["y1"], first["y2"], first["y3"], first["text1"]) == (10, 10, 40, "0 ns")
     assert second["y1"] == 30
     assert "1 of value 0 cannot stand on a log scale" in log["title"]["subtitle"]
     assert log["title"]["subtitle"].endswith("1 begin at 0, drawn to the edge")

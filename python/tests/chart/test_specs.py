@@ -196,8 +196,8 @@ def test_size_classes_stand_where_their_exponent_is(library: Library, maker) -> 
 @pytest.mark.parametrize(
     ("line", "fact"),
     [
-        ("points x=at_s", "does not say `y=`"),
-        ("points x=nowhere y=size", "which is no column"),
+        ("points x=at_s", "has no `y=`"),
+        ("points x=nowhere y=size", "which is not a column"),
         ("points x=at_s y=size colour=kind", "chart option `colour` is unknown"),
         ("points x=at_s y=size y_scale=cubic", "neither linear nor log"),
         ("points x=at_s y=datum[0]", "does not name columns"),

@@ -105,7 +105,7 @@ def test_times_as_people_and_tools_print_them(text: str, expected: str) -> None:
     ],
 )
 def test_what_is_no_time_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is no time"):
+    with pytest.raises(ValueError, match="is not a time"):
         seconds(text)
 
 

@@ -72,7 +72,7 @@ def test_time_measures_here_what_it_measured_there(tmp_path: Path) -> None:
         ("nothing here\n", "no output of `time`"),
         ("\tUser time (seconds): 1.0\n", "no output of `time`"),
         ("real 1.0\nuser x1\nsys 0\n", "no output of `time`"),
-        ("real 1..0\nuser 1\nsys 0\n", "is no time"),
+        ("real 1..0\nuser 1\nsys 0\n", "is not a time"),
         ("a\0b", "binary file"),
     ],
 )
@@ -263,7 +263,7 @@ def test_sacct_and_headings_with_units(tmp_path: Path) -> None:
     [
         ("", "jobs.csv", "no line with the names"),
         ("job,user\n", "jobs.csv:1", "no column for the real time"),
-        ("job,user,real\n1,2,3\n2,x,3\n", "jobs.csv:3", "user: `x` is no time"),
+        ("job,user,real\n1,2,3\n2,x,3\n", "jobs.csv:3", "user: `x` is not a time"),
         ("job,user,real\n1,2\n", "jobs.csv:2", "2 fields instead of 3"),
         ("job,user,real,cores\n1,2,3,many\n", "jobs.csv:2", "`many` is not a number of cores"),
         ("job,user,real,cores,assistant\n1,2,3,2,2\n", "jobs.csv:2", "leave none to compute"),

@@ -156,7 +156,7 @@ def wait_for_child(pid: int) -> None:
         (["--"], "no command after `--`"),
         (["--time", "a", "--acct", "b"], "given twice"),
         (["--user", "1"], "needs both times"),
-        (["--user", "x", "--real", "1"], "--user: `x` is no time"),
+        (["--user", "x", "--real", "1"], "--user: `x` is not a time"),
         (["--user", "1", "--real", "1", "--cores", "2", "--assistant-cores", "2"], "leave none to compute"),
         (["--job", "x"], "--job chooses from a file"),
         (["--hash-names"], "no bundle is made"),

@@ -149,4 +149,4 @@ def test_a_rule_or_a_parameter_that_is_unknown_is_named(
 def test_a_wrong_variable_is_named(cli, folder: Path) -> None:
     done = cli("diagnose", folder, env={"SYSDOCK_LANGUAGE": "fr"})
     assert done.returncode == 2
-    assert done.stderr.startswith("sysdock: SYSDOCK_LANGUAGE: `fr` is none of en, ja")
+    assert done.stderr.startswith("sysdock: SYSDOCK_LANGUAGE: `fr` is not one of en, ja")

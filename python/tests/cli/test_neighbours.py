@@ -131,7 +131,7 @@ class TestSizes:
             (Size(), "4X", "is not a size: write 4096, 4K, 16M or 1GB"),
             (Size(), "0", "is less than 1 bytes"),
             (Size(least=512), "100", "is less than 512 bytes"),
-            (Mebibytes(), "4K", "is no whole number of MiB"),
+            (Mebibytes(), "4K", "is not a whole number of MiB"),
         ],
     )
     def test_what_is_no_size_is_named(self, kind: click.ParamType, text: str, fact: str) -> None:

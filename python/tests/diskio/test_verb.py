@@ -126,7 +126,10 @@ def test_a_kept_prediction_has_what_the_server_did(tmp_path: Path) -> None:
         ("", "no result of pgbench"),
         (PGBENCH.partition("tps")[0], "no result of pgbench"),
         (PGBENCH.replace("<builtin: simple update>", "mine.sql"), "only mine.sql, which is not predicted"),
-        (PGBENCH.replace("factor: 5", "factor: 50"), "pgbench ran with scale 50, and scale 5 is predicted"),
+        (
+            PGBENCH.replace("factor: 5", "factor: 50"),
+            "pgbench ran with scale 50, but the prediction is for scale 5",
+        ),
     ],
 )
 def test_what_is_no_result_of_pgbench_is_said(text: str, said: str, tmp_path: Path) -> None:
@@ -167,8 +170,8 @@ def test_a_database_larger_than_memory_reads(kept: tuple[Path, dict[str, Any]]) 
         ([".", "--measured", "rec"], "name a directory to measure, or a recording with --measured"),
         (["--measured", "rec", "-o", "other"], "--measured has its recording already"),
         ([".", "--workload", "tpcc"], "no workload `tpcc`\n\nhint: did you mean tpcb?"),
-        ([".", "--clients", "1,x"], "`1,x` is no list of numbers"),
-        ([".", "--clients", "0"], "`0` is no list of numbers"),
+        ([".", "--clients", "1,x"], "`1,x` is not a list of numbers"),
+        ([".", "--clients", "0"], "`0` is not a list of numbers"),
         ([".", "--shared-buffers", "lots"], "`lots` is not a size"),
         ([".", "--from-postgres", "host=/nowhere dbname=app"], "--from-postgres: connection to server"),
     ],

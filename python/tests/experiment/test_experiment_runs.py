@@ -575,7 +575,7 @@ def test_missing_programs_are_named_before_anything_is_made(
     ("setting", "said"),
     [
         ("pieces=1", "no parameter `pieces`"),
-        ("piece_bytes=large", "`large` is no number"),
+        ("piece_bytes=large", "`large` is not a number"),
         ("piece_bytes", "not PARAMETER=A,B"),
         ("piece_bytes=", "not PARAMETER=A,B"),
         ("file_system=ntfs", "`file_system` is 'ntfs' and should be one of ext4, xfs, btrfs"),
@@ -635,7 +635,7 @@ def test_experiments_are_listed_and_described(run: Callable) -> None:
             '[factors.times]\nsetting = "sysctll:vm.swappiness"',
             "no kind of settings `sysctll`",
         ),
-        ('"rm", "-f", "{data}/big"', "", "`after` is no list of words"),
+        ('"rm", "-f", "{data}/big"', "", "`after` is not a list of words"),
         ("[claim]", "[claim", "not TOML"),
     ],
 )

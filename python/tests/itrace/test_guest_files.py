@@ -44,11 +44,14 @@ def test_shipped_services_are_understood(name: str) -> None:
         ("port = \n", "cannot be read"),
         (MINIMAL + 'tree = "a"\n[requests]\none = "word"\n', "`requests` has a value of the wrong type"),
         (MINIMAL + 'tree = "a"\n[requests]\none = []\n', "a command in `requests` is empty"),
-        (MINIMAL + 'tree = "a"\n[requests]\none = [1]\n', "has a word that is empty, no text"),
-        (MINIMAL + 'tree = "a"\n[requests]\none = ["a", ""]\n', "has a word that is empty, no text"),
-        (MINIMAL + 'tree = "a"\n[requests]\none = ["a\\nb"]\n', "or more than a line"),
-        (MINIMAL + 'tree = "a"\n[requests]\n"a/b" = ["a"]\n', "a name in `requests` has other signs"),
-        (MINIMAL + 'tree = "a"\n[lines]\none = "text"\n', "`lines` has `one`, and `requests` has not"),
+        (MINIMAL + 'tree = "a"\n[requests]\none = [1]\n', "has an argument that is empty, not text"),
+        (MINIMAL + 'tree = "a"\n[requests]\none = ["a", ""]\n', "has an argument that is empty, not text"),
+        (MINIMAL + 'tree = "a"\n[requests]\none = ["a\\nb"]\n', "or longer than a line"),
+        (
+            MINIMAL + 'tree = "a"\n[requests]\n"a/b" = ["a"]\n',
+            "a name in `requests` has characters other than",
+        ),
+        (MINIMAL + 'tree = "a"\n[lines]\none = "text"\n', "`lines` has `one`, but `requests` has not"),
         ('request = "/"\ntree = "a"\n[requests]\none = ["a"]\n', "`request` names none of `requests`"),
         (MINIMAL + 'tree = "a"\ndisk = "data"\n', "`disk` is not a folder of the guest"),
     ],
@@ -142,7 +145,7 @@ def test_no_file_is_written_outside_of_the_tree(tmp_path: Path) -> None:
         text = MINIMAL + f'tree = "own"\n[files]\n"{name}" = "text"\n'
         with pytest.raises(UserError) as raised:
             make_tree(read_service(str(service_of(tmp_path, text))), tmp_path / "tree", tmp_path)
-        assert "lies outside of the tree" in str(raised.value)
+        assert "is outside the tree" in str(raised.value)
         shutil.rmtree(tmp_path / "tree")
     assert not (tmp_path / "a").exists()
 

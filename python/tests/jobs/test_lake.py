@@ -136,7 +136,7 @@ class TestQuestions:
         assert before == [row for row in rows if row["until_s"] > 6600]
 
     def test_a_job_that_is_not_there(self, made: Path, call: Callable[..., Result]) -> None:
-        with pytest.raises(UserError, match="job 4711: the lake knows nothing of it"):
+        with pytest.raises(UserError, match="job 4711: the lake has no data of it"):
             call("jobs", "show", "4711", "--lake", made, "--at", "2026-01-01", "--last", "1h")
 
     def test_a_time_without_samples_is_said(self, made: Path, call: Callable[..., Result]) -> None:
@@ -235,7 +235,7 @@ class TestMerging:
         compacting.compact(lake, keep_days=10)
         assert parts(lake) == ["job_hours"]
         assert call(*words).stdout == before
-        with pytest.raises(UserError, match="only the sums are left"):
+        with pytest.raises(UserError, match="only its sums are left"):
             call("show", lake, "jobs/history", "--from", "0")
         generate(lake, nodes=1, jobs=1, hours=1, date="2026-01-02", seed=2)
         filtered = call("show", lake, "jobs/history", "--from", "0", "--format", "json")
@@ -361,7 +361,8 @@ class TestNoLake:
                 call(*words)
 
     @pytest.mark.parametrize(
-        ("text", "fact"), [('{"format": 2}', "newer than"), ("{}", "does not say"), ("[", "does not say")]
+        ("text", "fact"),
+        [('{"format": 2}', "newer than"), ("{}", "does not identify"), ("[", "does not identify")],
     )
     def test_a_lake_of_another_form(self, lake: Path, text: str, fact: str) -> None:
         (lake / "lake.json").write_text(text)

@@ -341,7 +341,7 @@ def test_times_between_probes_are_read(text: str, seconds: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "10", "30s", "-5min", "1.5h", "9999999999min"])
 def test_other_times_are_refused(text: str) -> None:
-    with pytest.raises(UserError, match="no time of a minute or more"):
+    with pytest.raises(UserError, match="not a time of a minute or more"):
         parse_every(text)
 
 

@@ -59,7 +59,7 @@ def test_ids_of_threads_come_from_their_lives(maker: RecordingMaker, open_sessio
 @pytest.mark.parametrize(
     ("sql", "fact"),
     [
-        ("coalesce(t.a, t.c)", "`c` is no stored column"),
+        ("coalesce(t.a, t.c)", "`c` is not a stored column"),
         ("a + 1", "not an expression of columns"),
         ("(SELECT max(content) FROM read_text('/etc/passwd'))", "not an expression of columns"),
         ("(SELECT max(path) FROM paths)", "not an expression of columns"),

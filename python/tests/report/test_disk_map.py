@@ -127,7 +127,7 @@ def test_mistakes_are_told(disk: Path, tmp_path: Path) -> None:
         return str(done.exception) + done.output
 
     assert "not in this recording" in refused(disk, "-o", tmp_path / "a.png", "--find", "/nowhere")
-    assert "no kind of map" in refused(disk, "-o", tmp_path / "a.gif")
+    assert "not a map format" in refused(disk, "-o", tmp_path / "a.gif")
     assert "window" in refused(disk, "-o", tmp_path / "a.png", "--from", 1 << 40)
     assert "whole device" in refused(disk, "-o", tmp_path / "a.html", "--from", 1)
 

@@ -230,7 +230,7 @@ def test_mistakes_are_told(folder: Path, tmp_path: Path) -> None:
             run(*words)
         return str(caught.value)
 
-    assert "no kind of map" in refused(folder, "-o", tmp_path / "a.gif")
+    assert "not a map format" in refused(folder, "-o", tmp_path / "a.gif")
     assert "no complete scan" in refused(tmp_path, "-o", tmp_path / "a.png")
     assert "no such series" in refused(tmp_path / "none", "-o", tmp_path / "a.png")
     assert re.search(r"layout_score\s", run(folder))

@@ -28,7 +28,7 @@ class File(Kind):
 
     def problem(self, target: str) -> str | None:
         if not (target.startswith("/") or target.startswith("{")) or target.endswith("/"):
-            return f"`{target}` is no absolute path of a file"
+            return f"`{target}` is not the absolute path of a file"
         if target.startswith(("/proc/", "/sys/", "/dev/")):
             return f"`{target}` is the kernel's: use sysctl: or sysfs:"
         return None

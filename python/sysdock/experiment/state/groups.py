@@ -71,7 +71,7 @@ class Cgroup(Kind):
             "/"
         ):
             return None
-        return f"`{target}` is no file of a control group, as workload/cpu.max is one"
+        return f"`{target}` is not a file of a control group, such as workload/cpu.max"
 
     def apply(self, journal: Journal, target: str, value: str) -> None:
         group, _, file = target.rpartition("/")

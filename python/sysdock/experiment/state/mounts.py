@@ -102,7 +102,7 @@ class MountOptions(Kind):
     def problem(self, target: str) -> str | None:
         if target.startswith("/") or re.fullmatch(r"\{?[\w.-]+\}?", target):
             return None
-        return f"`{target}` is no mount point and no name of a file system of the experiment"
+        return f"`{target}` is neither a mount point nor the name of a file system of the experiment"
 
     def apply(self, journal: Journal, target: str, value: str) -> None:
         _of_form(value)

@@ -77,7 +77,7 @@ class Sysctl(Value):
 
     def problem(self, target: str) -> str | None:
         if not re.fullmatch(r"[\w{}-]+([./][\w{}.:/*@-]+)+", target) or ".." in target:
-            return f"`{target}` is no name of a sysctl, as vm.dirty_bytes is one"
+            return f"`{target}` is not the name of a sysctl, such as vm.dirty_bytes"
         return None
 
     def path(self, target: str) -> Path:
@@ -106,7 +106,7 @@ class Sysfs(Value):
 
     def problem(self, target: str) -> str | None:
         if not target.startswith("/sys/") or ".." in target.split("/"):
-            return f"`{target}` is no path below /sys"
+            return f"`{target}` is not a path below /sys"
         return None
 
     def path(self, target: str) -> Path:
@@ -128,7 +128,7 @@ class Cpu(Value):
         if re.fullmatch(r"\{\w+\}", target):
             return None
         if not target.isdecimal():
-            return f"`{target}` is no number of a CPU"
+            return f"`{target}` is not the number of a CPU"
         return (
             "CPU 0 cannot be taken offline, as many machines cannot do without it"
             if int(target) == 0
