@@ -14,8 +14,10 @@ from sysdock.library import Library
 from sysdock.recording import Recording
 
 # Two processes with known calls; what fails, what waits, and what is done often.
+# A sleep until a time, as Python's own, is shorter where the program was not on a CPU just before it.
 PROGRAM = """
-import os, time
+import ctypes, os
+libc = ctypes.CDLL(None)
 for _ in range(1000):
     os.getppid()
 for _ in range(50):
@@ -25,7 +27,7 @@ for _ in range(50):
         pass
 if os.fork() == 0:
     for _ in range(20):
-        time.sleep(0.01)
+        libc.usleep(10_000)
     os._exit(0)
 os.wait()
 """
