@@ -41,7 +41,7 @@ class TracerCost:
         return (
             f"Times include tracing overhead: about {each} per call, {together} for all {calls} calls. "
             "Costs include it; the potential saving from fewer calls does not.",
-            f"時間はトレーサーの負荷 (1 回あたり約 {each}、{calls} 回で約 {together}) を含みます。"
+            f"時間はトレーサーのオーバーヘッド (1 回あたり約 {each}、{calls} 回で約 {together}) を含みます。"
             "所要時間はこれを含み、呼び出しを減らして短縮できる時間は含みません。",
         )
 
@@ -54,7 +54,7 @@ def tracer_cost(session: Session) -> TracerCost | None:
         [(each_ns, calls)] = session.fetch(_SQL, {"trivial": _TRIVIAL})
     except NotComputed as error:
         english, japanese = error.words
-        session.notes.append((f"the tracing overhead {english}", f"トレースの負荷は{japanese}"))
+        session.notes.append((f"the tracing overhead {english}", f"トレースのオーバーヘッドは{japanese}"))
         return None
     return TracerCost(each_ns, calls) if each_ns else None
 

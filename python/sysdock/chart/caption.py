@@ -73,6 +73,6 @@ def _japanese(marks: Marks, shape: str, rest: str | None) -> str:
     if marks.summed:
         parts.append(f"残り {marks.summed:,} {counter}は" + (f"合計 {rest}" if rest else f" {REST} に合計"))
     if marks.left_out:
-        parts.append(f"値が 0 の {marks.left_out:,} 点は対数軸に置けない")
+        parts.append(f"値が 0 の {marks.left_out:,} 点は対数軸に表示できない")
     parts += [japanese for _, japanese in marks.notes]
     return "、".join(parts)

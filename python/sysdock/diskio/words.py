@@ -23,7 +23,7 @@ _QUERIES = {
     "scan": ("all of pgbench_accounts read", "pgbench_accounts の全件走査"),
     "fetch": (f"{FETCHES} rows by index, at random", f"索引によるランダムな {FETCHES} 行の取得"),
     "sort": ("all rows sorted by a column that has no index", "索引のない列による全行のソート"),
-    "vacuum": ("vacuum of it, each page changed", "全ページが更新された後の VACUUM"),
+    "vacuum": ("vacuum of it, each page changed", "全ページが更新されたあとの VACUUM"),
 }
 _DIFFERS = 0.02
 
@@ -82,7 +82,7 @@ def _flush(device: Device, requests: Requests | None) -> list[tuple[str, str]]:
         lines.append(
             (
                 "A control group limit makes it slow, not the device.",
-                "遅いのはデバイスではなく、cgroup の制限によります。",
+                "遅いのはデバイスではなく、cgroup の制限のためです。",
             )
         )
     elif turns := rotation(device.flush.mean):
@@ -107,7 +107,7 @@ def _groups(found: Sequence[Prediction]) -> list[tuple[str, str]]:
         (
             f"Commits that arrive while a flush is in progress share the next one: with {clients} "
             f"clients, group commit puts {count:.1f} into a flush.",
-            f"フラッシュ中に来たコミットは次のフラッシュにまとめられます。{clients} クライアントでは"
+            f"フラッシュ中に到着したコミットは次のフラッシュにまとめられます。{clients} クライアントでは"
             f" 1 回のフラッシュに {count:.1f} コミットが入ります。",
         )
     ]
@@ -123,7 +123,7 @@ def _reads(device: Device, settings: Settings, found: Sequence[Prediction]) -> l
             (
                 f"The database ({size}) fits into shared buffers and page cache: once they are "
                 "warm, nothing is read from the device.",
-                f"データベース ({size}) は共有バッファとページキャッシュに収まるため、温まった後はデ"
+                f"データベース ({size}) は共有バッファとページキャッシュに収まるため、ウォームアップ後はデ"
                 "バイスから読みません。",
             )
         ]
@@ -167,7 +167,7 @@ def _checkpoints(found: Sequence[Prediction]) -> list[tuple[str, str]]:
             f"with images of pages a transaction logs {image}.",
             f"`steady` はチェックポイントを含みます。{most.clients} クライアント ({most.workload}) "
             f"では {every} ごとに {some.pages:,.0f} ページを書き、"
-            f"ページイメージを含むログは 1 トランザクション当たり {image} です。",
+            f"ページイメージを含むログは 1 トランザクションあたり {image} です。",
         )
     ]
 
@@ -182,7 +182,7 @@ def _server(server: Server | None) -> list[tuple[str, str]]:
             (
                 f"`{server.database}` has no tables of pgbench: branches and queries are of scale {scale}.",
                 f"`{server.database}` に pgbench の表がないため、"
-                f"支店の数と問い合わせはスケール {scale} のものです。",
+                f"支店の数とクエリはスケール {scale} のものです。",
             )
         )
     if not server.fsync:
@@ -217,7 +217,7 @@ def _server(server: Server | None) -> list[tuple[str, str]]:
             (
                 f"Since its statistics were reset the server had {count:.1f} commits for each "
                 f"flush; {share} of its log were images of pages.",
-                f"統計のリセット以降、サーバーは 1 フラッシュ当たり {count:.1f} コミットで、ログの "
+                f"統計のリセット以降、サーバーは 1 フラッシュあたり {count:.1f} コミットで、ログの "
                 f"{share} はページイメージでした。",
             )
         )
@@ -251,7 +251,7 @@ def not_predicted(times: Sequence[QueryTime], lang: str) -> str | None:
         return None
     return (
         "some queries were not predicted: what they need was not measured",
-        "一部の問い合わせは、必要な測定がないため予測していません",
+        "一部のクエリは、必要な測定がないため予測していません",
     )[lang == "ja"]
 
 
@@ -316,7 +316,7 @@ def query_table(times: Sequence[QueryTime], lang: str) -> list[str]:
     """A line for each query."""
     heads = {
         "en": ("query", "all from the device", "all in memory", "limited by"),
-        "ja": ("問い合わせ", "全てデバイスから", "全てメモリ上", "制限要因"),
+        "ja": ("クエリ", "すべてデバイスから", "すべてメモリ上", "制限要因"),
     }
     lines = [
         (

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sysdock.experiment.verdicts import CHANGED, EQUIVALENT, INCONCLUSIVE
+from sysdock.library.headings import japanese_value
 from sysdock.text import human_ns
 
 # Causes of a scenario that the terminal shows.
@@ -23,12 +24,13 @@ def of_verdict(row: Mapping[str, Any], margin: float) -> tuple[str, str]:
             f"{metric}: equivalent within {100 * margin:g} %{between}",
             f"{metric}: ±{100 * margin:g} % 以内で同等{between_ja}",
         )
-    why, why_ja = (f": {row['reason']}", f": {row['reason']}") if row["reason"] else ("", "")
+    reason = row["reason"]
+    why, why_ja = (f": {reason}", f": {japanese_value(reason)}") if reason else ("", "")
     if row["verdict"] == INCONCLUSIVE:
         visible, visible_ja = _visible(row)
         return (
             f"{metric}: inconclusive{why}{between}{visible}",
-            f"{metric}: 判定できず{why_ja}{between_ja}{visible_ja}",
+            f"{metric}: 判定不能{why_ja}{between_ja}{visible_ja}",
         )
     return f"{metric}: invalid{why}", f"{metric}: 無効{why_ja}"
 

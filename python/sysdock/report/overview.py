@@ -31,7 +31,7 @@ WHERE user_id IS NOT NULL GROUP BY user_id ORDER BY processes DESC, user_id"""
 _TRACED = (
     "All times include the overhead of tracing, which is large for short calls: compare them with each "
     "other, not with a run without tracing.",
-    "所要時間はすべてトレースの負荷を含みます。短い呼び出しほど影響が大きいので、数値は互いに比べ、"
+    "所要時間はすべてトレースの負荷を含みます。短い呼び出しほど影響が大きいので、数値はこの記録の中だけで比べ、"
     "トレースしていない実行とは比べないでください。",
 )
 
@@ -99,7 +99,7 @@ def _verdict(session: Session, findings: Sequence[Finding]) -> str:
     if others:
         english, japanese = f"{english} and {others} more", f"{japanese} ほか {others} 件"
     if first.gain_ns is None:
-        return both(f"Look at this first: {english}", f"まず見るべきもの: {japanese}")
+        return both(f"Look at this first: {english}", f"最初に確認する所見: {japanese}")
     gain = sql_link(session.library.rule(first.rule), duration(total_gain(group)))
     return both(f"Largest saving: up to {gain}. {english}", f"最も効果が大きいもの: 最大 {gain}。{japanese}")
 
@@ -254,7 +254,7 @@ def _warnings(session: Session) -> list[str]:
         found.append(
             both(
                 f"{lost} events were lost: actual counts are higher.",
-                f"{lost} 個のイベントが失われ、回数は実際より少なめです。",
+                f"{lost} 個のイベントが失われたため、回数は実際より少なくなっています。",
             )
         )
     if not session.recording.has_clock:

@@ -83,7 +83,7 @@ def _contents(
         _link(f"area-{text(area.name)}", both(*map(text, area.title)), len(area.answers)) for area in areas
     )
     count = sum(len(area.answers) for area in areas)
-    links += [_link("analyses", both("Analyses", "分析"), count, below)]
+    links += [_link("analyses", both("Analyses", "分析項目"), count, below)]
     links += [_link("environment", both("Environment", "環境")), _link("issues", both("Import", "取り込み"))]
     label = attribute("aria-label", "Contents", "目次")
     return f'<nav class="contents"{label}><ul>{"".join(links)}</ul></nav>'

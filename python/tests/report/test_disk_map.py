@@ -115,7 +115,7 @@ def test_the_words_are_there_in_both_languages(disk: Path, tmp_path: Path) -> No
     assert sum(share["bytes"] for share in whole.shown["shares"]) == 16 * BLOCK
     english, japanese = svg(whole, "en"), svg(whole, "ja")
     assert "of a file in several pieces: 25.0 %, 16.00 KiB" in english
-    assert "分かれたファイルの連続部分: 25.0 %, 16.00 KiB" in japanese
+    assert "断片化したファイルの連続部分: 25.0 %, 16.00 KiB" in japanese
     assert "&lt;b&gt;/dev/x" in english
     run(disk, "-o", tmp_path / "map.png", "--lang", "ja", "--size", "512")
 

@@ -9,12 +9,12 @@ from sysdock.text import human_bytes
 CLASSES = {
     "free": (("free", "空き"), ("", "")),
     "unfragmented": (
-        ("of a file in one piece", "一続きのファイル"),
+        ("of a file in one piece", "断片化していないファイル"),
         ("nothing to gain here", "改善の余地はありません"),
     ),
     "contiguous": (
-        ("of a file in several pieces", "分かれたファイルの連続部分"),
-        ("read in order, until the next break", "次の断片まで続けて読めます"),
+        ("of a file in several pieces", "断片化したファイルの連続部分"),
+        ("read in order, until the next break", "次の断片まで連続して読めます"),
     ),
     "break": (
         ("break: a further piece begins", "断片の先頭"),
@@ -24,7 +24,7 @@ CLASSES = {
         ("the file system's own", "メタデータ"),
         (
             "inode tables, bitmaps, journal, trees, copies, parity",
-            "inode 表、ビットマップ、ジャーナル、木、写し、パリティ",
+            "inode 表、ビットマップ、ジャーナル、木、コピー、パリティ",
         ),
     ),
     "unwritten": (
@@ -33,7 +33,7 @@ CLASSES = {
     ),
     "compressed": (
         ("compressed", "圧縮"),
-        ("short pieces by design, no breaks", "短い断片は仕様で、断片化ではありません"),
+        ("short pieces by design, no breaks", "短い断片は圧縮の仕様によるもので、断片化ではありません"),
     ),
     "unknown": (
         ("not known", "不明"),

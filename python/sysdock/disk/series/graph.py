@@ -34,12 +34,12 @@ PANELS = (
     Panel(
         ("layout_score",),
         ("Layout score", "配置スコア"),
-        ("1: every block directly follows the one before it", "1 ならすべてのブロックが一続きです"),
+        ("1: every block directly follows the one before it", "1 ならすべてのブロックが連続しています"),
     ),
     Panel(
         ("per_file",),
         ("Fragments per file", "ファイルあたりの断片"),
-        ("1: every file is in one piece", "1 ならすべてのファイルが一続きです"),
+        ("1: every file is in one piece", "1 ならすべてのファイルが連続しています"),
     ),
     Panel(
         ("free_bytes", "largest_free_bytes"),

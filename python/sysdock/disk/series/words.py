@@ -10,7 +10,7 @@ from sysdock.text import human_bytes
 def heading(strip: Strip, lang: str) -> str:
     """Which file system, and how often it was scanned."""
     scans = len(strip.frames) + strip.left_out
-    count = f"{scans:,} 回のスキャン" if lang == "ja" else f"{scans:,} scans"
+    count = f"{scans:,} 回の走査" if lang == "ja" else f"{scans:,} scans"
     return f"{title(strip.frames[-1].shown)}, {count}"
 
 

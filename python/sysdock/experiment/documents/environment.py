@@ -13,7 +13,7 @@ _BY_HAND = (
     ("Settings of the firmware that differ from its defaults.", "既定値から変更したファームウェアの設定。"),
     (
         "Cooling, power limits, and what else shares the rack or the host.",
-        "冷却、電力制限、同居するほかの負荷。",
+        "冷却、電力制限、同じマシン上のほかの負荷。",
     ),
     (
         "Network and switches between the machines, if there are several.",

@@ -14,7 +14,7 @@ _BLOCKS_SHOWN = 3
 _NOT_AUTOMATED = (
     (
         "What other programs on the machine do: runs that they disturb are rejected, but nothing is stopped.",
-        "ほかのプログラムの停止。妨げられた実行は却下されるが、何も止めない。",
+        "ほかのプログラムの停止。影響を受けた実行は却下されるが、プログラムは停止されない。",
     ),
     (
         "Settings of the firmware and of the host of a virtual machine.",

@@ -70,7 +70,8 @@ def _rejected(source: Source) -> Iterator[Block]:
     rows = source.session.fetch(_REJECTED)
     if rows:
         yield Paragraph(source.say("Runs that do not count:", "却下された実行:"))
-        yield table(("scenario", "reason", "runs") if source.english else ("シナリオ", "理由", "回数"), rows)
+        said = [(scenario, source.note(reason), runs) for scenario, reason, runs in rows]
+        yield table(("scenario", "reason", "runs") if source.english else ("シナリオ", "理由", "回数"), said)
     else:
         yield Paragraph(source.say("Every run counts.", "却下された実行はない。"))
 
@@ -89,7 +90,7 @@ def _layout(source: Source) -> tuple[str, str]:
         "Layout: each run has addresses of its own (address space randomization) and an environment of a "
         "size of its own. The order of functions within a program is not varied: of different builds, "
         "compare several with another link order.",
-        "メモリ配置: 実行ごとにアドレス (アドレス空間のランダム化) と環境変数の大きさが変わる。"
+        "メモリ配置: 実行ごとにアドレス (アドレス空間のランダム化) と環境変数のサイズが変わる。"
         "プログラム内の関数の並びは変えていないので、別のビルドを比べるときは"
         "リンク順の異なるものも比べること。",
     )

@@ -11,6 +11,11 @@ from sysdock.analysis.writing import cell, heading
 from sysdock.experiment.documents.blocks import Block, Paragraph, Table
 from sysdock.experiment.environment import Row
 from sysdock.library import Experiment
+from sysdock.library.headings import japanese_value
+from sysdock.page.statements_ja import ending_ja
+
+# Columns with sentences, not names.
+_NOTES = ("reason", "note")
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,10 @@ class Source:
         """Of the experiment."""
         return self.say(self.experiment.title, self.experiment.title_ja)
 
+    def note(self, text: str | None) -> str | None:
+        """A reason or note of the recording, in the language of the document."""
+        return text if self.english or text is None else japanese_value(text)
+
     def environment(self) -> list[Row]:
         """Rows of the table of that name."""
         return self.session.fetch("SELECT section, name, value, source FROM environment")
@@ -42,7 +51,7 @@ class Source:
             yield Paragraph(
                 self.say(
                     f"**Not complete**: ended by `{ended}`. The tables have what was measured until then.",
-                    f"**未完了**: `{ended}` により終了。表はそれまでの測定値。",
+                    f"**未完了**: {ending_ja(ended)}。表はそれまでの測定値。",
                 )
             )
 
@@ -56,7 +65,10 @@ class Source:
         result = self.session.run(analysis)
         head = tuple(heading(column) for column in result.columns)
         rows = tuple(
-            tuple(cell(value, column) for value, column in zip(row, result.columns, strict=True))
+            tuple(
+                cell(self.note(value) if column.name in _NOTES else value, column)
+                for value, column in zip(row, result.columns, strict=True)
+            )
             for row in result.rows()
         )
         if not rows:
