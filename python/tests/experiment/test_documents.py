@@ -191,6 +191,10 @@ def test_an_experiment_is_run_again_only_with_trust_and_gives_the_same(
         for name in ("environment", "procedure", "results")
         for ending in (".md", ".ja.md", ".html")
     }
+    japanese = (tmp_path / "documents" / "environment.ja.md").read_text()
+    assert "| クロックソース |" in japanese
+    assert "| 緩和策: spectre_v1 |" in japanese
+    assert "not applicable" not in japanese
     procedure = (tmp_path / "documents" / "procedure.md").read_text()
     assert "sysdock experiment replay" in procedure
     assert "coreutils" in procedure

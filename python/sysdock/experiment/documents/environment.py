@@ -60,13 +60,26 @@ def environment_definition(source: Source, other: Sequence[Row] | None = None) -
 
 def _differences(source: Source, head: Sequence[str], found: Sequence[Difference]) -> Iterator[Block]:
     if found:
-        yield table(head, [(each.section, each.name, each.here, each.there) for each in found])
+        rows = [
+            (
+                one.section,
+                source.field(one.section, one.name),
+                source.value(one.here),
+                source.value(one.there),
+            )
+            for one in found
+        ]
+        yield table(head, rows)
     else:
         yield Paragraph(source.say("None of the fields that are compared.", "比較した項目に違いはない。"))
 
 
 def _section(source: Source, section: str, rows: Sequence[Row]) -> Iterator[Block]:
-    own = [row[1:] for row in rows if row[0] == section]
+    own = [
+        (source.field(section, name), source.value(value), origin)
+        for of, name, value, origin in rows
+        if of == section
+    ]
     if not own:
         return
     about = next((each for each in source.session.library.environment() if each.id == section), None)

@@ -14,6 +14,8 @@ from sysdock.library import Experiment
 from sysdock.library.headings import japanese_value
 from sysdock.page.statements_ja import ending_ja
 
+# How a field of the environment begins that has no value.
+_NO_VALUE = ("not applicable", "not stated", "unreadable")
 # Columns with sentences, not names.
 _NOTES = ("reason", "note")
 
@@ -43,6 +45,25 @@ class Source:
     def environment(self) -> list[Row]:
         """Rows of the table of that name."""
         return self.session.fetch("SELECT section, name, value, source FROM environment")
+
+    def field(self, section: str, name: str) -> str:
+        """A field of the environment as this document calls it."""
+        if self.english:
+            return name
+        fields = (
+            each for own in self.session.library.environment() if own.id == section for each in own.fields
+        )
+        for field in fields:
+            place, named, end = field.name.partition("{1}")
+            if name == field.name:
+                return field.text_ja
+            if named and name.startswith(place) and name.endswith(end):
+                return field.text_ja.replace("{1}", name[len(place) : len(name) - len(end)])
+        return name
+
+    def value(self, value: str | None) -> str | None:
+        """Why a field has no value, in the language of the document; values as they were read."""
+        return self.note(value) if (value or "").startswith(_NO_VALUE) else value
 
     def incomplete(self) -> Iterator[Block]:
         """A paragraph where the experiment was ended before its end."""
