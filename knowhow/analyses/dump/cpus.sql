@@ -4,7 +4,7 @@
 -- column: cpu INTEGER            Number.
 -- column: current_pid INTEGER    Task that it ran; 0: it was idle.
 -- column: comm VARCHAR           Name of that task.
--- column: ready_tasks INTEGER    Tasks that ran on it or were ready to.
+-- column: ready_tasks INTEGER    Tasks that were running on it or ready to run.
 -- column: user_ns BIGINT         In user code, niced tasks included [ns].
 -- column: system_ns BIGINT       In the kernel, for tasks [ns].
 -- column: irq_ns BIGINT          In interrupts and soft interrupts [ns].

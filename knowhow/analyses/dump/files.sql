@@ -9,7 +9,7 @@
 -- column: kind VARCHAR         file, directory, device, block device, pipe, socket, link or other.
 -- column: position_bytes BIGINT  Offset of the next read or write [B].
 -- column: size_bytes BIGINT    Length of the file [B].
--- column: inode BIGINT         Its number in the file system.
+-- column: inode BIGINT         Inode number in the file system.
 -- column: status VARCHAR       ok, or why something could not be read.
 -- tags:   files
 WITH processes AS (

@@ -6,7 +6,7 @@
 -- column: pid INTEGER              Task that waits.
 -- column: comm VARCHAR             Its name.
 -- column: wait_ns BIGINT           How long it had not run [ns].
--- column: wait_function VARCHAR    Function of the kernel that it waits in.
+-- column: wait_function VARCHAR    Kernel function in which it waits.
 -- column: kind VARCHAR             Kind of the lock that it waits for; empty: it waits for something else, such as a disk.
 -- column: lock VARCHAR             Where the lock lies, hexadecimal.
 -- column: holder_pid INTEGER       Task that holds the lock.

@@ -4,11 +4,11 @@
 -- column: cause VARCHAR          Class of the panic by the log; empty: the log names none.
 -- column: record VARCHAR         The record of the log that says what went wrong.
 -- column: cpu INTEGER            Processor that stopped the kernel; empty: none did.
--- column: pid INTEGER            Task that ran on it.
+-- column: pid INTEGER            Task that was running on it.
 -- column: comm VARCHAR           Name of that task.
 -- column: function VARCHAR       Function in which the exception was taken, or the processor hung; empty: there was none.
 -- column: taint_letters VARCHAR  What taints the kernel, as letters.
--- column: taint_words VARCHAR    The same in words.
+-- column: taint_words VARCHAR    The same as text.
 -- column: uptime_ns BIGINT       Since the boot [ns].
 -- column: host VARCHAR           Name of the machine.
 -- column: version VARCHAR        Version of the kernel.

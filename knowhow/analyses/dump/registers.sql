@@ -3,7 +3,7 @@
 -- needs:  dump_registers
 -- param:  origin VARCHAR = ''      Only those of one moment: dump, exception or user; empty: all.
 -- column: cpu INTEGER              Processor; empty: the dump does not say which one.
--- column: pid INTEGER              Task that ran on it.
+-- column: pid INTEGER              Task that was running on it.
 -- column: origin VARCHAR           dump: when the dump was written; exception: when the exception was taken; user: when the task entered the kernel.
 -- column: name VARCHAR             The register.
 -- column: value VARCHAR            Its value, hexadecimal.

@@ -3,14 +3,14 @@
 -- needs:  dump_tasks
 -- param:  state VARCHAR = ''          Only tasks in this state, such as D; empty: all.
 -- column: pid INTEGER               Number of the task.
--- column: tgid INTEGER              Number of its process.
--- column: ppid INTEGER              Number of the parent process.
+-- column: tgid INTEGER              Id of its process.
+-- column: ppid INTEGER              Id of the parent process.
 -- column: comm VARCHAR              Name.
 -- column: state VARCHAR             R running or ready, S sleeping, D waiting without being interruptible, I idle thread of the kernel, Z zombie.
--- column: cpu INTEGER               Processor that it ran on last.
+-- column: cpu INTEGER               Processor on which it last ran.
 -- column: user_ns BIGINT            CPU time in user code, as ps shows it [ns].
 -- column: system_ns BIGINT          CPU time in the kernel, as ps shows it [ns].
--- column: run_ns BIGINT             CPU time that the scheduler measured [ns].
+-- column: run_ns BIGINT             CPU time as measured by the scheduler [ns].
 -- column: rss_bytes BIGINT          Memory of its process in RAM [B].
 -- column: read_bytes BIGINT         Read from storage [B].
 -- column: write_bytes BIGINT        Written to storage [B].

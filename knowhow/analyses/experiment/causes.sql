@@ -5,7 +5,7 @@
 -- column: workload VARCHAR            The command that was measured.
 -- column: parameters VARCHAR          Parameters that differ from case to case; NULL where there are none.
 -- column: kind VARCHAR                function, stack, call, fault, kernel, lock or wait (time); calls, requests, transferred (counts); remainder.
--- column: name VARCHAR                Which function, call, lock, cause of waiting, or device and operation.
+-- column: name VARCHAR                The function, call, lock, cause of waiting, or device and operation.
 -- column: difference_per_unit DOUBLE  Scenario less baseline.
 -- column: unit VARCHAR                ns, calls, requests or B, for each unit of work.
 -- column: share DOUBLE                Share of the difference of elapsed time; NULL: it is no time, or elapsed time does not differ.

@@ -11,7 +11,7 @@
 -- column: ratio_low DOUBLE          Lower end of its interval.
 -- column: ratio_high DOUBLE         Upper end of its interval.
 -- column: p DOUBLE                  Of the exact signed-rank test over blocks.
--- column: blocks BIGINT             Blocks that were compared.
+-- column: blocks BIGINT             Number of compared blocks.
 -- column: smallest_visible DOUBLE   The smallest change, as a part, that so many blocks show nine times of ten.
 -- column: baseline_median DOUBLE    Median of the baseline.
 -- column: scenario_median DOUBLE    Median of the scenario.

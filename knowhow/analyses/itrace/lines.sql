@@ -6,7 +6,7 @@
 -- column: source VARCHAR                The source file, as the compiler named it.
 -- column: line INTEGER                  Line in it.
 -- column: function VARCHAR              The function; what the compiler has inlined is of the function around it.
--- column: steps BIGINT                  Steps, each iteration of a repeated string instruction as one.
+-- column: steps BIGINT                  Steps, with each iteration of a repeated string instruction counted as one.
 -- match:  source, line, function
 -- sums:   steps
 -- tags:   size

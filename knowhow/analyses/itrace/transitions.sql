@@ -9,7 +9,7 @@
 -- column: depth INTEGER                 Calls in progress from then on.
 -- column: how VARCHAR                   call, return, jump; enter or leave: the kernel.
 -- column: from_function VARCHAR         The function before.
--- column: to_function VARCHAR           The function that executes from then on.
+-- column: to_function VARCHAR           The function that is executing from then on.
 -- tags:   cpu, time
 SELECT
     x.step,

@@ -9,7 +9,7 @@
 -- column: function VARCHAR              The last function of the path.
 -- column: times BIGINT                  How often it was entered by this path.
 -- column: steps BIGINT                  Its own steps.
--- column: steps_inclusive BIGINT        Those and the steps of all that it called.
+-- column: steps_inclusive BIGINT        These steps and those of everything that it called.
 -- column: path VARCHAR                  All functions of the path, the outermost first.
 -- chart:  flame x=path y=steps title="Instructions by call path" title_ja="呼び出し関係ごとのステップ数"
 -- tags:   cpu

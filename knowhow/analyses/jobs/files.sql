@@ -9,7 +9,7 @@
 -- column: calls BIGINT               Calls on it.
 -- column: read_bytes BIGINT          Read [B].
 -- column: written_bytes BIGINT       Written [B].
--- column: io_time_ns BIGINT          How long the calls took, together [ns].
+-- column: io_time_ns BIGINT          Total time of the calls [ns].
 -- column: error_ns BIGINT            How much of it may belong to other files: the lists are bounded [ns].
 -- chart:  bars x=path y=io_time_ns title="Files by time" title_ja="ジョブの所要時間の長いファイル"
 -- tags:   jobs, files, time

@@ -11,14 +11,14 @@
 -- column: nodes BIGINT                 Nodes on which it ran.
 -- column: begun_s DOUBLE              When it began, since the start of the recording [s].
 -- column: wall_ns BIGINT               How long it ran [ns].
--- column: is_whole BOOLEAN             Whether agents counted from its begin to its end, on all nodes.
+-- column: is_whole BOOLEAN             Whether agents counted from its beginning to its end, on all nodes.
 -- column: bytes BIGINT                Read and written by calls on files [B].
 -- column: operations BIGINT           Calls on files.
 -- column: metadata_operations BIGINT  Metadata operations among them.
 -- column: errors BIGINT               Failed operations among them.
 -- column: io_wait_ns BIGINT           How long its threads waited in them, together [ns].
 -- column: cpu_ns BIGINT               Time on CPUs [ns].
--- column: memory_bytes BIGINT         Sum of the most resident memory of each node [B].
+-- column: memory_bytes BIGINT         Sum of the peak resident memory of each node [B].
 -- tags:   jobs, time, bytes
 SELECT
     t.job_id,

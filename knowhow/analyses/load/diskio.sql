@@ -3,7 +3,7 @@
 -- needs:  diskio_predictions
 -- param:  workload VARCHAR = ''       Only this workload: simple_update, tpcb or select; empty: all.
 -- column: workload VARCHAR            simple_update (pgbench -N), tpcb (-b tpcb-like) or select (-S).
--- column: clients INTEGER             Clients at a time.
+-- column: clients INTEGER             Concurrent clients.
 -- column: predicted_tps DOUBLE        Transactions per second between checkpoints [1/s].
 -- column: steady_tps DOUBLE           Transactions per second over hours, with checkpoints [1/s].
 -- column: measured_tps DOUBLE         Transactions per second of a real server [1/s].

@@ -5,7 +5,7 @@
 -- column: name VARCHAR          Name of its recording.
 -- column: host VARCHAR          Where it ran; empty: not known.
 -- column: start_s DOUBLE        When its first event was, since the first one of all [s].
--- column: elapsed_ns BIGINT     From its first event to its last [ns].
+-- column: elapsed_ns BIGINT     Time from its first event to its last [ns].
 -- column: calls BIGINT          System calls.
 -- column: in_calls_ns BIGINT    Time in calls of all its threads; empty where durations are not known [ns].
 -- column: files_ns BIGINT       Of this, in calls that read, write, open, look up or flush files and directories [ns].

@@ -3,7 +3,7 @@
 -- needs:  dump_scripts
 -- column: subject VARCHAR       The script.
 -- column: status VARCHAR        finding or ok.
--- column: value DOUBLE          Rows that it gave.
+-- column: value DOUBLE          Number of rows that it returned.
 -- column: limit_value DOUBLE    Not used.
 -- column: cost_ns BIGINT        Not known [ns].
 -- column: gain_ns BIGINT        Not known [ns].
