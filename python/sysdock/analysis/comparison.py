@@ -154,14 +154,16 @@ def _findings(a: Sequence[Finding], b: Sequence[Finding]) -> list[FindingChange]
 
 
 CHANGE_COLUMNS = (
-    Column("name", "VARCHAR", None, "Name of the call, or path of the file."),
-    Column("time_change_ns", "BIGINT", "ns", "How much longer it took in the second recording."),
-    Column("time_a_ns", "BIGINT", "ns", "Time in the first recording."),
-    Column("time_b_ns", "BIGINT", "ns", "Time in the second."),
-    Column("calls_a", "BIGINT", None, "Calls in the first recording."),
-    Column("calls_b", "BIGINT", None, "Calls in the second."),
-    Column("bytes_a", "BIGINT", "B", "Bytes transferred in the first recording."),
-    Column("bytes_b", "BIGINT", "B", "Bytes transferred in the second."),
+    Column("name", "VARCHAR", None, "Name of the call, or path of the file.", ja="対象"),
+    Column(
+        "time_change_ns", "BIGINT", "ns", "How much longer it took in the second recording.", ja="時間の変化"
+    ),
+    Column("time_a_ns", "BIGINT", "ns", "Time in the first recording.", ja="A の時間"),
+    Column("time_b_ns", "BIGINT", "ns", "Time in the second.", ja="B の時間"),
+    Column("calls_a", "BIGINT", None, "Calls in the first recording.", ja="A の回数"),
+    Column("calls_b", "BIGINT", None, "Calls in the second.", ja="B の回数"),
+    Column("bytes_a", "BIGINT", "B", "Bytes transferred in the first recording.", ja="A のバイト数"),
+    Column("bytes_b", "BIGINT", "B", "Bytes transferred in the second.", ja="B のバイト数"),
 )
 
 
@@ -180,12 +182,12 @@ def change_row(change: Change) -> tuple[Any, ...]:
 
 
 FINDING_COLUMNS = (
-    Column("change", "VARCHAR", None, "gone, new or both."),
+    Column("change", "VARCHAR", None, "gone, new or both.", ja="変化"),
     Column("rule", "VARCHAR", None, "Id of the rule."),
-    Column("title", "VARCHAR", None, "Title of the rule."),
-    Column("subject", "VARCHAR", None, "What it is about."),
-    Column("gain_a_ns", "BIGINT", "ns", "What could be saved in the first recording."),
-    Column("gain_b_ns", "BIGINT", "ns", "What could be saved in the second."),
+    Column("title", "VARCHAR", None, "Title of the rule.", ja="ルール"),
+    Column("subject", "VARCHAR", None, "What it is about.", ja="対象"),
+    Column("gain_a_ns", "BIGINT", "ns", "What could be saved in the first recording.", ja="A の短縮可能時間"),
+    Column("gain_b_ns", "BIGINT", "ns", "What could be saved in the second.", ja="B の短縮可能時間"),
     Column("reason", "VARCHAR", None, "One sentence, of the second recording where it is there."),
 )
 

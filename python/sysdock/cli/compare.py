@@ -259,7 +259,7 @@ def _lines(found: Comparison, part: str, rows: int | None, lang: str, clocks: bo
         columns = [FINDING_COLUMNS[0], *FINDING_COLUMNS[2:6]]
         lines += [
             words["findings"],
-            *(_table_lines(columns, shown_rows) if states else [words["none"]]),
+            *(_table_lines(_named(columns, lang), shown_rows) if states else [words["none"]]),
             "",
         ]
     for name, title in _LISTS.items():
@@ -270,12 +270,19 @@ def _lines(found: Comparison, part: str, rows: int | None, lang: str, clocks: bo
             cut = changes[:rows] if rows else changes
             lines += [
                 title[lang == "ja"],
-                *_table_lines(CHANGE_COLUMNS, [change_row(change) for change in cut]),
+                *_table_lines(_named(CHANGE_COLUMNS, lang), [change_row(change) for change in cut]),
             ]
             if len(changes) > len(cut):
                 lines.append(words["more"].format(count=len(changes) - len(cut)))
             lines.append("")
     return lines[:-1]
+
+
+def _named(columns: Sequence[Column], lang: str) -> list[Column]:
+    """The columns by the names that people read in that language."""
+    from dataclasses import replace
+
+    return [replace(column, name=column.ja) if lang == "ja" and column.ja else column for column in columns]
 
 
 def _table_lines(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> list[str]:
