@@ -18,7 +18,7 @@
 -- says: ok en  Sequential requests of {length_bytes} reach {sequential}, random ones {random}: read-ahead works.
 -- says: ok ja  {length_bytes} の要求で {sequential}、ランダム読み出しは {random} で、先読みが働いています。
 -- says: unknown en  Sequential, random and long direct reads from one process were not all measured.
--- says: unknown ja  1 プロセスの逐次・ランダム・長い直接読み出しのすべてが測られてはいません。
+-- says: unknown ja  1 プロセスの順次・ランダム・長い直接読み出しのすべてが測られてはいません。
 -- evidence: load/results --operation read
 -- tags:   disk, bytes, time
 WITH usable AS (

@@ -20,7 +20,7 @@
 -- says: ok en  Requests of {shortest} reach {short_rate}; the highest rate is {best_rate}.
 -- says: ok ja  {shortest} の要求で {short_rate}（最高 {best_rate}）です。
 -- says: unknown en  Sequential transfers were not measured with both short and long requests.
--- says: unknown ja  短い要求と長い要求の逐次転送が両方とも測られてはいません。
+-- says: unknown ja  短い要求と長い要求の順次転送が両方とも測られてはいません。
 -- evidence: load/results --operation {operation}
 -- tags:   disk, bytes, time
 WITH usable AS (
