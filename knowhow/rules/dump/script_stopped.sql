@@ -11,7 +11,7 @@
 -- column: why VARCHAR           Why it was stopped.
 -- column: scripts BIGINT        Scripts that were run.
 -- says: finding en  {subject} stopped after {value} rows: {why}.
--- says: finding ja  {subject} は {value} 行で停止しました: {why}。
+-- says: finding ja  {subject} は {value} 行で停止しました: {why:ja}。
 -- says: ok en  {scripts:script} ran to completion.
 -- says: ok ja  {scripts} 個のスクリプトはすべて最後まで実行されました。
 -- says: unknown en  No script was run on this dump.

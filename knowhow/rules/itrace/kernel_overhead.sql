@@ -13,7 +13,7 @@
 -- column: times BIGINT          How often it was done.
 -- column: example VARCHAR       The function with most of these steps.
 -- says: finding en  The kernel spent {value} of all instructions on {subject}: {steps:instruction} in {times:occurrence}, mostly in {example}.
--- says: finding ja  カーネルは全ステップの {value} を {subject} に使いました。{times} 回で {steps} ステップ、最も多い関数は {example} です。
+-- says: finding ja  カーネルは全ステップの {value} を{subject:ja}に使いました。{times} 回で {steps} ステップ、最も多い関数は {example} です。
 -- says: ok en  Mitigations, copies, locks and page faults each took at most {limit_value} of the instructions.
 -- says: ok ja  脆弱性の緩和策、コピー、ロック、ページフォールトに使われたステップは、それぞれ全体の {limit_value} 以下です。
 -- says: unknown en  The kernel was not traced: `sysdock itrace vm` traces it.

@@ -15,7 +15,7 @@
 -- column: calls VARCHAR         The system call that waited longest for it.
 -- column: holder VARCHAR        Who had it most often when a wait began.
 -- says: finding en   The command waited {cost_ns} for the kernel lock {subject}, {value} of its time, mostly in {calls}. All threads: {waits:wait}, {threads_ns}. Held by: {holder}.
--- says: finding ja   カーネルのロック {subject} を {cost_ns}（実行時間の {value}）待ちました。主に {calls} の中です。全スレッドでは {waits} 回、{threads_ns} です。保持していたもの: {holder}。
+-- says: finding ja   カーネルのロック {subject} を {cost_ns}（実行時間の {value}）待ちました。主に {calls:ja} の中です。全スレッドでは {waits} 回、{threads_ns} です。保持していたもの: {holder:ja}。
 -- says: ok en        The command waited {cost_ns} for kernel locks, {value} of its time.
 -- says: ok ja        カーネルのロック待ちは {cost_ns}、実行時間の {value} です。
 -- says: unknown en   The recording does not contain waits for kernel locks (`--what io,sched,locks`).

@@ -26,13 +26,13 @@
 -- column: call VARCHAR          The call that took most of the time.
 -- column: place VARCHAR         Where in the program it is made; `not known` where that was not recorded.
 -- says: finding.many en    The command waits {cost_ns}, {value} of its time, for {subject}: {trips:round trip} one after another, {mean_ns} each, on {object}, in {call} ({place}).
--- says: finding.many ja    {subject} を {cost_ns}（実行時間の {value}）待っています。往復が 1 回ずつ順に {trips} 回、1 回あたり {mean_ns} です。{object}、{call}（{place:ja}）。
+-- says: finding.many ja    {subject} を {cost_ns}（実行時間の {value}）待っています。往復が 1 回ずつ順に {trips} 回、1 回あたり {mean_ns} です。{object:ja}、{call}（{place:ja}）。
 -- says: finding.reconnect en    The command waits {cost_ns}, {value} of its time, for {subject}: {trips:round trip} one after another, {mean_ns} each, on {objects:connection}: most of them open a new one (connect). The longest is on {object}, in {call} ({place}).
--- says: finding.reconnect ja    {subject} を待つ時間が {cost_ns}（実行時間の {value}）あります。往復が 1 回ずつ順に {trips} 回、1 回あたり {mean_ns} で、接続は {objects} 個です。ほとんどの往復で新しい接続を確立しています（connect）。最も長いのは {object} の {call}（{place:ja}）です。
+-- says: finding.reconnect ja    {subject} を待つ時間が {cost_ns}（実行時間の {value}）あります。往復が 1 回ずつ順に {trips} 回、1 回あたり {mean_ns} で、接続は {objects} 個です。ほとんどの往復で新しい接続を確立しています（connect）。最も長いのは {object:ja} の {call}（{place:ja}）です。
 -- says: finding.few en     The command waits {cost_ns}, {value} of its time, for {subject}: {trips:reply} took {mean_ns} each, on {object}, in {call} ({place}).
--- says: finding.few ja     {subject} を {cost_ns}（実行時間の {value}）待っています。応答は {trips} 回で、1 回あたり {mean_ns} かかっています。{object}、{call}（{place:ja}）。
+-- says: finding.few ja     {subject} を {cost_ns}（実行時間の {value}）待っています。応答は {trips} 回で、1 回あたり {mean_ns} かかっています。{object:ja}、{call}（{place:ja}）。
 -- says: finding.stream en  The command waits {cost_ns}, {value} of its time, until {subject} sends or receives data: {waits:wait}, {mean_ns} each, on {object}, in {call} ({place}).
--- says: finding.stream ja  {subject} がデータを送るか受け取るのを {cost_ns}（実行時間の {value}）待っています。{waits} 回、1 回あたり {mean_ns} です。{object}、{call}（{place:ja}）。
+-- says: finding.stream ja  {subject} がデータを送るか受け取るのを {cost_ns}（実行時間の {value}）待っています。{waits} 回、1 回あたり {mean_ns} です。{object:ja}、{call}（{place:ja}）。
 -- says: finding.server en  The command accepts connections and waits {cost_ns}, {value} of its time, for its clients.
 -- says: finding.server ja  接続を受け付けるコマンドで、クライアントを {cost_ns}（実行時間の {value}）待っています。
 -- says: ok en              The command waits {cost_ns}, {value} of its time, for sockets and pipes of other programs.

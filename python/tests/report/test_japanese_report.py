@@ -176,7 +176,7 @@ def test_reasons_of_verdicts_are_known_in_japanese() -> None:
 def test_notes_in_japanese_are_those_that_are_written(library: Library) -> None:
     root = Path(__file__).parents[3]
     sources = [*root.glob("crates/load/src/**/*.rs"), *root.glob("python/sysdock/experiment/**/*.py")]
-    sources += library.root.glob("environment/*.toml")
+    sources += [*library.root.glob("environment/*.toml"), *root.glob("python/sysdock/dump/*.py")]
     sources += [library.root / f"rules/{name}.sql" for name in ("load/not_usable", "time/user_code")]
     written = "\n".join(path.read_text("utf-8") for path in sources)
     # A text that goes over several lines of Python is one.
