@@ -48,7 +48,10 @@ def write(
         drawn = [known.id for known in session.library.analyses() if known.charts]
         raise UserError(f"`{analysis.id}` has no chart", f"these have one: {', '.join(drawn)}", str(path))
     found = [drawing.spec for drawing in drawings(session, analysis, params, lang)]
-    write_atomically(path, _rendered(found, path.suffix.lower(), analysis.title, lang))
+    title = analysis.title
+    if lang == "ja" and analysis.page_path.exists():
+        title = session.library.page(analysis).title_ja or title
+    write_atomically(path, _rendered(found, path.suffix.lower(), title, lang))
 
 
 def write_atomically(path: Path, content: bytes) -> None:

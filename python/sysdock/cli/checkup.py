@@ -208,7 +208,7 @@ def _check(
                 lang=lang,
             )
         _print(steps, lang, format_, out)
-        remark_on(session)
+        remark_on(session, lang=lang)
 
 
 def _given(options: dict[str, Any], run: PlainRun | None) -> Given:

@@ -145,10 +145,10 @@ def command(
         if analysis is not None:
             _rows_of(first, second, analysis, parse_params(pairs), limit, format_, lang, raw=raw)
             _remark_on_conditions(first, second)
-            remark_on(first)
-            remark_on(second)
+            remark_on(first, lang=lang)
+            remark_on(second, lang=lang)
             return
-        _remark_on_commands(first, second)
+        _remark_on_commands(first, second, lang)
         _remark_on_conditions(first, second)
         found = compare(first, second)
         if part in found.not_computed:
@@ -168,17 +168,18 @@ def command(
             _csv(found, part, rows, lang, raw=raw)
         else:
             _json(found, part, rows, lang)
-        remark_on(first)
-        remark_on(second)
+        remark_on(first, lang=lang)
+        remark_on(second, lang=lang)
 
 
-def _remark_on_commands(a: Session, b: Session) -> None:
+def _remark_on_commands(a: Session, b: Session, lang: str) -> None:
     """What is compared may not be the same work."""
     from sysdock.cli.output import remark
 
     commands = [session.recording.manifest.get("command") for session in (a, b)]
     if all(commands) and commands[0] != commands[1]:
-        remark(f"the commands differ: {commands[0]} | {commands[1]}")
+        said = "コマンドが異なります" if lang == "ja" else "the commands differ"
+        remark(f"{said}: {commands[0]} | {commands[1]}")
 
 
 def _remark_on_conditions(a: Session, b: Session) -> None:

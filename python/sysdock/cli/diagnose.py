@@ -132,7 +132,7 @@ def command(
             print_rows([Column(name, "VARCHAR", None, "") for name in names], rows, format_, raw=raw)
             if stated:
                 remark("\n".join(stated))
-        remark_on(session)
+        remark_on(session, lang=lang)
     bad = {"finding": {"finding"}, "unknown": {"finding", "unknown"}, None: set()}[fail_on]
     if any(finding.status in bad and not finding.is_note for finding in findings):
         ctx.exit(1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from sysdock.text import fitted, printable_lines
@@ -51,23 +51,42 @@ def say(
     print("\n".join(painted_words(fitting, stream, heads, statuses or {})), file=stream, flush=True)
 
 
-def remark_on(session: Session, needs: Iterable[str] = ()) -> None:
+def remark_on(session: Session, needs: Iterable[str] = (), lang: str = "en") -> None:
     """Says on standard error what limits the answer: filters that do not apply, and what is missing."""
+    for words in (*session.notes, *_missing(session, needs)):
+        remark(words[lang == "ja"])
+
+
+def _missing(session: Session, needs: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """What the recording lacks, in English and Japanese."""
+    from sysdock.page.statements_ja import ending_ja
+    from sysdock.sections.coverage import unit_words
+
     recording = session.recording
-    for note, _ in session.notes:
-        remark(note)
     if not recording.has_clock:
-        remark("the log has no timestamps: times since the start only count lines (1 ns is one line)")
+        yield (
+            "the log has no timestamps: times since the start only count lines (1 ns is one line)",
+            "ログに時刻がありません。開始からの時刻は行番号にすぎません (1 ns が 1 行)",
+        )
     if not recording.manifest["complete"]:
-        remark(f"the recording is incomplete (ended by: {recording.ended_by})")
+        ended = recording.ended_by
+        yield f"the recording is incomplete (ended by: {ended})", f"記録が不完全です ({ending_ja(ended)})"
     for capture in recording.captures:
         missing = capture["total"] - capture["understood"]
         if missing:
-            what = f"{missing:,} {capture['unit']} of the input could not be parsed"
-            remark(f"{what}; see `sysdock info {recording.folder}`")
+            unit, unit_ja = unit_words(capture["unit"])
+            see = f"`sysdock info {recording.folder}`"
+            yield (
+                f"{missing:,} {unit} of the input could not be parsed; see {see}",
+                f"入力の {missing:,} {unit_ja}を解釈できませんでした。詳細は {see}",
+            )
     for name in needs:
         if name in recording.tables and recording.lost(name):
-            remark(f"{recording.lost(name):,} events of the table `{name}` were lost")
+            lost = f"{recording.lost(name):,}"
+            yield (
+                f"{lost} events of the table `{name}` were lost",
+                f"表 `{name}` のイベントが {lost} 個失われています",
+            )
 
 
 def print_result(result: Result, format_: str, limit: int | None, *, raw: bool = False) -> None:

@@ -50,7 +50,7 @@ def command(recording: Path, output: Path | None, format_: str, lang: str, **opt
             sys.stdout.write(as_text(session, format_, lang))
         else:
             write_report(session, path, lang, format_)
-        for note, _ in session.notes:
-            remark(note)
+        for note in session.notes:
+            remark(note[lang == "ja"])
     if str(path) != "-":
         remark(f"{path} written")

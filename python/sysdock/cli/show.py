@@ -111,7 +111,7 @@ def command(
                 result = result.per(units)
                 remark(f"per unit of work, of {units:,.15g}: {', '.join(found.sums)}")
             print_result(result, format_, limit, raw=raw)
-        remark_on(session, session.library.sources((*found.needs, *found.uses)))
+        remark_on(session, session.library.sources((*found.needs, *found.uses)), lang)
 
 
 def _units(session: Session, per: str) -> float:

@@ -316,6 +316,18 @@ class TestDiagnose:
         assert "What to do: " in text
         assert "対策: " in cli("diagnose", self.failing_again(maker), "--lang", "ja").stdout
 
+    def test_what_limits_the_answer_is_in_its_language(self, cli, maker: RecordingMaker) -> None:
+        clock = {
+            "kind": "order",
+            "has_durations": True,
+            "note": "the log has no clock; times only count lines",
+        }
+        folder = maker.make(clock=clock, complete=False, ended_by="input error")
+        said = cli("diagnose", folder, "--lang", "ja").stderr
+        assert "ログに時刻がありません" in said
+        assert "記録が不完全です (入力のエラー)" in said
+        assert "the log has no timestamps" in cli("diagnose", folder).stderr
+
     def failing_again(self, maker: RecordingMaker) -> Path:
         return maker.folder / "failing"
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from make_recording import RecordingMaker
+from sysdock import chart
 from sysdock.analysis import Session
 from sysdock.chart import drawings
 from sysdock.cli.answer import answer_lines, diagnosis_lines
@@ -200,6 +201,11 @@ def test_charts_have_japanese_titles_axes_and_legends(sessions: list[Session]) -
             for drawing in drawings(session, analysis, lang="ja"):
                 wrong |= {f"{analysis.id}: {name}" for name in _titles(drawing.spec) if _is_english(name)}
     assert sorted(wrong) == []
+
+
+def test_a_page_with_a_chart_has_a_japanese_title(sessions: list[Session], tmp_path: Path) -> None:
+    chart.write(sessions[0], "io/sizes", {}, tmp_path / "chart.html", lang="ja")
+    assert "<h1>サイズごとの入出力" in (tmp_path / "chart.html").read_text()
 
 
 def _is_english(name: str) -> bool:
