@@ -5,7 +5,7 @@
 -- column: op VARCHAR         read, write, flush, discard, ...
 -- column: part VARCHAR       queue (until it is issued to the driver), service (after that) or total.
 -- column: requests BIGINT    Requests.
--- column: bytes BIGINT       Their total length [B].
+-- column: bytes BIGINT       Total length of the requests [B].
 -- column: sequential DOUBLE  Share of the requests that begin where the previous one ended, in the order of issue; empty for a single request.
 -- column: min_ns BIGINT      Shortest time [ns].
 -- column: avg_ns BIGINT      Average [ns].

@@ -2,8 +2,8 @@
 -- Where the CPU time was spent, in the programs and in the kernel, as complete call stacks. Based on samples.
 -- needs:  samples, processes
 -- uses:   stack_texts
--- param:  stacks INTEGER = 10000 > 0   Stacks with a row of their own, those with most time; of the others each program has one row.
--- column: stack VARCHAR      Program, then its functions from the outermost to the innermost, then those of the kernel; `;` between them.
+-- param:  stacks INTEGER = 10000 > 0   Number of stacks with a separate row, those with the most time; the others are combined into one row per program.
+-- column: stack VARCHAR      Program, then its functions from the outermost to the innermost, then those of the kernel, separated by `;`.
 -- column: time_ns BIGINT     CPU time there [ns].
 -- column: share DOUBLE       Share of the CPU time.
 -- column: samples BIGINT     Samples there.

@@ -2,12 +2,12 @@
 -- CPU time of functions in the program and the kernel: in the function itself, and including everything it called. Based on samples.
 -- needs:  samples, stacks
 -- column: place VARCHAR       kernel, or program.
--- column: function VARCHAR    Function; empty where it has no name.
+-- column: function VARCHAR    Function; empty if it has no name.
 -- column: object VARCHAR      Executable, library or Python file that contains it; the kernel or its module.
 -- column: source VARCHAR      Line of it that was sampled most often; empty without debug information.
 -- column: self_ns BIGINT      CPU time in the function itself [ns].
 -- column: self_share DOUBLE   Share of the CPU time.
--- column: total_ns BIGINT     CPU time in the function and in what it called [ns].
+-- column: total_ns BIGINT     CPU time in the function and everything it called [ns].
 -- column: total_share DOUBLE  Share of the CPU time.
 -- column: samples BIGINT      Samples in the function itself.
 -- heads:  place=種別

@@ -1,11 +1,11 @@
 -- Fragmentation and cold sequential reads
--- From an experiment: what fragmented files cost a program that reads them in order, compared with contiguous files that are read in the same blocks.
+-- From an experiment: what fragmented files cost a program that reads them sequentially, compared with contiguous files read in the same blocks.
 -- needs:  experiment_cases, experiment_runs, experiment_metrics, experiment_facts
 -- column: file_system VARCHAR          The file system.
 -- column: mode VARCHAR                 How the files were fragmented.
--- column: piece_bytes BIGINT           Size of the fragments that were made [B].
+-- column: piece_bytes BIGINT           Size of the created fragments [B].
 -- column: files VARCHAR                whole (the control, contiguous files), broken, or defragmented.
--- column: fragments BIGINT             Fragments, by a scan.
+-- column: fragments BIGINT             Fragments, according to a scan.
 -- column: predicted_requests BIGINT    Requests needed to read all of them, predicted from that scan (minimum).
 -- column: most_requests BIGINT         The same, if the kernel's memory consists of single pages.
 -- column: requests BIGINT              Requests that the device completed; median of the runs.

@@ -2,13 +2,13 @@
 -- How much of each device of a file system is used, for what, and how fragmented its free space is: shows whether one device is fuller than the others.
 -- needs:  devices, extents, free_extents, layout
 -- column: device BIGINT             Its number, as in the tables of the scan.
--- column: path VARCHAR              Device or image; empty where it is missing.
+-- column: path VARCHAR              Device or image; empty if it is missing.
 -- column: missing BOOLEAN           Whether it was missing (degraded).
 -- column: size_bytes BIGINT         Size that the file system uses [B].
 -- column: allocated_bytes BIGINT    Space that chunks occupy; empty for file systems without chunks [B].
 -- column: data_bytes BIGINT         Space that files occupy, first copy only; shared data counts for each file [B].
 -- column: further_bytes BIGINT      Further copies of data, and parity [B].
--- column: own_bytes BIGINT          Space that the file system uses itself, or that no file refers to any more [B].
+-- column: own_bytes BIGINT          Space that the file system uses itself, or to which no file refers any more [B].
 -- column: free_bytes BIGINT         Free [B].
 -- column: share_free DOUBLE         Share of its size that is free.
 -- column: free_extents BIGINT       Fragments of free space.

@@ -1,5 +1,5 @@
 -- Fragmentation by directory
--- Files, bytes and fragments in each directory that holds files directly.
+-- Files, bytes and fragments in each directory that directly contains files.
 -- needs:  file_groups
 -- column: directory VARCHAR         The directory, without directories below it.
 -- column: files BIGINT              Files in it.

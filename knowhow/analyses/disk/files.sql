@@ -2,7 +2,7 @@
 -- The most fragmented files, and what reading them costs: the additional requests compared with a contiguous file, and their time.
 -- Compressed extents are small by design, and are read one by one in any case: they are not counted as fragments.
 -- needs:  file_fragments, device_cost
--- param:  request_ns BIGINT = NULL          What one more request costs the device; if not given, as measured by the scan, else 20 us [ns].
+-- param:  request_ns BIGINT = NULL          Cost of one more request on the device; if not given, as measured by the scan, otherwise 20 us [ns].
 -- column: path VARCHAR                      The file.
 -- column: kind VARCHAR                      file or directory.
 -- column: size_bytes BIGINT                 Its length [B].

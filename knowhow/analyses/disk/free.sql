@@ -1,8 +1,8 @@
 -- Free space
 -- Free space by size of its fragments: shows whether a large file can still be stored contiguously.
 -- needs:  free_extents
--- column: from_bytes BIGINT       Fragments of this size and more, up to the next line [B].
--- column: pieces BIGINT           How many there are.
+-- column: from_bytes BIGINT       Fragments of this size or larger, up to the next line [B].
+-- column: pieces BIGINT           Number of fragments.
 -- column: bytes BIGINT            Their total size [B].
 -- column: share DOUBLE            Share of all free space.
 -- column: at_least DOUBLE         Share of all free space in fragments of this size or larger.

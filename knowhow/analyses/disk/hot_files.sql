@@ -3,7 +3,7 @@
 -- needs:  file_fragments, file_usage, device_cost
 -- column: path VARCHAR            The file.
 -- column: calls BIGINT            Calls and operations that read or wrote it.
--- column: faults BIGINT           Page faults on it, where it is mapped.
+-- column: faults BIGINT           Page faults on it, if it is mapped.
 -- column: read_bytes BIGINT       Bytes that they read, from the disk or from memory [B].
 -- column: written_bytes BIGINT    Bytes that they wrote [B].
 -- column: time_ns BIGINT          Time in all of these; empty: the recording has no durations [ns].

@@ -6,11 +6,11 @@
 -- column: method VARCHAR            How it was read.
 -- column: moment VARCHAR            Whether the map shows one moment, several, or is unknown.
 -- column: size_bytes BIGINT         Total size [B].
--- column: free_bytes BIGINT         Free, as the file system counts it [B].
--- column: free_extents BIGINT       Fragments of free space; empty where they could not be read.
+-- column: free_bytes BIGINT         Free space, as counted by the file system [B].
+-- column: free_extents BIGINT       Fragments of free space; empty if they could not be read.
 -- column: largest_free_bytes BIGINT The largest of them [B].
 -- column: files BIGINT              Files, directories, links and the like that were found.
--- column: unread_files BIGINT       Those whose blocks could not be read.
+-- column: unread_files BIGINT       Files whose blocks could not be read.
 -- column: allocated_bytes BIGINT    Space that the extents of files occupy [B].
 -- column: extents BIGINT            Extents of files.
 -- column: fragments BIGINT          Fragments of all files.

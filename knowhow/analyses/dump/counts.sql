@@ -1,9 +1,9 @@
 -- Consistency of kernel counters
--- Whether lists, trees and counters of a crashed kernel agree: where they do not, the kernel or the dump is damaged.
+-- Whether lists, trees and counters of a crashed kernel agree: if they do not, the kernel or the dump is damaged.
 -- needs:  dump_counts
 -- column: name VARCHAR       What was counted.
--- column: found BIGINT       How many there are; empty: it cannot be read.
--- column: expected BIGINT    How many there should be; empty: it cannot be read.
+-- column: found BIGINT       Actual number; empty: it cannot be read.
+-- column: expected BIGINT    Expected number; empty: it cannot be read.
 -- column: against VARCHAR    What it was compared with.
 -- column: status VARCHAR     ok; differs; or why one of them could not be read.
 -- sums:   found

@@ -2,14 +2,14 @@
 -- What each processor was running, how many tasks were runnable, and how its time was spent since boot.
 -- needs:  dump_cpus, dump_tasks
 -- column: cpu INTEGER            Number.
--- column: current_pid INTEGER    Task that it ran; 0: it was idle.
+-- column: current_pid INTEGER    Task that was running on it; 0: it was idle.
 -- column: comm VARCHAR           Name of that task.
 -- column: ready_tasks INTEGER    Tasks that were running on it or ready to run.
--- column: user_ns BIGINT         In user code, niced tasks included [ns].
+-- column: user_ns BIGINT         In user code, including niced tasks [ns].
 -- column: system_ns BIGINT       In the kernel, for tasks [ns].
 -- column: irq_ns BIGINT          In interrupts and soft interrupts [ns].
--- column: idle_ns BIGINT         Idle, waiting for I/O included [ns].
--- column: behind_ns BIGINT       How long before the last of all its run queue was used: long for one that hangs, or was idle [ns].
+-- column: idle_ns BIGINT         Idle, including waiting for I/O [ns].
+-- column: behind_ns BIGINT       How long before the latest one its run queue was last used: long if it hung or was idle [ns].
 -- column: status VARCHAR         ok, or why something could not be read.
 -- sums:   user_ns, system_ns, irq_ns, idle_ns
 -- match:  cpu

@@ -5,16 +5,16 @@
 -- param:  min_wait_ns BIGINT = 0    Leave out tasks that had waited for less [ns].
 -- column: pid INTEGER              Task that waits.
 -- column: comm VARCHAR             Its name.
--- column: wait_ns BIGINT           How long it had not run [ns].
+-- column: wait_ns BIGINT           How long it had not been running [ns].
 -- column: wait_function VARCHAR    Kernel function in which it waits.
--- column: kind VARCHAR             Kind of the lock that it waits for; empty: it waits for something else, such as a disk.
--- column: lock VARCHAR             Where the lock lies, hexadecimal.
+-- column: kind VARCHAR             Kind of the lock for which it waits; empty: it waits for something else, such as a disk.
+-- column: lock VARCHAR             Address of the lock, hexadecimal.
 -- column: holder_pid INTEGER       Task that holds the lock.
 -- column: holder VARCHAR           Its name.
--- column: depth INTEGER            Locks from here to a task that waits for none.
+-- column: depth INTEGER            Number of locks from here to a task that waits for none.
 -- column: root_pid INTEGER         Task at the end of the chain.
 -- column: root VARCHAR             Its name.
--- column: root_function VARCHAR    Function that this one waits in; empty: it was running.
+-- column: root_function VARCHAR    Function in which this one waits; empty: it was running.
 -- column: status VARCHAR           ok, or why something of the task could not be read.
 -- sums:   wait_ns
 -- match:  comm, wait_function

@@ -1,13 +1,13 @@
 -- Last second before a kernel stopped
--- What a flight recorder saw until the end, with the kernel log: system calls, disk requests, and tasks that ran and waited. Latest events first.
+-- What a flight recorder captured until the end, with the kernel log: system calls, disk requests, and tasks that ran and waited. Latest events first.
 -- needs:  dump_panic
 -- uses:   calls, block_requests, run_states, processes, dump_log
--- param:  last_ns BIGINT = 1000000000 > 0    How far before the end to look [ns].
--- param:  most BIGINT = 1000 > 0             Show so many events.
+-- param:  last_ns BIGINT = 1000000000 > 0    Length of the period before the end [ns].
+-- param:  most BIGINT = 1000 > 0             Maximum number of events.
 -- column: before_ns BIGINT         How long before the end it began [ns].
 -- column: at_s DOUBLE              The same as a time: a negative number [s].
 -- column: kind VARCHAR             call, request, state (of a task) or log.
--- column: pid BIGINT               Process; NULL: of the log.
+-- column: pid BIGINT               Process; NULL: a log record.
 -- column: comm VARCHAR             Its name.
 -- column: what VARCHAR             Name of the call, kind of the request, state, or the text of the log.
 -- column: object VARCHAR           File, device, or what a task waited for.

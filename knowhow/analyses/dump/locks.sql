@@ -2,12 +2,12 @@
 -- Which task waits for which lock, and which task holds it.
 -- needs:  dump_locks
 -- column: kind VARCHAR            mutex, or rwsem: a reader-writer semaphore.
--- column: lock VARCHAR            Where the lock lies, hexadecimal.
+-- column: lock VARCHAR            Address of the lock, hexadecimal.
 -- column: holder_pid INTEGER      Task that holds it; empty: none, or a task that is in no list.
 -- column: waiter_pid INTEGER      Task that waits.
 -- column: wait_function VARCHAR   Kernel function in which it waits.
--- column: depth INTEGER           Locks from here to a task that waits for none; empty: a deadlock.
--- column: root_pid INTEGER        Task at the end of the chain, which waits for none; empty: not known, or a deadlock.
+-- column: depth INTEGER           Number of locks from here to a task that waits for none; empty: a deadlock.
+-- column: root_pid INTEGER        Task at the end of the chain, which waits for none; empty: unknown, or a deadlock.
 -- column: status VARCHAR          ok, held by readers, no holder, deadlock.
 -- tags:   locks, time
 SELECT

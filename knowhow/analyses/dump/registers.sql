@@ -7,7 +7,7 @@
 -- column: origin VARCHAR           dump: when the dump was written; exception: when the exception was taken; user: when the task entered the kernel.
 -- column: name VARCHAR             The register.
 -- column: value VARCHAR            Its value, hexadecimal.
--- column: function VARCHAR         Function of the kernel that it points into.
+-- column: function VARCHAR         Kernel function into which it points.
 -- column: offset BIGINT            Offset in that function.
 -- tags:   processes
 SELECT

@@ -5,8 +5,8 @@
 -- column: disk VARCHAR             Name of the disk.
 -- column: operation VARCHAR        read, write, flush, discard and so on.
 -- column: age_ns BIGINT            Time since the kernel created the request [ns].
--- column: issued_ns BIGINT         Time since the driver received it; empty: not received, or not known [ns].
--- column: sector BIGINT            Where it begins, in units of 512 bytes.
+-- column: issued_ns BIGINT         Time since the driver received it; empty: not received, or unknown [ns].
+-- column: sector BIGINT            Start position, in units of 512 bytes.
 -- column: bytes BIGINT             Bytes left to transfer [B].
 -- column: state VARCHAR            in flight: the driver has it; complete; waiting: the driver has not received it.
 -- column: queue INTEGER            Queue of the disk.

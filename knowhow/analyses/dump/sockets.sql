@@ -2,7 +2,7 @@
 -- Sockets that processes had open: addresses, states, and data that had not been read or acknowledged.
 -- needs:  dump_sockets
 -- uses:   dump_tasks
--- param:  family VARCHAR = ''       Only those of one family, such as inet; empty: all.
+-- param:  family VARCHAR = ''       Only sockets of this family, such as inet; empty: all.
 -- column: pid INTEGER              Process.
 -- column: comm VARCHAR             Its name.
 -- column: fd INTEGER               Descriptor.
@@ -10,13 +10,13 @@
 -- column: kind VARCHAR             stream, datagram, raw, seqpacket, or a number.
 -- column: protocol VARCHAR         tcp, udp, icmp, or a number.
 -- column: state VARCHAR            established, listen, close wait and so on.
--- column: local VARCHAR            Its own address; of unix sockets the path.
+-- column: local VARCHAR            Its own address; for unix sockets, the path.
 -- column: local_port INTEGER       Its own port.
 -- column: remote VARCHAR           Address of the other end.
 -- column: remote_port INTEGER      Port of the other end.
--- column: receive_bytes BIGINT     Received and not read [B].
+-- column: receive_bytes BIGINT     Received but not read [B].
 -- column: unaccepted INTEGER       Connections of a listening socket that have not been accepted.
--- column: send_bytes BIGINT        Written and not acknowledged [B].
+-- column: send_bytes BIGINT        Written but not acknowledged [B].
 -- column: status VARCHAR           ok, or why something could not be read.
 -- sums:   receive_bytes, send_bytes
 -- match:  comm, family, protocol, state

@@ -3,10 +3,10 @@
 -- needs:  dump_stacks, dump_tasks
 -- column: stack_id INTEGER        The stack, as in dump_frames.
 -- column: tasks INTEGER           Tasks that have it.
--- column: waiting BIGINT          Of them, in state D.
+-- column: waiting BIGINT          Of these, in state D.
 -- column: comm VARCHAR            Name of one of them.
 -- column: frames VARCHAR          Functions, innermost first.
--- column: status VARCHAR          ok, or why the stack breaks off.
+-- column: status VARCHAR          ok, or why the stack is incomplete.
 -- sums:   tasks, waiting
 -- match:  comm, frames
 -- chart:  bars x=comm y=tasks title="Tasks by stack" title_ja="スタックごとのタスク数"

@@ -2,11 +2,11 @@
 -- Tasks that were running or waiting when the kernel stopped, one row per task, with CPU time, memory and I/O.
 -- needs:  dump_tasks
 -- param:  state VARCHAR = ''          Only tasks in this state, such as D; empty: all.
--- column: pid INTEGER               Number of the task.
+-- column: pid INTEGER               Id of the task.
 -- column: tgid INTEGER              Id of its process.
 -- column: ppid INTEGER              Id of the parent process.
 -- column: comm VARCHAR              Name.
--- column: state VARCHAR             R running or ready, S sleeping, D waiting without being interruptible, I idle thread of the kernel, Z zombie.
+-- column: state VARCHAR             R running or ready, S sleeping, D uninterruptible wait, I idle kernel thread, Z zombie.
 -- column: cpu INTEGER               Processor on which it last ran.
 -- column: user_ns BIGINT            CPU time in user code, as ps shows it [ns].
 -- column: system_ns BIGINT          CPU time in the kernel, as ps shows it [ns].
@@ -14,7 +14,7 @@
 -- column: rss_bytes BIGINT          Memory of its process in RAM [B].
 -- column: read_bytes BIGINT         Read from storage [B].
 -- column: write_bytes BIGINT        Written to storage [B].
--- column: wait_function VARCHAR     Function of the kernel that it waits in; empty where it was running.
+-- column: wait_function VARCHAR     Kernel function in which it waits; empty: it was running.
 -- column: status VARCHAR            ok, or why something could not be read.
 -- sums:   user_ns, system_ns, run_ns, read_bytes, write_bytes
 -- match:  comm, wait_function

@@ -1,14 +1,14 @@
 -- Last tasks scheduled on each processor
 -- Which task was scheduled on which processor last, and how long before the kernel stopped.
 -- needs:  dump_tasks, dump_panic
--- param:  last_ns BIGINT = 1000000000 > 0    How far before the end to look [ns].
--- column: at_s DOUBLE              When it got its processor, before the end: a negative number [s].
+-- param:  last_ns BIGINT = 1000000000 > 0    Length of the period before the end [ns].
+-- column: at_s DOUBLE              When it was scheduled, before the end: a negative number [s].
 -- column: before_ns BIGINT         The same as a duration [ns].
 -- column: pid INTEGER              Task.
 -- column: comm VARCHAR             Its name.
 -- column: cpu INTEGER              Processor.
 -- column: state VARCHAR            Its state when the kernel stopped.
--- column: wait_function VARCHAR    Function of the kernel that it waited in then; empty: it was running.
+-- column: wait_function VARCHAR    Kernel function in which it was waiting then; empty: it was running.
 -- chart:  points x=at_s y=cpu color=comm title="Last tasks scheduled, by processor" title_ja="プロセッサへの最後の到着"
 -- tags:   time, processes
 SELECT

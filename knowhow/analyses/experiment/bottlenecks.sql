@@ -2,7 +2,7 @@
 -- How the time of each scenario was spent, from runs under the recorder: computing, the kernel, a disk, locks, waiting for a CPU or for something else.
 -- needs:  experiment_profiles, experiment_runs, experiment_cases
 -- column: workload VARCHAR     The command that was measured.
--- column: scenario VARCHAR     The scenario; A/A is the baseline once more.
+-- column: scenario VARCHAR     The scenario; A/A is the baseline again.
 -- column: case_id INTEGER      The case, as in `experiment_cases`.
 -- column: bottleneck VARCHAR   What takes the largest part of the time.
 -- column: computing DOUBLE     Share of the time in code of the program.
@@ -11,7 +11,7 @@
 -- column: locks DOUBLE         Part waiting for locks.
 -- column: cpu_wait DOUBLE      Part ready to run, without a CPU.
 -- column: other_waits DOUBLE   Part waiting for something else: peers, timers, child processes.
--- column: elapsed_ns DOUBLE    Time along the critical path, for each unit of work [ns].
+-- column: elapsed_ns DOUBLE    Time along the critical path, per unit of work [ns].
 -- column: runs BIGINT          Runs under the recorder.
 -- tags:   time
 WITH times AS (

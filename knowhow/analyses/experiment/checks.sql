@@ -3,9 +3,9 @@
 -- needs:  experiment_checks
 -- column: case_id BIGINT      The case.
 -- column: name VARCHAR        a/a, order, drift, rejected, steady, missing or state.
--- column: effect DOUBLE       How large it is, as a part of the metric; of rejected, steady and missing: part of the runs.
--- column: p DOUBLE            Of the signed-rank test; NULL: not tested.
--- column: is_valid BOOLEAN    Whether the case may be compared as far as this goes.
+-- column: effect DOUBLE       Its size, as a share of the metric; for rejected, steady and missing: share of the runs.
+-- column: p DOUBLE            p value of the signed-rank test; NULL: not tested.
+-- column: is_valid BOOLEAN    Whether the case may be compared as far as this check goes.
 -- column: note VARCHAR        What was found.
 -- tags:   time
 SELECT CAST(c.case_id AS BIGINT) AS case_id, c.name, round(c.effect, 5) AS effect, c.p, c.is_valid, c.note

@@ -4,11 +4,11 @@
 -- param:  case_id INTEGER = 1 > 0   The case, as in `experiment_cases`.
 -- param:  scenario VARCHAR = ''   The scenario; without one, the first by name that is neither the baseline nor A/A.
 -- column: scenario VARCHAR        The scenario.
--- column: stack VARCHAR           Program, then its functions from the outermost to the innermost, then those of the kernel; `;` between them.
--- column: baseline_ns BIGINT      CPU time in a run of the baseline, for each unit of work [ns].
+-- column: stack VARCHAR           Program, then its functions from the outermost to the innermost, then those of the kernel, separated by `;`.
+-- column: baseline_ns BIGINT      CPU time in a run of the baseline, per unit of work [ns].
 -- column: scenario_ns BIGINT      The same for the scenario [ns].
 -- column: mean_ns BIGINT          Their mean: the width of the flame graph [ns].
--- column: difference_ns BIGINT    Scenario less baseline [ns].
+-- column: difference_ns BIGINT    Scenario minus baseline [ns].
 -- chart:  flame_difference x=stack y=mean_ns,difference_ns title="CPU time, mean of both" title_ja="CPU 時間（両者の平均）"
 -- tags:   cpu, time
 WITH chosen AS (

@@ -1,13 +1,13 @@
 -- Kernel locks in an experiment
--- Kernel locks that the threads of a scenario waited for, and the functions that requested them: means of the runs under the recorder.
+-- Kernel locks for which the threads of a scenario waited, and the functions that requested them: means of the runs under the recorder.
 -- needs:  experiment_runs, experiment_profiles
 -- column: case_id BIGINT          The case.
 -- column: scenario VARCHAR        The scenario.
 -- column: lock VARCHAR            Name of the lock.
--- column: caller VARCHAR          The function of the kernel, or the system call, that asked for it; ? where it is not known.
--- column: time_ns DOUBLE          Time that all threads waited, for each unit of work; mean of the runs [ns].
+-- column: caller VARCHAR          The kernel function or system call that requested it; ? if unknown.
+-- column: time_ns DOUBLE          Time that all threads waited, per unit of work; mean of the runs [ns].
 -- column: share DOUBLE            Share of the time that the threads of the scenario waited for any lock.
--- column: lock_share DOUBLE       The same for the lock, whatever function asked for it.
+-- column: lock_share DOUBLE       The same for the lock, for all requesting functions together.
 -- column: runs BIGINT             Runs under the recorder.
 -- tags:   locks, time
 WITH explained AS (

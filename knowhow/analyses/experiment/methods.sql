@@ -1,15 +1,15 @@
 -- Methods
--- How often methods of the program were called, and their shares of the time and of the CPU time, from a profiler of its own.
+-- How often methods of the program were called, and their shares of the time and of the CPU time, from the program's own profiler.
 -- needs:  experiment_methods, experiment_runs, experiment_cases, experiment_case_names
--- param:  most BIGINT = 15 > 0   How many methods of each scenario, at most.
+-- param:  most BIGINT = 15 > 0   Maximum number of methods of each scenario.
 -- column: workload VARCHAR       The command that was measured.
--- column: parameters VARCHAR     Parameters that differ from case to case; NULL where there are none.
--- column: scenario VARCHAR       The scenario; A/A is the baseline once more.
--- column: method VARCHAR         The method, as the profiler writes it.
+-- column: parameters VARCHAR     Parameters that differ from case to case; NULL if there are none.
+-- column: scenario VARCHAR       The scenario; A/A is the baseline again.
+-- column: method VARCHAR         The method, as written by the profiler.
 -- column: calls DOUBLE           How often a run called it; NULL: it was not counted.
--- column: mean_ns DOUBLE         Mean time of a call, with what it called and waited for [ns].
--- column: time_share DOUBLE      Time of all calls, as a part of that of the method with most, which contains the others.
--- column: cpu_share DOUBLE       Share of the samples in it or in what it called.
+-- column: mean_ns DOUBLE         Mean time of a call, including what it called and waited for [ns].
+-- column: time_share DOUBLE      Time of all calls, as a share of that of the method with the most time, which contains the others.
+-- column: cpu_share DOUBLE       Share of the samples in it or in methods it called.
 -- column: own_cpu_share DOUBLE   Share of the samples in its own code.
 -- column: samples BIGINT         Samples of the scenario, in all methods.
 -- column: runs BIGINT            Runs that were profiled.

@@ -1,18 +1,18 @@
 -- Peaks of an experiment
 -- The highest value of the primary metric over all cases, by scenario: at which load, what remains under the largest load, and the speedup over one CPU.
 -- needs:  experiment_cases, experiment_runs, experiment_metrics, experiment_verdicts, experiment_case_names
--- param:  all_end VARCHAR = '_all'    End of the names of scenarios with all CPUs.
--- param:  one_end VARCHAR = '_one'    End of the names of scenarios with one CPU.
+-- param:  all_end VARCHAR = '_all'    Suffix of the names of scenarios with all CPUs.
+-- param:  one_end VARCHAR = '_one'    Suffix of the names of scenarios with one CPU.
 -- column: scenario VARCHAR        The scenario.
 -- column: workload VARCHAR        The command that was measured.
 -- column: metric VARCHAR          What is compared.
 -- column: peak DOUBLE             The highest of the medians of its cases.
--- column: at VARCHAR              Parameters of the case of the peak; NULL where no parameter differs.
--- column: last DOUBLE             Median of the last case, which is that of the largest load.
--- column: kept DOUBLE             Share of the peak that is left there.
--- column: one_cpu VARCHAR         The same on one CPU; NULL: no scenario is called so.
--- column: ratio DOUBLE            Peak over that on one CPU.
--- column: to_baseline DOUBLE      Peak over that of the baseline.
+-- column: at VARCHAR              Parameters of the case of the peak; NULL if no parameter differs.
+-- column: last DOUBLE             Median of the last case, which has the largest load.
+-- column: kept DOUBLE             Share of the peak that remains there.
+-- column: one_cpu VARCHAR         The same on one CPU; NULL: there is no such scenario.
+-- column: ratio DOUBLE            Peak divided by that on one CPU.
+-- column: to_baseline DOUBLE      Peak divided by that of the baseline.
 -- column: runs BIGINT             Runs that count, in the case of the peak.
 -- tags:   time
 WITH primaries AS (

@@ -3,8 +3,8 @@
 -- needs:  experiment_runs, experiment_metrics, experiment_verdicts
 -- column: run_id BIGINT             Number of the run, from 1.
 -- column: case_id BIGINT            The case.
--- column: block BIGINT              The block; 0 and below: of the dry run.
--- column: position BIGINT           Place in the block.
+-- column: block BIGINT              The block; 0 and below: the dry run.
+-- column: position BIGINT           Position in the block.
 -- column: scenario VARCHAR          The scenario.
 -- column: kind VARCHAR              measured, dry or explain.
 -- column: primary_metric VARCHAR    The metric of the claim.

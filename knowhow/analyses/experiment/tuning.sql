@@ -1,20 +1,20 @@
 -- Effect of tuning
--- Time, CPU time and savings against the baseline, for each scenario and workload: medians of the runs, with interval and verdict.
+-- Time, CPU time and savings compared with the baseline, for each scenario and workload: medians of the runs, with interval and verdict.
 -- needs:  experiment_cases, experiment_runs, experiment_metrics, experiment_verdicts, experiment_case_names
--- column: scenario VARCHAR            The scenario; the first row of each workload is the baseline, A/A the baseline once more.
+-- column: scenario VARCHAR            The scenario; the first row of each workload is the baseline, A/A is the baseline again.
 -- column: workload VARCHAR            The command that was measured.
--- column: parameters VARCHAR          Parameters that differ from case to case; NULL where there are none.
+-- column: parameters VARCHAR          Parameters that differ from case to case; NULL if there are none.
 -- column: elapsed_s DOUBLE            Elapsed time [s].
 -- column: system_s DOUBLE             CPU time in the kernel [s].
--- column: user_s DOUBLE               CPU time outside of it [s].
--- column: cpu_percent DOUBLE          CPU time as a part of the elapsed time [%]; above 100 where several CPUs were used.
--- column: saved_s DOUBLE              Elapsed time of the baseline less that of the scenario; below zero where the scenario took longer [s].
--- column: saved_percent DOUBLE        The middle of what was saved in the blocks [%].
+-- column: user_s DOUBLE               CPU time outside the kernel [s].
+-- column: cpu_percent DOUBLE          CPU time as a share of the elapsed time [%]; above 100 if several CPUs were used.
+-- column: saved_s DOUBLE              Elapsed time of the baseline minus that of the scenario; below zero if the scenario took longer [s].
+-- column: saved_percent DOUBLE        Median of the savings in the blocks [%].
 -- column: saved_low_percent DOUBLE    Lower end of its interval [%].
 -- column: saved_high_percent DOUBLE   Upper end of its interval [%].
 -- column: verdict VARCHAR             Of the elapsed time: changed, equivalent, inconclusive or invalid.
 -- column: runs BIGINT                 Runs that count.
--- column: reason VARCHAR              Why the verdict is invalid or inconclusive, if there is more to say.
+-- column: reason VARCHAR              Why the verdict is invalid or inconclusive, if there is a further reason.
 -- tags:   time
 WITH whole AS (
     SELECT r.case_id, r.block, r.attempt

@@ -1,21 +1,21 @@
 -- Verdicts of an experiment
 -- Whether each scenario differs from the baseline, by how much, and with what confidence: for the primary metric and the others.
 -- needs:  experiment_verdicts, experiment_case_names
--- column: scenario VARCHAR          The scenario that is compared with the baseline; A/A is the baseline once more.
+-- column: scenario VARCHAR          The scenario compared with the baseline; A/A is the baseline again.
 -- column: workload VARCHAR          The command that was measured.
--- column: parameters VARCHAR        Parameters that differ from case to case; NULL where there are none.
--- column: metric VARCHAR            What was measured, with its unit in its name.
+-- column: parameters VARCHAR        Parameters that differ from case to case; NULL if there are none.
+-- column: metric VARCHAR            Name of the metric, including its unit.
 -- column: is_primary BOOLEAN        Whether the claim is about this metric.
 -- column: verdict VARCHAR           changed, equivalent, inconclusive or invalid.
--- column: ratio DOUBLE              Scenario over baseline; NULL where some value is zero.
+-- column: ratio DOUBLE              Scenario divided by baseline; NULL if some value is zero.
 -- column: ratio_low DOUBLE          Lower end of its interval.
 -- column: ratio_high DOUBLE         Upper end of its interval.
--- column: p DOUBLE                  Of the exact signed-rank test over blocks.
+-- column: p DOUBLE                  p value of the exact signed-rank test over blocks.
 -- column: blocks BIGINT             Number of compared blocks.
--- column: smallest_visible DOUBLE   The smallest change, as a part, that so many blocks show nine times of ten.
+-- column: smallest_visible DOUBLE   The smallest change, as a share, that this number of blocks shows nine times out of ten.
 -- column: baseline_median DOUBLE    Median of the baseline.
 -- column: scenario_median DOUBLE    Median of the scenario.
--- column: reason VARCHAR            Why it is invalid or inconclusive, if there is more to say.
+-- column: reason VARCHAR            Why it is invalid or inconclusive, if there is a further reason.
 -- tags:   time
 SELECT
     v.scenario, v.workload, n.parameters, v.metric, v.is_primary, v.verdict,

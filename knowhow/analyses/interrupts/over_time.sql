@@ -4,15 +4,15 @@
 -- param:  interval_s DOUBLE = 1.0 > 0   Length of a step; fractions allowed [s].
 -- column: from_s DOUBLE       Start of the step, since the start of the recording [s].
 -- column: until_s DOUBLE      End of the step [s].
--- column: hard BIGINT         Runs of handlers of devices.
+-- column: hard BIGINT         Runs of device handlers.
 -- column: vectors BIGINT      Interrupts of the CPUs' own timers and from other CPUs.
 -- column: softirqs BIGINT     Runs of softirqs.
--- column: timers BIGINT       Functions of high-resolution timers that ran.
--- column: hard_ns BIGINT      Time in handlers of devices [ns].
+-- column: timers BIGINT       Runs of high-resolution timer functions.
+-- column: hard_ns BIGINT      Time in device handlers [ns].
 -- column: vector_ns BIGINT    Time in interrupts of the CPUs' own timers and from other CPUs [ns].
 -- column: soft_ns BIGINT      Time in softirqs [ns].
--- column: timer_ns BIGINT     Time in functions of high-resolution timers [ns].
--- column: latest_ns BIGINT    The longest that a softirq waited for its turn [ns].
+-- column: timer_ns BIGINT     Time in high-resolution timer functions [ns].
+-- column: latest_ns BIGINT    Longest time that a softirq waited until it ran [ns].
 -- chart:  lines x=from_s x2=until_s y=hard_ns,vector_ns,soft_ns,timer_ns title="Time in interrupts" title_ja="割り込みの時間"
 -- tags:   time, cpu
 WITH step AS (

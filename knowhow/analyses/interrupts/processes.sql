@@ -1,14 +1,14 @@
 -- Time taken by interrupts
 -- How much time interrupts took from each program while it was on a CPU, and from idle CPUs. A softirq that a program raised itself by a
--- system call runs in its time, too.
+-- system call also runs in its time.
 -- needs:  interrupts, processes
--- column: process VARCHAR     Program and process id; empty: none that is recorded, or the CPU was idle.
+-- column: process VARCHAR     Program and process id; empty: not recorded, or the CPU was idle.
 -- column: runs BIGINT         Handlers, softirqs and timers that ran.
 -- column: self_ns BIGINT      Time that they took [ns].
--- column: hard_ns BIGINT      Of it in handlers of devices [ns].
--- column: vector_ns BIGINT    Of it in interrupts of the CPUs' own timers and from other CPUs [ns].
--- column: soft_ns BIGINT      Of it in softirqs [ns].
--- column: timer_ns BIGINT     Of it in functions of high-resolution timers [ns].
+-- column: hard_ns BIGINT      Of this, in device handlers [ns].
+-- column: vector_ns BIGINT    Of this, in interrupts of the CPUs' own timers and from other CPUs [ns].
+-- column: soft_ns BIGINT      Of this, in softirqs [ns].
+-- column: timer_ns BIGINT     Of this, in high-resolution timer functions [ns].
 -- column: longest_ns BIGINT   The longest run [ns].
 -- sums:   runs, self_ns, hard_ns, vector_ns, soft_ns, timer_ns
 -- match:  process

@@ -1,20 +1,20 @@
 -- Interrupts
 -- How often and how long each interrupt handler, softirq and timer ran, and how late softirqs and timers were. The p99 is the
--- shortest time that 99 % of the runs do not exceed; the others likewise.
+-- shortest time that 99 % of the runs do not exceed, and so on.
 -- needs:  interrupts, recording
 -- column: kind VARCHAR          hard, vector (the CPU's own timer, other CPUs), soft, or timer.
 -- column: name VARCHAR          Handler, softirq, vector, or the kernel function that a timer calls.
--- column: line INTEGER          Number of the interrupt's line; empty: it has none.
+-- column: line INTEGER          Number of the interrupt line; empty: it has none.
 -- column: runs BIGINT           How often it ran.
--- column: self_ns BIGINT        Time that it took, without what interrupted it [ns].
--- column: share DOUBLE          That time as a part of the recording: of one CPU [%].
+-- column: self_ns BIGINT        Time that it took, excluding what interrupted it [ns].
+-- column: share DOUBLE          That time as a share of the recording, for one CPU [%].
 -- column: min_ns BIGINT         Shortest run [ns].
 -- column: avg_ns DOUBLE         Mean run [ns].
 -- column: p50_ns BIGINT         Half of the runs took at most this [ns].
 -- column: p99_ns BIGINT         99 % of the runs took at most this [ns].
 -- column: max_ns BIGINT         Longest run [ns].
--- column: delay_p50_ns BIGINT   Half of them ran at most so late: softirqs after they were raised, timers after the time they were set to [ns].
--- column: delay_p99_ns BIGINT   99 % ran at most so late [ns].
+-- column: delay_p50_ns BIGINT   Half of them were at most this late: softirqs after they were raised, timers after the time for which they were set [ns].
+-- column: delay_p99_ns BIGINT   99 % were at most this late [ns].
 -- column: delay_max_ns BIGINT   The latest [ns].
 -- column: woke BIGINT           Runs that woke a recorded thread.
 -- heads:  line=割り込み線

@@ -5,13 +5,13 @@
 -- column: name VARCHAR         The kernel function that the timer calls.
 -- column: woken VARCHAR        Program and process id of the thread that it woke; empty: none that is recorded.
 -- column: runs BIGINT          How often it ran.
--- column: slack_ns BIGINT      The least slack: how much later than its time it was allowed to run [ns].
--- column: min_ns BIGINT        The least that it was late [ns].
+-- column: slack_ns BIGINT      Smallest slack: how much later than its time it was allowed to run [ns].
+-- column: min_ns BIGINT        Smallest lateness [ns].
 -- column: p50_ns BIGINT        Half of them were late by at most this [ns].
 -- column: p90_ns BIGINT        90 % of them were late by at most this [ns].
 -- column: p99_ns BIGINT        99 % of them were late by at most this [ns].
--- column: max_ns BIGINT        The most [ns].
--- column: beyond_ns BIGINT     The most beyond its slack [ns].
+-- column: max_ns BIGINT        Largest lateness [ns].
+-- column: beyond_ns BIGINT     Largest lateness beyond its slack [ns].
 -- sums:   runs
 -- match:  name, woken
 -- chart:  bars x=name y=p99_ns title="Timer lateness" title_ja="タイマーの遅れ"

@@ -7,9 +7,9 @@
 -- column: until_s DOUBLE    End of the step [s].
 -- column: class VARCHAR     What the calls do: open, read, write, ...
 -- column: calls BIGINT      Calls that began in the step.
--- column: ok BIGINT         Those that returned without an error.
--- column: errors BIGINT     Those that returned an error.
--- column: time_ns BIGINT    Time in these calls, also where they ended later [ns].
+-- column: ok BIGINT         Calls that returned without an error.
+-- column: errors BIGINT     Calls that returned an error.
+-- column: time_ns BIGINT    Time in these calls, even if they ended later [ns].
 -- column: avg_ns BIGINT     Average time of these calls [ns].
 -- chart:  lines x=from_s x2=until_s y=calls color=class title="Calls per step" title_ja="区間ごとの回数"
 -- chart:  heat x=from_s x2=until_s y=calls color=class title="Calls by class" title_ja="種類ごとの回数"

@@ -3,7 +3,7 @@
 -- a file whose location is not in the log, are left out. A copy call is counted for the file it reads from.
 -- needs:  file_use, paths
 -- column: directory VARCHAR   Directory.
--- column: files BIGINT        Files in it that were used, not those further down.
+-- column: files BIGINT        Files directly in it that were used.
 -- column: calls BIGINT        Number of calls.
 -- column: errors BIGINT       Calls that returned an error.
 -- column: time_ns BIGINT      Time in the calls [ns].

@@ -1,6 +1,6 @@
 -- Duration histogram
 -- Calls and their time per power-of-two class of duration: 0, 1, 2, 3-4, 5-8, ... ns. Calls that wait for others (sleeps, locks,
--- signals, ends of children, and all that works on pipes, sockets and events) stand apart. Calls without a duration are left out.
+-- signals, ends of children, and calls on pipes, sockets and events) are separate. Calls without a duration are left out.
 -- needs:  calls
 -- column: from_ns BIGINT        Shortest duration in the class [ns].
 -- column: to_ns BIGINT          Longest duration in the class [ns].
@@ -12,8 +12,8 @@
 -- column: write_ns BIGINT       Time in these writes, copies and syncs [ns].
 -- column: other_ns BIGINT       Time in the other calls that do not wait for others [ns].
 -- column: wait_ns BIGINT        Time in the calls that wait for others [ns].
--- column: share_calls DOUBLE    Of all calls that do not wait for others: those that took from_ns or longer [%].
--- column: share_time DOUBLE     Of the time in them: what calls took that lasted from_ns or longer [%].
+-- column: share_calls DOUBLE    Share of all calls that do not wait for others that took from_ns or longer [%].
+-- column: share_time DOUBLE     Share of their time that was spent in calls of from_ns or longer [%].
 -- chart:  classes x=to_ns y=read_calls,write_calls,other_calls,wait_calls title="Calls" title_ja="回数"
 -- chart:  classes x=to_ns y=read_ns,write_ns,other_ns title="Time, without waits" title_ja="所要時間（待ちを除く）"
 -- chart:  curves x=from_ns y=share_time,share_calls x_scale=log title="Share of this duration or longer, without waits" title_ja="この時間以上の割合（待ちを除く）"

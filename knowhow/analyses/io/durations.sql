@@ -1,6 +1,6 @@
 -- Durations by call
 -- Distribution of the duration of each system call: minimum, percentiles, maximum. The p99 is the shortest duration that 99 %
--- of the calls do not exceed; the others likewise. Calls without a duration are left out.
+-- of the calls do not exceed, and so on. Calls without a duration are left out.
 -- needs:  calls
 -- column: call VARCHAR     Name of the system call.
 -- column: calls BIGINT     Number of calls with a duration.
@@ -12,7 +12,7 @@
 -- column: p90_ns BIGINT    90 % of the calls took at most this [ns].
 -- column: p99_ns BIGINT    99 % of the calls took at most this [ns].
 -- column: max_ns BIGINT    Longest call [ns].
--- column: slowest_share DOUBLE   Of the time: what the calls beyond the p99 took [%].
+-- column: slowest_share DOUBLE   Share of the time that was spent in calls beyond the p99 [%].
 -- sums:   calls, time_ns
 -- match:  call
 -- chart:  ranges x=call y=min_ns,p25_ns,p50_ns,p75_ns,p99_ns,max_ns y_scale=log title="Duration" title_ja="所要時間"

@@ -2,7 +2,7 @@
 -- Calls that fail, with the error and the file. `share` is relative to all calls of that name, on any file.
 -- needs:  calls, paths
 -- column: call VARCHAR     Name of the system call.
--- column: path VARCHAR     File or other object; empty where the log names none.
+-- column: path VARCHAR     File or other object; empty if the log names none.
 -- column: errno VARCHAR    Name of the error.
 -- column: calls BIGINT     Calls that failed this way.
 -- column: time_ns BIGINT   Time in these calls [ns].

@@ -3,8 +3,8 @@
 -- needs:  file_faults, recording
 -- column: start_s DOUBLE         Start of the fault, since the start of the recording [s].
 -- column: dur_ns BIGINT          How long it took [ns].
--- column: offset_bytes BIGINT    Where in the file the page begins [B].
--- column: access VARCHAR         What was tried: read, write or execute.
+-- column: offset_bytes BIGINT    Offset in the file where the page begins [B].
+-- column: access VARCHAR         The access: read, write or execute.
 -- column: fault VARCHAR          major: it waited for the page to be read; minor: the page was in the page cache.
 -- column: path VARCHAR           The file.
 -- chart:  points x=start_s y=offset_bytes color=fault title="Offset" title_ja="オフセット"

@@ -1,12 +1,12 @@
 -- I/O by file
 -- One row per file and call: count, result, duration, bytes transferred.
 -- Calls without a file, or on a file that the log does not name, are left out. A copy call (sendfile, splice,
--- copy_file_range, tee) is charged to both of its files, in full: sums over files hold it twice.
+-- copy_file_range, tee) counts in full for both of its files: sums over files include it twice.
 -- needs:  calls, object_use, paths
 -- param:  call VARCHAR = ''         Only this call; empty for all.
--- param:  per_call BOOLEAN = true   One row per file and call; false: one row per file, its calls together.
--- column: path VARCHAR        File or other object; of a copy call, the one read from and the one written to.
--- column: call VARCHAR        Name of the system call; `all` where the calls are taken together.
+-- param:  per_call BOOLEAN = true   One row per file and call; false: one row per file, for all its calls together.
+-- column: path VARCHAR        File or other object; for a copy call, both the one that is read and the one that is written.
+-- column: call VARCHAR        Name of the system call; `all` if the calls are combined.
 -- column: calls BIGINT        Number of calls.
 -- column: ok BIGINT           Calls that returned without an error.
 -- column: errors BIGINT       Calls that returned an error.

@@ -1,19 +1,19 @@
 -- Mapped files
--- I/O through mapped memory: page faults of each mapped file, how many pages they touched, in which order, and their time.
+-- I/O through mapped memory: page faults on each mapped file, the number of pages accessed, in which order, and their time.
 -- A page counts from its first fault. The kernel maps neighbouring pages along with it, and accesses to those cause no fault: `bytes` is the
--- least that was touched, `most_bytes` the most.
+-- minimum that was accessed, `most_bytes` the maximum.
 -- needs:  file_faults, mappings
 -- column: path VARCHAR           The file.
 -- column: faults BIGINT          Page faults on it.
 -- column: major BIGINT           Of these, faults that waited for the page to be read.
--- column: pages BIGINT           Different pages that had a fault.
--- column: bytes BIGINT           Bytes of these pages: the least that was touched [B].
--- column: most_bytes BIGINT      All that came into the processes' memory: the most that was touched; empty where the kernel does not tell [B].
--- column: mapped_bytes BIGINT    How far its mappings reach; empty if it was mapped before the recording [B].
--- column: share DOUBLE           Share of that which was touched by faults.
--- column: near DOUBLE            Share of the faults that came up to 64 KiB behind the one before of the same thread: sequential access.
--- column: backward DOUBLE        Share of the faults that came before the one before.
--- column: shared_writes BIGINT   Faults of writes that reach the file.
+-- column: pages BIGINT           Distinct pages that had a fault.
+-- column: bytes BIGINT           Bytes of these pages: the minimum that was accessed [B].
+-- column: most_bytes BIGINT      Everything that was mapped into the processes' memory: the maximum that was accessed; empty if not reported by the kernel [B].
+-- column: mapped_bytes BIGINT    Extent of its mappings; empty if it was mapped before the recording [B].
+-- column: share DOUBLE           Share of that extent that was accessed by faults.
+-- column: near DOUBLE            Share of the faults up to 64 KiB after the previous one of the same thread: sequential access.
+-- column: backward DOUBLE        Share of the faults before the previous one: backward access.
+-- column: shared_writes BIGINT   Write faults that reach the file.
 -- column: time_ns BIGINT         Time in all faults [ns].
 -- column: longest_ns BIGINT      The longest fault [ns].
 -- sums:   faults, major, pages, time_ns

@@ -6,10 +6,10 @@
 -- column: start_s DOUBLE         Start of the call, since the start of the recording [s].
 -- column: dur_ns BIGINT          Time in the call [ns].
 -- column: size BIGINT            Bytes it transferred; empty for seeks and failed calls [B].
--- column: offset_bytes BIGINT    Where in the file it began; for a seek, where it ended [B].
+-- column: offset_bytes BIGINT    Offset in the file where it began; for a seek, where it ended [B].
 -- column: call VARCHAR           Name of the system call.
 -- column: path VARCHAR           The file.
--- column: uncertain BOOLEAN      Another call moved the same position at the same time: the place is one of several possible.
+-- column: uncertain BOOLEAN      Whether another call moved the same position at the same time: the offset is one of several possible values.
 -- chart:  points x=start_s y=offset_bytes color=call title="Offset" title_ja="オフセット"
 -- chart:  points x=start_s y=size color=call y_scale=log title="Size" title_ja="サイズ"
 -- chart:  points x=start_s y=dur_ns color=call y_scale=log title="Duration" title_ja="所要時間"

@@ -2,11 +2,11 @@
 -- How much of the data read from each file came from the disk, how much of that was never used, and how much was written back.
 -- needs:  page_io, calls, mappings
 -- column: path VARCHAR             The file.
--- column: read_bytes BIGINT        Bytes that calls read of it [B].
+-- column: read_bytes BIGINT        Bytes that calls read from it [B].
 -- column: device_bytes BIGINT      Bytes that were read from the device for it [B].
--- column: direct_bytes BIGINT      Of these, bytes that went past the page cache (direct I/O) [B].
--- column: cached DOUBLE            Share of what calls read through the page cache that was there already; empty where that cannot be said.
--- column: unasked_bytes BIGINT     Bytes that were brought in from the device and that no call read; empty where it is mapped or no call read it [B].
+-- column: direct_bytes BIGINT      Of these, bytes that bypassed the page cache (direct I/O) [B].
+-- column: cached DOUBLE            Share of the bytes that calls read through the page cache that were already there; empty if unknown.
+-- column: unasked_bytes BIGINT     Bytes that were read from the device but not by any call; empty if it is mapped or no call read it [B].
 -- column: written_bytes BIGINT     Bytes that calls wrote to it [B].
 -- column: written_back_bytes BIGINT Bytes that were written to the device for it [B].
 -- sums:   read_bytes, direct_bytes, unasked_bytes, written_bytes, written_back_bytes

@@ -9,8 +9,8 @@
 -- column: errors BIGINT       Calls that returned an error.
 -- column: bytes BIGINT        Bytes transferred [B].
 -- column: time_ns BIGINT      Time in the calls [ns].
--- column: main_call VARCHAR   The system call that took most of the time; without times, the one that came most often.
--- column: main_path VARCHAR   The file, of those that single calls used, that took most of it.
+-- column: main_call VARCHAR   The system call that took most of the time; without times, the most frequent one.
+-- column: main_path VARCHAR   The file, among those used by single calls, that took most of the time.
 -- sums:   calls, errors, bytes, time_ns
 -- match:  source, function, object
 -- chart:  bars x=source y=time_ns title="Time by source line" title_ja="ソースの行ごとの所要時間"

@@ -2,8 +2,8 @@
 -- Where in the program system calls were made: the innermost function of each call's stack that belongs neither to the
 -- C library nor to the loader. Calls without a stack are left out; strace prints stacks with -k.
 -- needs:  calls, stacks
--- column: function VARCHAR    Function that made the call; empty where the tracer did not know it.
--- column: object VARCHAR      Executable or library that holds it.
+-- column: function VARCHAR    Function that made the call; empty if the tracer did not know it.
+-- column: object VARCHAR      Executable or library that contains it.
 -- column: source VARCHAR      Source file and line; empty unless the log was made with strace -kk.
 -- column: call VARCHAR        Name of the system call.
 -- column: calls BIGINT        Number of calls.

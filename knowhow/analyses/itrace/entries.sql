@@ -5,10 +5,10 @@
 -- column: kind VARCHAR                  system_call, interrupt, exception (a fault), or signal.
 -- column: name VARCHAR                  The system call, or the function that was entered.
 -- column: times BIGINT                  Number of times.
--- column: min_steps BIGINT              Fewest steps of one; NULL: the kernel is not in this trace.
--- column: avg_steps DOUBLE              Steps of one on average.
--- column: max_steps BIGINT              Most steps of one.
--- column: total_steps BIGINT            Steps of all, what interrupted them included.
+-- column: min_steps BIGINT              Minimum steps of one; NULL: the kernel is not in this trace.
+-- column: avg_steps DOUBLE              Average steps of one.
+-- column: max_steps BIGINT              Maximum steps of one.
+-- column: total_steps BIGINT            Steps of all, including what interrupted them.
 -- match:  kind, name
 -- sums:   total_steps
 -- chart:  bars x=name y=total_steps color=kind title="Kernel instructions by entry" title_ja="カーネルへの入り口ごとのステップ数"

@@ -3,14 +3,14 @@
 -- needs:  traced_functions, images
 -- uses:   function_calls, function_totals
 -- param:  request INTEGER = 0           Only this request; 0: all.
--- column: image VARCHAR                 The file that the code is of.
--- column: function VARCHAR              Name; the file and its first address in it, where no symbol names it.
--- column: times BIGINT                  How often it was entered; NULL: a profile has counted no call of it.
--- column: min_steps BIGINT              Fewest own steps of one time; NULL: a profile does not say.
--- column: avg_steps DOUBLE              Own steps of one time on average.
--- column: max_steps BIGINT              Most own steps of one time; NULL: a profile does not say.
--- column: total_steps BIGINT            Own steps of all times.
--- column: inclusive_steps BIGINT        Those and the steps of all that it called, interrupts included; calls of itself count once. NULL: a profile cannot say, as it calls itself through others.
+-- column: image VARCHAR                 The file of the code.
+-- column: function VARCHAR              Name, or the file and its first address there if it has no symbol.
+-- column: times BIGINT                  How often it was entered; NULL: the profile did not count its calls.
+-- column: min_steps BIGINT              Minimum own steps per call; NULL: not in a profile.
+-- column: avg_steps DOUBLE              Average own steps per call.
+-- column: max_steps BIGINT              Maximum own steps per call; NULL: not in a profile.
+-- column: total_steps BIGINT            Own steps of all calls.
+-- column: inclusive_steps BIGINT        These steps and those of everything that it called, including interrupts; calls of itself count once. NULL: not in a profile if it calls itself through others.
 -- column: part DOUBLE                   Share of all steps that are its own [%].
 -- heads:  part=割合
 -- match:  image, function

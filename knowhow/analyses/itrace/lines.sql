@@ -1,11 +1,11 @@
 -- Source lines by instructions
--- The source lines that the instructions belong to, where the files have debug information.
+-- The source lines of the executed instructions, if the files have debug information.
 -- needs:  source_lines, traced_functions
 -- param:  request INTEGER = 0           Only this request; 0: all.
 -- param:  function VARCHAR = ''         Only this function; empty: all.
 -- column: source VARCHAR                The source file, as the compiler named it.
 -- column: line INTEGER                  Line in it.
--- column: function VARCHAR              The function; what the compiler has inlined is of the function around it.
+-- column: function VARCHAR              The function; inlined code belongs to the function around it.
 -- column: steps BIGINT                  Steps, with each iteration of a repeated string instruction counted as one.
 -- match:  source, line, function
 -- sums:   steps

@@ -1,12 +1,12 @@
 -- Pages over time
--- When each page of memory was used, as a picture with one row per page, in the order of first use.
+-- When each memory page was used, as a picture with one row per page, in order of first use.
 -- needs:  page_references
 -- param:  request INTEGER = 0           Only this request; 0: all.
 -- param:  kind VARCHAR = ''             Only instruction, or data; empty: both.
--- column: step BIGINT                   First step of a part of the time.
+-- column: step BIGINT                   First step of a period.
 -- column: row BIGINT                    Row of the page in the picture: pages in the order in which they were first used, from 0.
--- column: page BIGINT                   Number of the page: its address divided by 4,096; of the kernel, of the lower 63 bits of its address.
--- column: mode VARCHAR                  Whose code used it: user (a program), library or kernel.
+-- column: page BIGINT                   Number of the page: its address divided by 4,096; for the kernel, the lower 63 bits of its address.
+-- column: mode VARCHAR                  Code that used it: user (a program), library or kernel.
 -- column: kind VARCHAR                  instruction or data.
 -- column: times BIGINT                  How often it was used then.
 -- chart:  points x=step y=row color=mode title="Pages over time" title_ja="ページと時間"

@@ -2,10 +2,10 @@
 -- How many 4 KiB pages a request used, for instructions and for data, and how often.
 -- needs:  page_references
 -- param:  request INTEGER = 0           Only this request; 0: all.
--- column: mode VARCHAR                  Whose code used them: user (a program), library or kernel.
+-- column: mode VARCHAR                  Code that used them: user (a program), library or kernel.
 -- column: kind VARCHAR                  instruction or data.
--- column: pages BIGINT                  Different pages.
--- column: references BIGINT             Instructions that were executed on them, or accesses to data on them.
+-- column: pages BIGINT                  Number of distinct pages.
+-- column: references BIGINT             Instructions executed on them, or accesses to data on them.
 -- match:  mode, kind
 -- sums:   pages, references
 -- chart:  bars x=mode y=pages color=kind title="Pages used" title_ja="使われたページ数"

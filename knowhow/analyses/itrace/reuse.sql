@@ -1,13 +1,13 @@
 -- Reuse distances
--- How far apart references to the same memory are, and which share of them would hit a cache of each size.
+-- How far apart accesses to the same memory are, and which share of them would hit a cache of each size.
 -- needs:  reuse_distances
 -- param:  request INTEGER = 0           Only this request; 0: all.
--- param:  block_bytes BIGINT = 64       Size of a block of memory: 64 (a line of a cache) or 4096 (a page).
+-- param:  block_bytes BIGINT = 64       Size of a memory block: 64 (a cache line) or 4096 (a page).
 -- column: kind VARCHAR                  instruction or data.
--- column: distance BIGINT               How many other blocks were referred to since: the least of its class (0, 1, 2 to 3, 4 to 7, ...). Empty: the first reference.
--- column: references BIGINT             References with such a distance.
--- column: cache_bytes BIGINT            Size of a cache that has all of these blocks, if it replaces the one that was not used for the longest time.
--- column: hit_share DOUBLE              Share of all references that find their block in that cache.
+-- column: distance BIGINT               Number of other blocks accessed since then: the minimum of its class (0, 1, 2 to 3, 4 to 7, ...). Empty: the first access.
+-- column: references BIGINT             Accesses with such a distance.
+-- column: cache_bytes BIGINT            Size of a cache that contains all of these blocks, if it replaces the least recently used one.
+-- column: hit_share DOUBLE              Share of all accesses that find their block in that cache.
 -- match:  kind, distance
 -- sums:   references
 -- chart:  curves x=cache_bytes y=hit_share color=kind title="References that would hit a cache" title_ja="キャッシュに当たる参照の割合"

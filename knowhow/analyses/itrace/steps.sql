@@ -4,15 +4,15 @@
 -- uses:   trace_segments, function_totals, traced_functions
 -- param:  request INTEGER = 0           Only this request; 0: all.
 -- column: request INTEGER               Number of the request, from 1.
--- column: task VARCHAR                  Name of the task; NULL: not known.
+-- column: task VARCHAR                  Name of the task; NULL: unknown.
 -- column: pid INTEGER                   Its number.
 -- column: mode VARCHAR                  user (a program), library or kernel.
--- column: image VARCHAR                 The file that the code is of.
+-- column: image VARCHAR                 The file of the code.
 -- column: steps BIGINT                  Steps; each iteration of a repeated string instruction (REP) counts.
--- column: steps_collapsed BIGINT        Steps; a repeated string instruction counts once. NULL: a profile does not say.
+-- column: steps_collapsed BIGINT        Steps; a repeated string instruction counts once. NULL: not in a profile.
 -- column: part DOUBLE                   Share of the steps of the request [%].
--- column: loads BIGINT                  Accesses to memory that read; NULL: a profile may not count them.
--- column: stores BIGINT                 Accesses to memory that write; NULL: a profile may not count them.
+-- column: loads BIGINT                  Memory reads; NULL: a profile may not count them.
+-- column: stores BIGINT                 Memory writes; NULL: a profile may not count them.
 -- heads:  part=割合
 -- match:  task, mode, image
 -- sums:   steps, steps_collapsed, loads, stores

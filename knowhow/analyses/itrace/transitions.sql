@@ -2,8 +2,8 @@
 -- Each transition from one function to another: calls, returns and jumps, in order, with their depth.
 -- needs:  function_transitions, traced_functions, traced_tasks
 -- param:  request INTEGER = 0           Only this request; 0: all.
--- param:  first_step BIGINT = 0         From this step on.
--- param:  most BIGINT = 1000 > 0        Show so many.
+-- param:  first_step BIGINT = 0         Begin at this step.
+-- param:  most BIGINT = 1000 > 0        Maximum number of rows.
 -- column: step BIGINT                   Number of the first step of the new function.
 -- column: task VARCHAR                  Name of the task.
 -- column: depth INTEGER                 Calls in progress from then on.

@@ -2,12 +2,12 @@
 -- Each call path of a request with its instructions, as a tree and as a flame graph.
 -- needs:  call_paths, traced_functions, traced_tasks
 -- param:  request INTEGER = 0           Only this request; 0: all.
--- param:  least_steps BIGINT = 0        Only paths with as many steps, all that was called included.
+-- param:  least_steps BIGINT = 0        Only paths with at least this many steps, including everything that was called.
 -- column: request INTEGER               Number of the request, from 1.
 -- column: task VARCHAR                  Name of the task.
 -- column: depth INTEGER                 Functions that led to it.
 -- column: function VARCHAR              The last function of the path.
--- column: times BIGINT                  How often it was entered by this path.
+-- column: times BIGINT                  How often it was entered through this path.
 -- column: steps BIGINT                  Its own steps.
 -- column: steps_inclusive BIGINT        These steps and those of everything that it called.
 -- column: path VARCHAR                  All functions of the path, the outermost first.

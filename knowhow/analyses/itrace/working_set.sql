@@ -1,12 +1,12 @@
 -- Working set
--- How many pages of memory were in use in each period, and how many of them were used for the first time.
+-- How many memory pages were in use in each period, and how many of them were used for the first time.
 -- needs:  page_references
 -- param:  request INTEGER = 0           Only this request; 0: all.
--- column: step BIGINT                   First step of a part of the time.
+-- column: step BIGINT                   First step of a period.
 -- column: kind VARCHAR                  instruction or data.
--- column: pages BIGINT                  Different pages that were used then.
+-- column: pages BIGINT                  Distinct pages that were used then.
 -- column: used_bytes BIGINT             Their size.
--- column: new_pages BIGINT              Those of them that had not been used before.
+-- column: new_pages BIGINT              Pages that had not been used before.
 -- chart:  curves x=step y=pages color=kind title="Pages in use" title_ja="使用中のページ数"
 -- tags:   size, time
 WITH pages AS (

@@ -6,15 +6,15 @@
 -- column: agent VARCHAR            The agent's own number.
 -- column: version VARCHAR          Its version.
 -- column: last_s DOUBLE            Its last batch, since the start of the recording [s].
--- column: batches BIGINT           Batches that came.
--- column: missing BIGINT           Batches between the first and the last one that did not.
--- column: dropped BIGINT           Batches that it removed unsent, as its spool was full.
+-- column: batches BIGINT           Batches that arrived.
+-- column: missing BIGINT           Batches between the first and the last one that did not arrive.
+-- column: dropped BIGINT           Batches that it removed unsent because its spool was full.
 -- column: refused BIGINT           Batches that a collector refused.
--- column: waiting BIGINT           Batches that waited when it made the last one.
--- column: lost BIGINT              Things that found no room in the kernel's tables.
--- column: restarts BIGINT          Times that an agent was started again, while its programs went on counting.
--- column: cpu_share DOUBLE         Its CPU time by the time that passed.
--- column: memory_bytes BIGINT      The most memory that it had [B].
+-- column: waiting BIGINT           Batches that were waiting when it created the last one.
+-- column: lost BIGINT              Entries for which there was no room in the kernel's tables.
+-- column: restarts BIGINT          Number of times that an agent was restarted while its programs continued counting.
+-- column: cpu_share DOUBLE         Its CPU time divided by the elapsed time.
+-- column: memory_bytes BIGINT      Peak memory use [B].
 -- tags:   jobs
 SELECT
     b.cluster,

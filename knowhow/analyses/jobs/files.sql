@@ -3,14 +3,14 @@
 -- needs:  job_files
 -- param:  job VARCHAR = ''            Only this job; empty: all.
 -- column: job_id VARCHAR              The job.
--- column: path VARCHAR                The file; empty: not known.
+-- column: path VARCHAR                The file; empty: unknown.
 -- column: target VARCHAR              The mount point of its file system.
 -- column: nodes BIGINT                Nodes on which the job used it.
 -- column: calls BIGINT               Calls on it.
 -- column: read_bytes BIGINT          Read [B].
 -- column: written_bytes BIGINT       Written [B].
 -- column: io_time_ns BIGINT          Total time of the calls [ns].
--- column: error_ns BIGINT            How much of it may belong to other files: the lists are bounded [ns].
+-- column: error_ns BIGINT            How much of it may belong to other files: the lists are limited [ns].
 -- chart:  bars x=path y=io_time_ns title="Files by time" title_ja="ジョブの所要時間の長いファイル"
 -- tags:   jobs, files, time
 SELECT

@@ -7,11 +7,11 @@
 -- column: until_s DOUBLE              End of the interval [s].
 -- column: cluster VARCHAR              The cluster.
 -- column: user VARCHAR                 User of the jobs.
--- column: jobs BIGINT                  Jobs that did something in it.
--- column: bytes BIGINT                Read and written by calls on files [B].
+-- column: jobs BIGINT                  Jobs that were active in it.
+-- column: bytes BIGINT                Bytes read and written by calls on files [B].
 -- column: operations BIGINT           Calls on files.
 -- column: metadata_operations BIGINT  Metadata operations among them.
--- column: io_wait_ns BIGINT           How long their threads waited in them, together [ns].
+-- column: io_wait_ns BIGINT           Total time that their threads waited in them [ns].
 -- column: cpu_ns BIGINT               Time on CPUs [ns].
 -- chart:  lines x=from_s x2=until_s y=bytes color=user gaps=break title="Data transferred, by user" title_ja="利用者別の転送量"
 -- tags:   jobs, time, bytes

@@ -2,20 +2,20 @@
 -- Activity of the devices, network interfaces and network file systems of a job's nodes while it ran, and of the servers for it, by time step.
 -- needs:  job_samples, recording
 -- param:  job VARCHAR = ''                     The job; empty: all nodes.
--- param:  begin_ns BIGINT = 0                  Only intervals that end after it, Unix time [ns]; 0: from the first on.
--- param:  end_ns BIGINT = 9223372036854775807  Only intervals that end by then, Unix time [ns].
+-- param:  begin_ns BIGINT = 0                  Only intervals that end after this time, Unix time [ns]; 0: from the first.
+-- param:  end_ns BIGINT = 9223372036854775807  Only intervals that end by this time, Unix time [ns].
 -- param:  step_s BIGINT = 10 > 0               Length of a step [s].
 -- column: from_s DOUBLE               Start of the step, since the start of the recording [s].
 -- column: until_s DOUBLE              End of the interval [s].
 -- column: counter_group VARCHAR        device, network, nfs, lustre; lustre_server: what servers did for the job.
 -- column: target VARCHAR               The device, interface, mount point or server target.
 -- column: nodes BIGINT                 Nodes that have it.
--- column: read_bytes BIGINT           Read, or received [B].
--- column: written_bytes BIGINT        Written, or sent [B].
+-- column: read_bytes BIGINT           Bytes read or received [B].
+-- column: written_bytes BIGINT        Bytes written or sent [B].
 -- column: reads BIGINT                Requests that read, or packets received.
 -- column: writes BIGINT               Requests that wrote, or packets sent.
--- column: errors BIGINT               Requests sent again, packets in error or dropped.
--- column: busy DOUBLE                  Devices: part of the time in which they had a request, on average of the nodes.
+-- column: errors BIGINT               Retransmitted requests, packets with errors or dropped.
+-- column: busy DOUBLE                  Devices: share of the time in which they had a request, averaged over the nodes.
 -- chart:  lines x=from_s x2=until_s y=busy color=target gaps=break title="Devices of the nodes of a job" title_ja="ジョブのノードのデバイス使用率"
 -- chart:  lines x=from_s x2=until_s y=read_bytes color=target gaps=break title="Read by nodes and servers" title_ja="ノードとサーバーの読み込み量"
 -- tags:   jobs, time, bytes

@@ -3,11 +3,11 @@
 -- needs:  job_samples, recording
 -- uses:   job_files
 -- param:  step_s BIGINT = 60 > 0           Length of a step [s].
--- param:  times DOUBLE = 3.0 > 1           How many times the usual time of a call makes a step one of high load.
+-- param:  times DOUBLE = 3.0 > 1           A step has high load if calls take this many times as long as usual.
 -- param:  least_operations BIGINT = 100    Steps with fewer calls on a file system are left out.
--- param:  target VARCHAR = ''              Only this file system: its mount point; empty: all but those of the kernel itself.
--- param:  begin_ns BIGINT = 0                     Only steps that end after it, Unix time [ns]; what is usual follows from all steps.
--- param:  end_ns BIGINT = 9223372036854775807     Only steps that begin before it, Unix time [ns].
+-- param:  target VARCHAR = ''              Only this file system: its mount point; empty: all except those of the kernel itself.
+-- param:  begin_ns BIGINT = 0                     Only steps that end after this time, Unix time [ns]; the usual time follows from all steps.
+-- param:  end_ns BIGINT = 9223372036854775807     Only steps that begin before this time, Unix time [ns].
 -- column: from_s DOUBLE               Start of the step, since the start of the recording [s].
 -- column: until_s DOUBLE              End of the interval [s].
 -- column: target VARCHAR              The file system.
@@ -15,11 +15,11 @@
 -- column: wait_per_call_ns DOUBLE     Average wait of a call [ns].
 -- column: usual_ns DOUBLE             The median of all steps [ns].
 -- column: times_usual DOUBLE          How many times as long that is.
--- column: job_id VARCHAR              The job that made most calls then.
+-- column: job_id VARCHAR              The job that made the most calls then.
 -- column: job_share DOUBLE            Its share of the calls.
 -- column: job_usual_share DOUBLE      Its share of the calls in all other steps.
 -- column: metadata_share DOUBLE       Share of its calls that are metadata operations.
--- column: file VARCHAR                The file that took most of the time of that job; empty: it has not ended.
+-- column: file VARCHAR                The file that took most of the time of that job; empty: the job has not ended.
 -- column: device_busy DOUBLE          Share of the time in which the busiest device of a node had a request; empty: not recorded.
 -- chart:  lines x=from_s x2=until_s y=wait_per_call_ns color=target gaps=break title="Wait per call in periods of high load" title_ja="高負荷区間の呼び出し当たり待ち時間"
 -- tags:   jobs, time

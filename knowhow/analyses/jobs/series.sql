@@ -2,19 +2,19 @@
 -- Activity of one job, or of all jobs, on each file system over time, and the resources used, by time step.
 -- needs:  job_samples, recording
 -- param:  job VARCHAR = ''                     Only this job; empty: all.
--- param:  begin_ns BIGINT = 0                  Only intervals that end after it, Unix time [ns]; 0: from the first on.
--- param:  end_ns BIGINT = 9223372036854775807  Only intervals that end by then, Unix time [ns].
+-- param:  begin_ns BIGINT = 0                  Only intervals that end after this time, Unix time [ns]; 0: from the first.
+-- param:  end_ns BIGINT = 9223372036854775807  Only intervals that end by this time, Unix time [ns].
 -- param:  step_s BIGINT = 10 > 0               Length of a step [s].
 -- column: from_s DOUBLE               Start of the step, since the start of the recording [s].
 -- column: until_s DOUBLE              End of the interval [s].
 -- column: target VARCHAR               The file system, by its mount point; empty: CPU and memory.
--- column: nodes BIGINT                 Nodes on which it did something there.
+-- column: nodes BIGINT                 Nodes on which it was active there.
 -- column: read_bytes BIGINT           Read by calls [B].
 -- column: written_bytes BIGINT        Written by calls [B].
 -- column: operations BIGINT           Calls on files.
 -- column: metadata_operations BIGINT  Metadata operations among them.
--- column: errors BIGINT               Failed operations among them.
--- column: io_wait_ns BIGINT           How long its threads waited in them, together [ns].
+-- column: errors BIGINT               Of these, failed operations.
+-- column: io_wait_ns BIGINT           Total time that its threads waited in them [ns].
 -- column: cpu_ns BIGINT               Time on CPUs [ns].
 -- column: memory_bytes BIGINT         Resident memory at the end of its last interval in the step, of all nodes [B].
 -- chart:  lines x=from_s x2=until_s y=read_bytes color=target gaps=break title="Bytes read by jobs" title_ja="ジョブの読み込み量"

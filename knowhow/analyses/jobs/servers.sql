@@ -2,17 +2,17 @@
 -- Transfers of a job on Lustre as counted by its nodes, compared with what the servers counted for it.
 -- needs:  job_samples
 -- param:  job VARCHAR = ''                     Only this job; empty: all.
--- param:  begin_ns BIGINT = 0                  Only intervals that end after it, Unix time [ns]; 0: from the first on.
--- param:  end_ns BIGINT = 9223372036854775807  Only intervals that end by then, Unix time [ns].
--- column: job_id VARCHAR                    The job; empty: known to no node or no server as a job.
--- column: nodes BIGINT                     Nodes that counted calls of it on Lustre.
--- column: servers BIGINT                   Servers that counted requests of it.
--- column: client_read_bytes BIGINT         Read by its calls on Lustre [B].
--- column: server_read_bytes BIGINT         Read for it by servers [B].
--- column: rest_read_bytes BIGINT           Read by calls, and not by servers: from memory of nodes. Below 0: read ahead, or not counted by a node [B].
--- column: client_written_bytes BIGINT      Written by its calls on Lustre [B].
--- column: server_written_bytes BIGINT      Written for it by servers [B].
--- column: rest_written_bytes BIGINT        Written by calls, and not by servers: still in memory of nodes, or written over there. Below 0: not counted by a node [B].
+-- param:  begin_ns BIGINT = 0                  Only intervals that end after this time, Unix time [ns]; 0: from the first.
+-- param:  end_ns BIGINT = 9223372036854775807  Only intervals that end by this time, Unix time [ns].
+-- column: job_id VARCHAR                    The job; empty: unknown as a job to the nodes or the servers.
+-- column: nodes BIGINT                     Nodes that counted its calls on Lustre.
+-- column: servers BIGINT                   Servers that counted its requests.
+-- column: client_read_bytes BIGINT         Bytes read by its calls on Lustre [B].
+-- column: server_read_bytes BIGINT         Bytes read for it by servers [B].
+-- column: rest_read_bytes BIGINT           Bytes read by calls but not by servers: from memory of nodes. Below 0: read ahead, or not counted by a node [B].
+-- column: client_written_bytes BIGINT      Bytes written by its calls on Lustre [B].
+-- column: server_written_bytes BIGINT      Bytes written for it by servers [B].
+-- column: rest_written_bytes BIGINT        Bytes written by calls but not by servers: still in memory of nodes, or overwritten there. Below 0: not counted by a node [B].
 -- column: client_metadata_operations BIGINT  Its calls on names and attributes.
 -- column: server_metadata_operations BIGINT  Metadata requests that servers handled for it.
 -- tags:   jobs, bytes, metadata

@@ -1,21 +1,21 @@
 -- Top jobs by file system use
--- Jobs that transferred most data, made most calls or waited longest for files, on all nodes, within a time range.
+-- Jobs that transferred the most data, made the most calls or waited longest for files, on all nodes, within a time range.
 -- needs:  job_samples
--- param:  begin_ns BIGINT = 0                     Only intervals that end after it, Unix time [ns]; 0: from the first on.
--- param:  end_ns BIGINT = 9223372036854775807     Only intervals that end by then, Unix time [ns].
--- param:  target VARCHAR = ''                     Only calls on this file system: its mount point; empty: all but those of the kernel itself.
--- param:  by VARCHAR = 'io_wait'                  What comes first, and what `share` is a part of: bytes, operations, metadata, io_wait, cpu.
--- column: job_id VARCHAR               The job; a unit of systemd; a container; `(no job)` for the rest.
+-- param:  begin_ns BIGINT = 0                     Only intervals that end after this time, Unix time [ns]; 0: from the first.
+-- param:  end_ns BIGINT = 9223372036854775807     Only intervals that end by this time, Unix time [ns].
+-- param:  target VARCHAR = ''                     Only calls on this file system: its mount point; empty: all except those of the kernel itself.
+-- param:  by VARCHAR = 'io_wait'                  Sort order, and the total to which `share` refers: bytes, operations, metadata, io_wait, cpu.
+-- column: job_id VARCHAR               The job; a systemd unit; a container; `(no job)` for the rest.
 -- column: user VARCHAR                 User of the job.
 -- column: name VARCHAR                 Name.
--- column: nodes BIGINT                 Nodes on which it did something.
--- column: bytes BIGINT                Read and written by calls on files [B].
+-- column: nodes BIGINT                 Nodes on which it was active.
+-- column: bytes BIGINT                Bytes read and written by calls on files [B].
 -- column: operations BIGINT           Calls on files.
 -- column: metadata_operations BIGINT  Metadata operations among them.
--- column: errors BIGINT               Failed operations among them.
--- column: io_wait_ns BIGINT           How long its threads waited in calls on files, together [ns].
+-- column: errors BIGINT               Of these, failed operations.
+-- column: io_wait_ns BIGINT           Total time that its threads waited in calls on files [ns].
 -- column: cpu_ns BIGINT               Time on CPUs [ns].
--- column: share DOUBLE                 Its part of what all did, of what `by` names.
+-- column: share DOUBLE                 Its share of the total of what `by` names.
 -- chart:  bars x=job_id y=io_wait_ns title="Jobs by time spent waiting for files" title_ja="ファイル待ち時間の長いジョブ"
 -- tags:   jobs, bytes, time
 WITH sums AS (

@@ -12,11 +12,11 @@
 -- column: begun_s DOUBLE              When it began, since the start of the recording [s].
 -- column: wall_ns BIGINT               How long it ran [ns].
 -- column: is_whole BOOLEAN             Whether agents counted from its beginning to its end, on all nodes.
--- column: bytes BIGINT                Read and written by calls on files [B].
+-- column: bytes BIGINT                Bytes read and written by calls on files [B].
 -- column: operations BIGINT           Calls on files.
 -- column: metadata_operations BIGINT  Metadata operations among them.
--- column: errors BIGINT               Failed operations among them.
--- column: io_wait_ns BIGINT           How long its threads waited in them, together [ns].
+-- column: errors BIGINT               Of these, failed operations.
+-- column: io_wait_ns BIGINT           Total time that its threads waited in them [ns].
 -- column: cpu_ns BIGINT               Time on CPUs [ns].
 -- column: memory_bytes BIGINT         Sum of the peak resident memory of each node [B].
 -- tags:   jobs, time, bytes

@@ -3,12 +3,12 @@
 -- needs:  load_results
 -- param:  engine VARCHAR = ''      Only what this tool measured: sysdock, fio, ior, mdtest, elbencho; empty: all.
 -- param:  layout VARCHAR = 'own'   own: a file for each process; shared: one for all; empty: both, the higher rate.
--- column: processes INTEGER                 Processes at a time.
+-- column: processes INTEGER                 Concurrent processes.
 -- column: length_bytes BIGINT               Bytes of a request [B].
 -- column: write_bytes_per_s DOUBLE          Highest rate of writes through the page cache [B/s].
 -- column: read_bytes_per_s DOUBLE           Highest rate of reads through the page cache [B/s].
--- column: direct_write_bytes_per_s DOUBLE   Highest rate of writes past it (O_DIRECT) [B/s].
--- column: direct_read_bytes_per_s DOUBLE    Highest rate of reads past it [B/s].
+-- column: direct_write_bytes_per_s DOUBLE   Highest rate of writes bypassing it (O_DIRECT) [B/s].
+-- column: direct_read_bytes_per_s DOUBLE    Highest rate of reads bypassing it [B/s].
 -- column: unknown_origin BIGINT             Measurements of these whose reads may have come from memory.
 -- chart:  curves x=length_bytes y=write_bytes_per_s color=processes x_scale=log title="Writes, by processes" title_ja="書き込み（プロセス数別）"
 -- chart:  curves x=length_bytes y=read_bytes_per_s color=processes x_scale=log title="Reads, by processes" title_ja="読み出し（プロセス数別）"

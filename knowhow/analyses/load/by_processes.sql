@@ -3,14 +3,14 @@
 -- needs:  load_results
 -- param:  engine VARCHAR = ''      Only what this tool measured: sysdock, fio, ior, mdtest, elbencho; empty: all.
 -- param:  layout VARCHAR = 'own'   own: a file for each process; shared: one for all; empty: both, the higher rate.
--- column: processes INTEGER                 Processes at a time.
--- column: request VARCHAR                   Bytes of a request, in words.
+-- column: processes INTEGER                 Concurrent processes.
+-- column: request VARCHAR                   Size of a request, as text.
 -- column: write_bytes_per_s DOUBLE          Highest rate of sequential writes through the page cache [B/s].
 -- column: read_bytes_per_s DOUBLE           Highest rate of sequential reads through the page cache [B/s].
--- column: direct_write_bytes_per_s DOUBLE   Highest rate of sequential writes past it (O_DIRECT) [B/s].
--- column: direct_read_bytes_per_s DOUBLE    Highest rate of sequential reads past it [B/s].
--- column: random_reads_per_s DOUBLE         Most random reads past it per second [1/s].
--- column: commits_per_s DOUBLE              Most appends with fdatasync per second [1/s].
+-- column: direct_write_bytes_per_s DOUBLE   Highest rate of sequential writes bypassing it (O_DIRECT) [B/s].
+-- column: direct_read_bytes_per_s DOUBLE    Highest rate of sequential reads bypassing it [B/s].
+-- column: random_reads_per_s DOUBLE         Highest rate of random reads bypassing it [1/s].
+-- column: commits_per_s DOUBLE              Highest rate of appends with fdatasync [1/s].
 -- column: unknown_origin BIGINT             Measurements of these whose reads may have come from memory.
 -- chart:  curves x=processes y=write_bytes_per_s color=request x_scale=log title="Writes, by request size" title_ja="書き込み（要求サイズ別）"
 -- chart:  curves x=processes y=read_bytes_per_s color=request x_scale=log title="Reads, by request size" title_ja="読み出し（要求サイズ別）"

@@ -7,13 +7,13 @@
 -- column: predicted_tps DOUBLE        Transactions per second between checkpoints [1/s].
 -- column: steady_tps DOUBLE           Transactions per second over hours, with checkpoints [1/s].
 -- column: measured_tps DOUBLE         Transactions per second of a real server [1/s].
--- column: error DOUBLE                Prediction over measurement, less 1.
+-- column: error DOUBLE                Prediction divided by measurement, minus 1.
 -- column: latency_ns BIGINT           Mean time of a transaction [ns].
 -- column: flush_ns BIGINT             Mean time of a flush of the log [ns].
--- column: commits_per_flush DOUBLE    Commits that one flush makes last.
+-- column: commits_per_flush DOUBLE    Commits that one flush makes durable.
 -- column: flush_busy DOUBLE           Share of the time in which a flush is in progress.
--- column: cpu_busy DOUBLE             Share of the processors' time that is in use.
--- column: limited_by VARCHAR          What most of a transaction's time goes to.
+-- column: cpu_busy DOUBLE             Share of the processors' time that is used.
+-- column: limited_by VARCHAR          What takes most of a transaction's time.
 -- tags:   time, disk
 SELECT
     d.workload,

@@ -6,7 +6,7 @@
 -- column: measurement VARCHAR       Operation, bytes of a request, how, processes.
 -- column: from_ns BIGINT            Shortest latency of the class [ns].
 -- column: to_ns BIGINT              Longest latency of the class [ns].
--- column: operations BIGINT         Operations that took so long.
+-- column: operations BIGINT         Operations in this class.
 -- column: share DOUBLE              Share of the operations of this measurement.
 -- chart:  classes x=to_ns y=operations color=measurement title="Operations by latency" title_ja="遅延ごとの操作数"
 -- match:  measurement, from_ns

@@ -2,13 +2,13 @@
 -- How many files and directories are created, found, listed, renamed and removed per second, by number of processes.
 -- needs:  load_results
 -- param:  engine VARCHAR = ''      Only what this tool measured: sysdock, fio, mdtest, elbencho; empty: all.
--- param:  directories BOOLEAN = false   What is done with directories, instead of files.
+-- param:  directories BOOLEAN = false   Show operations on directories instead of files.
 -- column: operation VARCHAR        What the processes did.
--- column: processes INTEGER        Processes at a time.
--- column: own_per_s DOUBLE         Most operations per second, in a directory for each process [1/s].
--- column: shared_per_s DOUBLE      The same in one directory for all [1/s].
--- column: own_p50_ns BIGINT        Half of the operations took no longer, in a directory for each [ns].
--- column: shared_p50_ns BIGINT     The same in one directory for all [ns].
+-- column: processes INTEGER        Concurrent processes.
+-- column: own_per_s DOUBLE         Highest rate, with one directory per process [1/s].
+-- column: shared_per_s DOUBLE      The same with one directory for all [1/s].
+-- column: own_p50_ns BIGINT        Half of the operations took at most this, with one directory per process [ns].
+-- column: shared_p50_ns BIGINT     The same with one directory for all [ns].
 -- column: errors BIGINT            Operations that failed.
 -- chart:  curves x=processes y=own_per_s color=operation x_scale=log y_scale=log title="A directory for each process" title_ja="プロセスごとのディレクトリ"
 -- chart:  curves x=processes y=shared_per_s color=operation x_scale=log y_scale=log title="One directory for all" title_ja="共有ディレクトリ"

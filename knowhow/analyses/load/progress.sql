@@ -9,7 +9,7 @@
 -- column: item VARCHAR             What was measured.
 -- column: operation VARCHAR        What the processes did.
 -- column: result_id INTEGER        The measurement, a key of `load_results`.
--- column: bytes_per_s DOUBLE       Rate of all processes in it; empty where no data is transferred [B/s].
+-- column: bytes_per_s DOUBLE       Rate of all processes in it; empty if no data is transferred [B/s].
 -- column: operations_per_s DOUBLE  Operations of all processes per second [1/s].
 -- column: workers BIGINT           Processes that ended an operation in it.
 -- chart:  lines x=from_s x2=until_s y=bytes_per_s color=item gaps=break title="Data over time" title_ja="転送速度の推移"

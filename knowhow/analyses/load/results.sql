@@ -7,22 +7,22 @@
 -- param:  status VARCHAR = ''      Only this status, such as reported or from_memory; empty: all.
 -- column: item VARCHAR             What was measured.
 -- column: operation VARCHAR        What the processes did.
--- column: engine VARCHAR           Who made the load.
+-- column: engine VARCHAR           Tool that generated the load.
 -- column: length_bytes BIGINT      Bytes of a request [B].
--- column: processes INTEGER        Processes or threads at a time, on all hosts.
+-- column: processes INTEGER        Concurrent processes or threads, on all hosts.
 -- column: depth INTEGER            Requests that each of them keeps in progress.
 -- column: direct BOOLEAN           Whether files were opened with O_DIRECT.
 -- column: layout VARCHAR           own: a file or directory for each process; shared: one for all.
 -- column: sync VARCHAR             How writes reach the device.
 -- column: bytes_per_s DOUBLE       Rate of data [B/s].
 -- column: operations_per_s DOUBLE  Rate of operations [1/s].
--- column: p50_ns BIGINT            Half of the operations took no longer [ns].
--- column: p99_ns BIGINT            99 of 100 operations took no longer [ns].
+-- column: p50_ns BIGINT            Half of the operations took at most this [ns].
+-- column: p99_ns BIGINT            99 of 100 operations took at most this [ns].
 -- column: max_ns BIGINT            The longest operation [ns].
 -- column: overlap DOUBLE           Share of the time in which all processes ran.
 -- column: errors BIGINT            Operations that failed.
--- column: status VARCHAR           What the numbers are worth.
--- column: note VARCHAR             Why that is the status, and what else is to be known.
+-- column: status VARCHAR           How reliable the numbers are.
+-- column: note VARCHAR             Reason for the status, and other remarks.
 -- heads:  depth=同時要求数
 -- match:  item, operation, engine, length_bytes, processes, depth, direct, layout, sync
 -- tags:   bytes, time, disk

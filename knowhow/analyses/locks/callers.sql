@@ -2,10 +2,10 @@
 -- What threads were doing when they had to wait for a kernel lock: the system call, and the kernel function that requested the lock.
 -- needs:  lock_waits, stacks, processes
 -- column: lock VARCHAR        Name of the lock.
--- column: mode VARCHAR        read or write; empty: the lock knows no difference.
+-- column: mode VARCHAR        read or write; empty: the lock makes no distinction.
 -- column: process VARCHAR     Name of the program.
--- column: call VARCHAR        The system call; empty: a page fault, an interrupt or a thread of the kernel.
--- column: caller VARCHAR      The function of the kernel that asked for the lock; empty: not known.
+-- column: call VARCHAR        The system call; empty: a page fault, an interrupt or a kernel thread.
+-- column: caller VARCHAR      The kernel function that requested the lock; empty: unknown.
 -- column: above VARCHAR       The function that called it.
 -- column: waits BIGINT        How often it had to wait.
 -- column: time_ns BIGINT      Time that it waited [ns].

@@ -4,11 +4,11 @@
 -- uses:   stack_places
 -- column: process VARCHAR     Program and process id.
 -- column: place VARCHAR       Place in the program where the wait began, for waits of 1 ms or more: function and source line.
--- column: held_by VARCHAR     Program and thread id that had the lock when the wait began; empty: not known.
--- column: released_by VARCHAR Program and thread id that ended the wait; `interrupt`: its time ran out; empty: none, or not known.
+-- column: held_by VARCHAR     Program and thread id that held the lock when the wait began; empty: unknown.
+-- column: released_by VARCHAR Program and thread id that ended the wait; `interrupt`: a timeout; empty: none, or unknown.
 -- column: threads BIGINT      Threads that waited.
 -- column: waits BIGINT        Number of times.
--- column: time_ns BIGINT      Time that they waited, added up over threads [ns].
+-- column: time_ns BIGINT      Time that they waited, summed over threads [ns].
 -- column: longest_ns BIGINT   The longest wait [ns].
 -- sums:   waits, time_ns
 -- match:  process, place

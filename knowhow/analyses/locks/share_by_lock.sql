@@ -1,18 +1,18 @@
 -- Kernel locks
--- Kernel locks that threads waited for, and the share of each in the total wait time.
+-- Kernel locks for which threads waited, and the share of each in the total wait time.
 -- needs:  lock_waits, locks, processes
--- column: lock VARCHAR        Name of the lock: a variable, or a member of a structure of the kernel.
+-- column: lock VARCHAR        Name of the lock: a variable, or a member of a kernel structure.
 -- column: kind VARCHAR        Kind of the lock.
--- column: named_by VARCHAR    What the name was found by; empty: it has none.
--- column: locks BIGINT        How many locks of this name there were: one for each inode, process, and so on.
+-- column: named_by VARCHAR    How the name was found; empty: it has none.
+-- column: locks BIGINT        Number of locks with this name: one for each inode, process, and so on.
 -- column: waits BIGINT        How often a thread had to wait.
--- column: time_ns BIGINT      Time that threads waited; of several at the same time each counts [ns].
+-- column: time_ns BIGINT      Time that threads waited; several at the same time count separately [ns].
 -- column: share DOUBLE        Share of the time that threads waited for any of these locks.
 -- column: avg_ns BIGINT       Mean time of a wait [ns].
--- column: p99_ns BIGINT       99 % of the waits were not longer [ns].
+-- column: p99_ns BIGINT       99 % of the waits took at most this [ns].
 -- column: longest_ns BIGINT   The longest wait [ns].
--- column: readers DOUBLE      Share of the waits that asked for reading only; empty: the lock knows no difference.
--- column: held_by VARCHAR     Who had it most often when a wait began: program and process id; empty: this kind of lock does not know.
+-- column: readers DOUBLE      Share of the waits for read access only; empty: the lock makes no distinction.
+-- column: held_by VARCHAR     Most frequent holder when a wait began: program and process id; empty: unknown for this kind of lock.
 -- sums:   waits, time_ns
 -- match:  lock, kind
 -- chart:  bars x=lock y=time_ns title="Wait time for kernel locks" title_ja="カーネルのロック待ち"

@@ -4,12 +4,12 @@
 -- column: kind VARCHAR          kmalloc, cache (objects of a slab cache), or pages.
 -- column: freed BOOLEAN         Whether memory was freed, not allocated.
 -- column: function VARCHAR      Kernel function with the call; empty: freed pages, or an unknown name.
--- column: cache VARCHAR         Slab cache; empty: of another kind.
+-- column: cache VARCHAR         Slab cache; empty: another kind.
 -- column: size_bytes BIGINT     Size of each; empty: kfree does not report it [B].
 -- column: number BIGINT         Number of times.
 -- column: share DOUBLE          Share of all allocations, or of all freed memory.
 -- column: asked_bytes BIGINT    Total requested; empty: freed memory [B].
--- column: given_bytes BIGINT    Total allocated or freed; empty: not known [B].
+-- column: given_bytes BIGINT    Total allocated or freed; empty: unknown [B].
 -- column: processes BIGINT      Processes for which it happened.
 -- column: most_of VARCHAR       The process with the largest part: program and process id.
 -- sums:   number, asked_bytes, given_bytes

@@ -9,9 +9,9 @@
 -- column: total_ns BIGINT       Total time [ns].
 -- column: avg_ns BIGINT         Mean time [ns].
 -- column: longest_ns BIGINT     The longest [ns].
--- column: pages_each DOUBLE     Pages that it freed each time, on average; empty: of compaction and OOM kills.
+-- column: pages_each DOUBLE     Pages that it freed each time, on average; empty: compaction and OOM kills.
 -- column: highest_order INTEGER It requested up to 2 to the power of this number contiguous pages.
--- column: call VARCHAR          The call that waited longest in all; `page faults` stands for those outside of calls.
+-- column: call VARCHAR          The call with the longest total wait; `page faults` stands for those outside of calls.
 -- sums:   stalls, total_ns
 -- match:  comm, kind, call
 -- chart:  bars x=comm y=total_ns color=kind title="Waits for memory" title_ja="メモリ待ち"

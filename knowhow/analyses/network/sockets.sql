@@ -1,19 +1,19 @@
 -- Sockets and their peers
--- What each process transferred over a socket, to which peer, and how long it waited for it; the kernel's counters of TCP connections.
+-- What each process transferred over a socket, with which peer, and how long it waited for the peer; the kernel's counters of TCP connections.
 -- needs:  sockets, calls, processes
 -- uses:   run_states
 -- column: process VARCHAR       Program and process id.
 -- column: protocol VARCHAR      tcp, udp, unix, or unknown.
 -- column: local VARCHAR         Its own end.
 -- column: remote VARCHAR        The other end.
--- column: peer VARCHAR          Program and process id at the other end, where it is recorded; of several the first.
+-- column: peer VARCHAR          Program and process id at the other end, if it is recorded; if there are several, the first.
 -- column: calls BIGINT          System calls on the socket.
 -- column: read_bytes BIGINT     Bytes that they read [B].
 -- column: written_bytes BIGINT  Bytes that they wrote [B].
 -- column: call_ns BIGINT        Time in them [ns].
--- column: wait_ns BIGINT        Of it, time on no CPU because the other end had to do something first [ns].
--- column: retransmits BIGINT    Segments that were sent again since the connection was created.
--- column: round_trip_ns BIGINT  Time to the other end and back, smoothed by the kernel [ns].
+-- column: wait_ns BIGINT        Of this, time off CPU because the other end had to do something first [ns].
+-- column: retransmits BIGINT    Segments retransmitted since the connection was established.
+-- column: round_trip_ns BIGINT  Round-trip time, smoothed by the kernel [ns].
 -- sums:   calls, read_bytes, written_bytes, call_ns, wait_ns
 -- match:  process, protocol, peer
 -- chart:  bars x=process y=wait_ns title="Time waiting for the peer" title_ja="通信相手を待った時間"

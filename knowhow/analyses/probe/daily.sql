@@ -2,8 +2,8 @@
 -- The rate of each item by hour of the day (UTC): a nightly backup, or the working day, shows as a valley.
 -- needs:  probe_rates
 -- column: hour BIGINT            Hour of the day, UTC.
--- column: item VARCHAR           Item and operation; control touches no device.
--- column: of_usual DOUBLE        Median rate at that time, of the median of all probes [%].
+-- column: item VARCHAR           Item and operation; control uses no device.
+-- column: of_usual DOUBLE        Median rate at that time, relative to the median of all probes [%].
 -- column: probes BIGINT          Measurements at that time.
 -- chart:  curves x=hour y=of_usual color=item title="Rate by hour of the day (UTC), relative to the usual rate" title_ja="時刻 (UTC) ごとの速さ、いつもに対する割合"
 -- tags:   time

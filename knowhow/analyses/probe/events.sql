@@ -2,13 +2,13 @@
 -- Reboots, kernel changes, clock changes, gaps, and changes of the file system or its mount options, which may explain a change.
 -- needs:  probe_results, probe_targets, recording
 -- param:  clock_s DOUBLE = 2.0 > 0   Report a clock that was set by more than this [s].
--- param:  gap DOUBLE = 3.0 > 1       Report a gap of so many times the planned time between probes.
+-- param:  gap DOUBLE = 3.0 > 1       Report a gap of this many times the planned time between probes.
 -- column: probe_id INTEGER    The first probe after it.
 -- column: time_s DOUBLE       When that probe began, since the start of the series [s].
 -- column: event VARCHAR       kernel, boot, clock, gap, target.
--- column: before VARCHAR      What it was; empty: nothing to say.
--- column: after VARCHAR       What it is since.
--- column: by_s DOUBLE         By how much a clock was set (below 0: back), or how long no probe was made [s].
+-- column: before VARCHAR      Previous value; empty: none.
+-- column: after VARCHAR       New value.
+-- column: by_s DOUBLE         By how much a clock was set (below 0: back), or how long there was no probe [s].
 -- tags:   time
 WITH probes AS (
     SELECT r.probe_id, min(r.time_ns) AS time_ns, min(r.since_boot_ns) AS since_boot_ns, min(r.boot_id) AS boot_id, min(r.kernel) AS kernel

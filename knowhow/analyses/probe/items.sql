@@ -2,13 +2,13 @@
 -- The usual speed of a file system, by item: medians over all probes, and how often it was far from them.
 -- needs:  probe_results
 -- param:  times DOUBLE = 10.0 > 1   A probe is an outlier if an operation took this many times as long as usual.
--- column: item VARCHAR           Item and operation; control touches no device.
+-- column: item VARCHAR           Item and operation; control uses no device.
 -- column: length_bytes BIGINT    Bytes of each request; empty: none are transferred [B].
--- column: probes BIGINT          Times that it was measured; the control item twice in a probe.
--- column: failed BIGINT          Times that it could not be measured.
+-- column: probes BIGINT          Number of measurements; the control item is measured twice in a probe.
+-- column: failed BIGINT          Number of failed measurements.
 -- column: per_s DOUBLE           Operations per second, median [1/s].
 -- column: p50_ns BIGINT          Typical latency of an operation, median of the probes [ns].
--- column: p99_ns BIGINT          Latency of the slowest of a hundred, median of the probes [ns].
+-- column: p99_ns BIGINT          Latency of the slowest in a hundred, median of the probes [ns].
 -- column: singular BIGINT        Outliers.
 -- tags:   time, bytes
 WITH named AS (

@@ -3,11 +3,11 @@
 -- needs:  probe_rates, recording
 -- param:  interval_h DOUBLE = 24.0 > 0   Length of an interval [h].
 -- column: day DOUBLE             Start of the interval, in days since the start of the series.
--- column: item VARCHAR           Item and operation; control touches no device.
--- column: of_usual DOUBLE        Median rate of the interval, of the median of all probes [%].
+-- column: item VARCHAR           Item and operation; control uses no device.
+-- column: of_usual DOUBLE        Median rate of the interval, relative to the median of all probes [%].
 -- column: per_s DOUBLE           Median rate of the interval [1/s].
 -- column: probes BIGINT          Measurements in it.
--- column: load DOUBLE            Load average by CPU, on average.
+-- column: load DOUBLE            Average load per CPU.
 -- chart:  curves x=day y=of_usual color=item title="Rate, relative to the usual rate" title_ja="いつもの速さに対する割合"
 -- tags:   time
 WITH parts AS (

@@ -1,16 +1,16 @@
 -- Outliers in a series of probes
 -- Probes in which an operation took more than ten times as long as usual, or only a tenth was done: a stall, a device reset, a full cache.
 -- needs:  probe_rates, recording
--- param:  times DOUBLE = 10.0 > 1   So many times as long as usual.
+-- param:  times DOUBLE = 10.0 > 1   Minimum ratio to the usual time.
 -- column: time_s DOUBLE          When the probe began, since the start of the series [s].
--- column: probe_id INTEGER       Which probe.
+-- column: probe_id INTEGER       Number of the probe.
 -- column: item VARCHAR           Item and operation.
 -- column: per_s DOUBLE           Operations per second [1/s].
 -- column: usual_per_s DOUBLE     Their median over all probes [1/s].
 -- column: p50_ns BIGINT          Typical latency in this probe [ns].
 -- column: usual_p50_ns BIGINT    Its median over all probes [ns].
--- column: times_as_long DOUBLE   How many times as long operations took, by the rate or by the latency, whichever says more.
--- column: load DOUBLE            Load average by CPU.
+-- column: times_as_long DOUBLE   How many times as long operations took, by rate or by latency, whichever is larger.
+-- column: load DOUBLE            Load average per CPU.
 -- tags:   time
 SELECT
     round((r.time_ns - s.started_ns) / 1e9, 0) AS time_s,

@@ -1,9 +1,9 @@
 -- Weekly pattern
--- The rate of each item by day of the week (UTC): what runs once a week shows as a valley.
+-- The rate of each item by day of the week (UTC): weekly activity shows as a valley.
 -- needs:  probe_rates
 -- column: weekday BIGINT         Day of the week, UTC: 1 is Monday, 7 Sunday.
--- column: item VARCHAR           Item and operation; control touches no device.
--- column: of_usual DOUBLE        Median rate at that time, of the median of all probes [%].
+-- column: item VARCHAR           Item and operation; control uses no device.
+-- column: of_usual DOUBLE        Median rate at that time, relative to the median of all probes [%].
 -- column: probes BIGINT          Measurements at that time.
 -- chart:  curves x=weekday y=of_usual color=item title="Rate by day of the week (1: Monday), relative to the usual rate" title_ja="曜日 (1: 月曜) ごとの速さ、いつもに対する割合"
 -- tags:   time

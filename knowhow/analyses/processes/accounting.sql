@@ -3,14 +3,14 @@
 -- needs:  processes, calls
 -- column: process VARCHAR             Program and process id.
 -- column: threads BIGINT              Threads of it that are in the recording.
--- column: user_ns BIGINT              CPU time outside the kernel; empty where the end of a thread was not seen [ns].
+-- column: user_ns BIGINT              CPU time outside the kernel; empty if the end of a thread was not recorded [ns].
 -- column: system_ns BIGINT            CPU time in the kernel [ns].
 -- column: minor_faults BIGINT         Page faults that needed no device.
 -- column: major_faults BIGINT         Page faults that waited for a device.
 -- column: recorded_read_bytes BIGINT  Bytes of its recorded read calls [B].
--- column: rchar_bytes BIGINT           The same as the kernel counted them [B].
+-- column: rchar_bytes BIGINT           The same as counted by the kernel [B].
 -- column: recorded_write_bytes BIGINT Bytes of its recorded write calls [B].
--- column: wchar_bytes BIGINT          The same as the kernel counted them [B].
+-- column: wchar_bytes BIGINT          The same as counted by the kernel [B].
 -- column: device_read_bytes BIGINT    Bytes read from devices for it [B].
 -- column: device_write_bytes BIGINT   Bytes it caused to be written to devices, now or later [B].
 -- sums:   user_ns, system_ns, minor_faults, major_faults, recorded_read_bytes, rchar_bytes, recorded_write_bytes, wchar_bytes

@@ -4,14 +4,14 @@
 -- column: process VARCHAR      Program and process id.
 -- column: parent VARCHAR       The process that created it; empty: not recorded.
 -- column: start_s DOUBLE       When it was created, since the start of the recording [s].
--- column: lived_ns BIGINT      From then to its end; empty: no end was seen [ns].
+-- column: lived_ns BIGINT      Time from then to its end; empty: no end was recorded [ns].
 -- column: made_in_ns BIGINT    Time of the call that created it; empty: not recorded [ns].
--- column: to_exec_ns BIGINT    From its creation until it began to run a program of its own; empty: it ran none [ns].
+-- column: to_exec_ns BIGINT    Time from its creation until it executed a program itself; empty: it executed none [ns].
 -- column: execs BIGINT         Programs that it ran.
--- column: threads BIGINT       Threads that it had, one after another or together.
--- column: children BIGINT      Processes that it made.
--- column: cpu_ns BIGINT        CPU time of its threads; empty: not known of all [ns].
--- column: ended VARCHAR        exit STATUS, or the signal; empty: no end was seen.
+-- column: threads BIGINT       Number of its threads, one after another or together.
+-- column: children BIGINT      Processes that it created.
+-- column: cpu_ns BIGINT        CPU time of its threads; empty: not known for all [ns].
+-- column: ended VARCHAR        exit STATUS, or the signal; empty: no end was recorded.
 -- sums:   cpu_ns
 -- match:  process
 -- tags:   processes, time

@@ -5,15 +5,15 @@
 -- column: process VARCHAR       Program and thread id, a dot for each step down from the top.
 -- column: pid INTEGER           Process id.
 -- column: tid INTEGER           Thread id; equal to pid for the first thread.
--- column: ppid INTEGER          Process id of the parent; empty where its creation is not in the log.
+-- column: ppid INTEGER          Process id of the parent; empty if its creation is not in the log.
 -- column: depth INTEGER         Depth in the tree, 0 at the top.
 -- column: command VARCHAR       Arguments of its last exec, or of its parent's.
 -- column: start_s DOUBLE        Start, since the start of the recording [s].
--- column: end_s DOUBLE          End, since the start of the recording; empty where no end was seen [s].
--- column: duration_ns BIGINT    From start to end [ns].
--- column: exit VARCHAR          Exit status, or the signal that killed it; empty where no end was seen.
+-- column: end_s DOUBLE          End, since the start of the recording; empty if no end was recorded [s].
+-- column: duration_ns BIGINT    Time from start to end [ns].
+-- column: exit VARCHAR          Exit status, or the signal that killed it; empty if no end was recorded.
 -- column: calls BIGINT          Number of its calls.
--- column: time_ns BIGINT        Time in its calls, waiting included [ns].
+-- column: time_ns BIGINT        Time in its calls, including waits [ns].
 -- column: bytes BIGINT          Bytes its calls transferred [B].
 -- sums:   calls, time_ns, bytes
 -- chart:  spans x=start_s x2=end_s y=process title="Lifetimes" title_ja="生存期間"

@@ -1,13 +1,13 @@
 -- Users
 -- Users whose processes are in the recording, and what they used: one row per user.
 -- needs:  processes, calls
--- column: user_id BIGINT             Real user id; empty where it is not known.
+-- column: user_id BIGINT             Real user id; empty if unknown.
 -- column: processes BIGINT           Processes of this user.
--- column: programs BIGINT            Different programs that they ran.
+-- column: programs BIGINT            Distinct programs that they ran.
 -- column: calls BIGINT               Their calls.
--- column: time_ns BIGINT             Time in these calls, waiting included [ns].
+-- column: time_ns BIGINT             Time in these calls, including waits [ns].
 -- column: bytes BIGINT               Bytes that the calls transferred [B].
--- column: cpu_ns BIGINT              CPU time of those of their threads whose end was seen; empty where there is none [ns].
+-- column: cpu_ns BIGINT              CPU time of their threads whose end was recorded; empty if there are none [ns].
 -- column: device_read_bytes BIGINT   Bytes read from devices for these threads [B].
 -- column: device_write_bytes BIGINT  Bytes that these threads caused to be written to devices, now or later [B].
 -- sums:   calls, time_ns, bytes

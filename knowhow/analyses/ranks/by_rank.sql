@@ -3,14 +3,14 @@
 -- needs:  ranks, rank_use
 -- column: rank INTEGER          Number of the rank.
 -- column: name VARCHAR          Name of its recording.
--- column: host VARCHAR          Where it ran; empty: not known.
--- column: start_s DOUBLE        When its first event was, since the first one of all [s].
+-- column: host VARCHAR          Host on which it ran; empty: unknown.
+-- column: start_s DOUBLE        Time of its first event, since the first event of all ranks [s].
 -- column: elapsed_ns BIGINT     Time from its first event to its last [ns].
 -- column: calls BIGINT          System calls.
--- column: in_calls_ns BIGINT    Time in calls of all its threads; empty where durations are not known [ns].
+-- column: in_calls_ns BIGINT    Time in calls of all its threads; empty if durations are unknown [ns].
 -- column: files_ns BIGINT       Of this, in calls that read, write, open, look up or flush files and directories [ns].
 -- column: wait_ns BIGINT        Of this, in calls that wait for another process, a lock, a signal or a clock, and on pipes and sockets [ns].
--- column: cpu_ns BIGINT         CPU time as the kernel counted it; empty where that of a thread is not known, as in logs [ns].
+-- column: cpu_ns BIGINT         CPU time as counted by the kernel; empty if that of a thread is unknown, as in logs [ns].
 -- column: read_bytes BIGINT     Bytes read from files [B].
 -- column: written_bytes BIGINT  Bytes written to files [B].
 -- sums:   calls, in_calls_ns, files_ns, wait_ns, cpu_ns, read_bytes, written_bytes

@@ -1,17 +1,17 @@
 -- Imbalance between ranks
--- How unevenly time, calls and bytes are distributed among the ranks of a parallel job: the largest over the mean, and which rank has it.
+-- How unevenly time, calls and bytes are distributed among the ranks of a parallel job: maximum divided by mean, and which rank has the maximum.
 -- needs:  rank_use
--- column: measure VARCHAR        What is divided.
+-- column: measure VARCHAR        The measure.
 -- column: unit VARCHAR           Its unit: s, MB (of 1,000,000 bytes) or calls.
--- column: ranks BIGINT           Ranks of which it is known: a measure that is not known of all has no row.
+-- column: ranks BIGINT           Ranks for which it is known: a measure that is not known for all has no row.
 -- column: mean DOUBLE            Mean over the ranks.
--- column: largest DOUBLE         The largest.
--- column: imbalance DOUBLE       The largest over the mean: 1 is even, and as many as there are ranks means that one has it all; empty: all have 0.
--- column: excess DOUBLE          The largest less the mean: what an even division would take from that rank.
--- column: largest_rank INTEGER   The rank that has most; of several, the first.
+-- column: largest DOUBLE         Maximum.
+-- column: imbalance DOUBLE       Maximum divided by mean: 1 is even, the number of ranks means that one has everything; empty: all have 0.
+-- column: excess DOUBLE          Maximum minus mean: what an even distribution would take from that rank.
+-- column: largest_rank INTEGER   The rank with the maximum; if there are several, the first.
 -- column: largest_name VARCHAR   Name of its recording.
--- column: least DOUBLE           The least.
--- column: least_rank INTEGER     The rank that has least; of several, the first.
+-- column: least DOUBLE           Minimum.
+-- column: least_rank INTEGER     The rank with the minimum; if there are several, the first.
 -- match:  measure
 -- tags:   processes, time, calls, bytes
 WITH measured AS (

@@ -12,7 +12,7 @@
 -- column: time_ns BIGINT         Time in which it was in such a call [ns].
 -- column: longest_ns BIGINT      The longest of them [ns].
 -- column: together_ns BIGINT     Of `time_ns`, while another rank was in a call on the same file [ns].
--- column: together DOUBLE        That part: 1 is always at the same time as another, 0 never.
+-- column: together DOUBLE        That share: 1 means always at the same time as another rank, 0 never.
 -- column: first_s DOUBLE         Start of its first call on the file, since the first event of all ranks [s].
 -- column: last_s DOUBLE          End of its last one [s].
 -- match:  path, rank

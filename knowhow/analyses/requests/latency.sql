@@ -1,9 +1,9 @@
 -- Request latency
 -- How long requests of each kind took: count, mean, percentiles, maximum. Requests come from --request, or are received by a server from sockets.
 -- needs:  requests
--- column: request VARCHAR    Name of the request; `socket`: of connections that were accepted.
--- column: requests BIGINT    Requests that have an end.
--- column: unfinished BIGINT  Those without.
+-- column: request VARCHAR    Name of the request; `socket`: on accepted connections.
+-- column: requests BIGINT    Requests with an end.
+-- column: unfinished BIGINT  Requests without an end.
 -- column: avg_ns BIGINT      Mean [ns].
 -- column: min_ns BIGINT      The shortest [ns].
 -- column: p50_ns BIGINT      Half of them took at most this [ns].

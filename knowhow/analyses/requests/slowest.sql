@@ -1,5 +1,5 @@
 -- Slowest requests
--- The requests that took longest, with the thread in which they began and its off-CPU time during the request.
+-- The slowest requests, with the thread in which they began and its off-CPU time during the request.
 -- needs:  requests, processes, recording
 -- uses:   run_states, paths
 -- param:  most BIGINT = 20   At most this many requests of each kind.
@@ -7,10 +7,10 @@
 -- column: start_s DOUBLE     When it began, since the start of the recording [s].
 -- column: dur_ns BIGINT      How long it took [ns].
 -- column: waited_ns BIGINT   Of that, how long its thread waited [ns]; empty: not recorded.
--- column: cpu_wait_ns BIGINT Of that, how long its thread could have run and had no CPU [ns].
+-- column: cpu_wait_ns BIGINT Of that, how long its thread was runnable without a CPU [ns].
 -- column: process VARCHAR    Program and process id.
 -- column: tid INTEGER        Thread id.
--- column: args VARCHAR       Arguments of the probe where it began, or the connection.
+-- column: args VARCHAR       Arguments of the probe at which it began, or the connection.
 -- tags:   time, processes
 WITH placed AS (
     SELECT q.request_id, q.request, q.task_id, q.ts_ns, q.dur_ns, q.ts_ns + q.dur_ns AS until_ns, q.args, q.path_id,

@@ -2,13 +2,13 @@
 -- How the time of the slowest requests was spent, compared with typical ones. Times are means per request.
 -- needs:  requests, calls, run_states, paths
 -- uses:   locks, stack_places
--- param:  slow_share DOUBLE = 0.01   The slowest requests are this part of them.
--- param:  most BIGINT = 200          At most this many requests of each group are read, taken evenly.
+-- param:  slow_share DOUBLE = 0.01   Share of the requests that counts as slowest.
+-- param:  most BIGINT = 200          Maximum number of requests read from each group, taken evenly.
 -- column: request VARCHAR    Name of the request.
 -- column: part VARCHAR       Where the time went, as in time/where.
--- column: detail VARCHAR     On what, or in which call.
--- column: slow_ns BIGINT     Time of it in one of the slowest requests, mean [ns].
--- column: usual_ns BIGINT    The same in one of those around the median [ns].
+-- column: detail VARCHAR     The object or the call.
+-- column: slow_ns BIGINT     Mean time of it in one of the slowest requests [ns].
+-- column: usual_ns BIGINT    The same in one of the requests around the median [ns].
 -- column: more_ns BIGINT     The difference [ns].
 -- column: share DOUBLE       Share of the difference between slow and usual requests.
 -- tags:   time, processes

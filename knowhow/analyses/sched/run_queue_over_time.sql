@@ -5,9 +5,9 @@
 -- column: from_s DOUBLE        Start of the interval, since the start of the recording [s].
 -- column: until_s DOUBLE       End of the interval [s].
 -- column: cpu INTEGER          Number of the CPU.
--- column: waiting DOUBLE       How many threads waited for it on average.
--- column: waits BIGINT         How many of their waits ended in the interval.
--- column: p50_ns BIGINT        Half of those were not longer [ns].
+-- column: waiting DOUBLE       Average number of threads that waited for it.
+-- column: waits BIGINT         Number of their waits that ended in the interval.
+-- column: p50_ns BIGINT        Half of those took at most this [ns].
 -- column: longest_ns BIGINT    The longest of those [ns].
 -- chart:  lines x=from_s x2=until_s y=waiting color=cpu title="Threads waiting for a CPU" title_ja="CPU を待つスレッド"
 -- tags:   time, cpu

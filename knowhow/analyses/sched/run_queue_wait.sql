@@ -1,15 +1,15 @@
 -- Run queue latency by CPU
 -- How long runnable threads waited for each CPU: after they were woken, after they were created, and after they were preempted.
 -- needs:  run_states
--- column: cpu INTEGER          Number of the CPU that they then ran on.
--- column: after VARCHAR        woken, new (just made), or preempted (another thread took the CPU).
+-- column: cpu INTEGER          Number of the CPU on which they then ran.
+-- column: after VARCHAR        woken, new (just created), or preempted (another thread took the CPU).
 -- column: waits BIGINT         Number of times.
--- column: time_ns BIGINT       Time that threads waited; of several at the same time each counts [ns].
+-- column: time_ns BIGINT       Time that threads waited; several at the same time count separately [ns].
 -- column: avg_ns BIGINT        Mean [ns].
--- column: p50_ns BIGINT        Half of the waits were not longer [ns].
--- column: p90_ns BIGINT        90 % were not longer [ns].
--- column: p99_ns BIGINT        99 % were not longer [ns].
--- column: p999_ns BIGINT       99.9 % were not longer [ns].
+-- column: p50_ns BIGINT        Half of the waits took at most this [ns].
+-- column: p90_ns BIGINT        90 % took at most this [ns].
+-- column: p99_ns BIGINT        99 % took at most this [ns].
+-- column: p999_ns BIGINT       99.9 % took at most this [ns].
 -- column: longest_ns BIGINT    The longest [ns].
 -- heads:  after=待ちの理由
 -- sums:   waits, time_ns

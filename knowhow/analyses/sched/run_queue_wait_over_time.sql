@@ -6,7 +6,7 @@
 -- column: until_s DOUBLE    End of the interval [s].
 -- column: from_ns BIGINT    Time in the run queue, from [ns].
 -- column: to_ns BIGINT      Upper end of the range, exclusive [ns].
--- column: waits BIGINT    Waits that took so long, by their end.
+-- column: waits BIGINT    Waits in this class, by their end.
 -- chart:  latencies x=from_s x2=until_s y=from_ns,to_ns,waits title="Run queue latency" title_ja="CPU 待ち"
 -- tags:   time, cpu
 WITH placed AS (

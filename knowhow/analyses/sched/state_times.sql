@@ -3,7 +3,7 @@
 -- needs:  run_states, processes, recording
 -- column: process VARCHAR          Program and process id.
 -- column: tid INTEGER              Thread id.
--- column: lived_ns BIGINT          From its creation, or the start of the recording, to its end or that of the recording [ns].
+-- column: lived_ns BIGINT          Time from its creation, or the start of the recording, to its end or that of the recording [ns].
 -- column: running_ns BIGINT        Time on a CPU [ns].
 -- column: runnable_ns BIGINT       Time ready to run without a CPU [ns].
 -- column: sleeping_ns BIGINT       Time waiting, interruptible by signals [ns].
@@ -13,7 +13,7 @@
 -- column: running_share DOUBLE     Share of its lifetime in which it ran.
 -- column: waits BIGINT             How often it left its CPU to wait.
 -- column: preemptions BIGINT       How often it was preempted.
--- column: cpus BIGINT              On how many CPUs it ran.
+-- column: cpus BIGINT              Number of CPUs on which it ran.
 -- column: migrations BIGINT        How often it continued on another CPU.
 -- sums:   running_ns, runnable_ns, sleeping_ns, uninterruptible_ns, stopped_ns, unknown_ns, waits, preemptions, migrations
 -- match:  process

@@ -2,16 +2,16 @@
 -- What each thread did over time: running, waiting for a CPU or for something else; and the critical path.
 -- needs:  run_states, processes, recording
 -- uses:   critical_path
--- param:  columns INTEGER = 1920 > 0   Steps that the time is split into.
--- param:  threads INTEGER = 40 > 0     Threads shown: those with most time on the critical path, then those that ran most.
+-- param:  columns INTEGER = 1920 > 0   Number of steps into which the time is divided.
+-- param:  threads INTEGER = 40 > 0     Number of threads shown: those with the most time on the critical path, then those that ran the most.
 -- column: thread VARCHAR     Program and thread id.
--- column: rank INTEGER       Place of the thread, from 1.
+-- column: rank INTEGER       Position of the thread, from 1.
 -- column: from_s DOUBLE      Start of the step, since the start of the recording [s].
 -- column: until_s DOUBLE     End of the interval [s].
--- column: state VARCHAR      running, CPU (it could have run and had none), or what it waited for.
+-- column: state VARCHAR      running, CPU (runnable without a CPU), or what it waited for.
 -- column: time_ns BIGINT     Time of the step in that state [ns].
--- column: path_ns BIGINT     Time of the step in which the critical path lay in this thread, in whatever state [ns].
--- column: threads INTEGER    Threads that there are in all.
+-- column: path_ns BIGINT     Time of the step in which the critical path was in this thread, in whatever state [ns].
+-- column: threads INTEGER    Total number of threads.
 -- heads:  rank=順位
 -- chart:  states x=from_s x2=until_s y=thread,time_ns,path_ns,threads color=state title="Thread states" title_ja="スレッドの状態"
 -- tags:   time, processes, cpu

@@ -5,8 +5,8 @@
 -- column: cause VARCHAR        What it waited for.
 -- column: call VARCHAR         The system call in which it waited; empty: none.
 -- column: woken_by VARCHAR     Program of the thread that woke it, or the name of one that is not recorded; `interrupt`: a device or a timer.
--- column: which_waited_for VARCHAR  What that thread had waited for, where its last wait ended within this one; empty: it had been running.
--- column: which_was_woken_by VARCHAR  Who had woken it.
+-- column: which_waited_for VARCHAR  What that thread had waited for, if its last wait ended within this one; empty: it had been running.
+-- column: which_was_woken_by VARCHAR  The thread that had woken it.
 -- column: wakeups BIGINT       Number of times.
 -- column: time_ns BIGINT       Time that the first one waited [ns].
 -- column: longest_ns BIGINT    The longest wait [ns].

@@ -2,8 +2,8 @@
 -- Which threads ended the waits of others, and where those waited: the waker, then the woken program, its stack and the cause.
 -- needs:  run_states, processes
 -- uses:   stack_texts
--- param:  stacks INTEGER = 10000 > 0   Rows of their own, those with most time; of the others each waker has one row.
--- column: stack VARCHAR      Who woke, the woken program, its functions from the outermost in, its call, and what it waited for; `;` between them.
+-- param:  stacks INTEGER = 10000 > 0   Number of separate rows, those with the most time; the others are combined into one row per waker.
+-- column: stack VARCHAR      The waker, the woken program, its functions from the outermost in, its call, and what it waited for, separated by `;`.
 -- column: time_ns BIGINT     Time waited until it was woken [ns].
 -- column: share DOUBLE       Share of the time waited.
 -- column: waits BIGINT       Number of times.

@@ -6,7 +6,7 @@
 -- column: until_s DOUBLE    End of the interval [s].
 -- column: from_ns BIGINT    Duration of the calls, from [ns].
 -- column: to_ns BIGINT      Upper end of the range, exclusive [ns].
--- column: calls BIGINT    Calls that took so long.
+-- column: calls BIGINT    Calls in this class.
 -- chart:  latencies x=from_s x2=until_s y=from_ns,to_ns,calls title="Duration" title_ja="所要時間"
 -- tags:   time, calls
 WITH placed AS (

@@ -1,19 +1,19 @@
 -- System call latency from kernel histograms
 -- How long the system calls of each process took, from histograms (`--what syscalls`) instead of single calls: count, mean, percentiles, maximum.
 -- needs:  syscall_times, processes
--- column: process VARCHAR    Program and process id; `?`: a process that is not known.
+-- column: process VARCHAR    Program and process id; `?`: an unknown process.
 -- column: call VARCHAR       Name of the system call.
 -- column: class VARCHAR      What the call does.
 -- column: calls BIGINT       Number of calls.
 -- column: failed BIGINT      Failed calls.
 -- column: time_ns BIGINT     Time in the calls [ns].
 -- column: avg_ns BIGINT      Mean [ns].
--- column: min_ns BIGINT      The mean of the class of the shortest [ns].
--- column: p50_ns BIGINT      The mean of the class up to which half of them lie [ns].
+-- column: min_ns BIGINT      Mean of the class of the shortest call [ns].
+-- column: p50_ns BIGINT      Mean of the class that contains the median [ns].
 -- column: p90_ns BIGINT      The same for 90 % [ns].
 -- column: p99_ns BIGINT      The same for 99 % [ns].
 -- column: p999_ns BIGINT     The same for 99.9 % [ns].
--- column: longest_ns BIGINT  The mean of the class of the longest [ns].
+-- column: longest_ns BIGINT  Mean of the class of the longest call [ns].
 -- sums:   calls, failed, time_ns
 -- match:  process, call
 -- chart:  ranges x=call y=min_ns,p50_ns,p90_ns,p99_ns,p999_ns,longest_ns y_scale=log title="System call latency" title_ja="システムコールの所要時間"

@@ -4,13 +4,13 @@
 -- needs:  system_metrics
 -- column: source VARCHAR       cpu, load, memory, paging, disk, network, pressure, or cgroup.
 -- column: object VARCHAR       CPU, disk, interface or resource; empty: the whole machine.
--- column: metric VARCHAR       What it is, by the kernel's own name where there is one; missing: this kernel has no such file.
+-- column: metric VARCHAR       Name of the number, as in the kernel if there is one; missing: this kernel has no such file.
 -- column: unit VARCHAR         ns, B or count.
 -- column: readings BIGINT      How often it was read.
--- column: total DOUBLE         Of a counter: how much it grew.
--- column: per_second DOUBLE    Of a counter: how much it grew per second.
--- column: share DOUBLE         Of a time: that, as a part of the elapsed time; of the CPUs, 100 % is one CPU [%].
--- column: mean DOUBLE          Of what is no counter: mean of the readings.
+-- column: total DOUBLE         For a counter: its increase.
+-- column: per_second DOUBLE    For a counter: its increase per second.
+-- column: share DOUBLE         For a time: its increase as a share of the elapsed time; for CPUs, 100 % is one CPU [%].
+-- column: mean DOUBLE          For other values: mean of the readings.
 -- column: least DOUBLE         The lowest reading.
 -- column: most DOUBLE          The highest reading.
 -- heads:  source=分類

@@ -1,24 +1,24 @@
 -- Machine load over time
 -- What the whole machine did between readings, usually one per second: CPUs, run queue, memory, paging, network and pressure.
 -- needs:  system_metrics, recording
--- column: from_s DOUBLE            The reading before, since the start of the recording [s].
--- column: until_s DOUBLE           The reading [s].
--- column: user DOUBLE              Of the time of all CPUs: programs, also those with low priority [%].
+-- column: from_s DOUBLE            Time of the previous reading, since the start of the recording [s].
+-- column: until_s DOUBLE           Time of the reading [s].
+-- column: user DOUBLE              Share of the time of all CPUs: programs, including those with low priority [%].
 -- column: system DOUBLE            The kernel [%].
 -- column: irq DOUBLE               Interrupts and softirqs [%].
 -- column: iowait DOUBLE            Idle while a thread waited for a disk [%].
 -- column: steal DOUBLE             Taken by the host of a virtual machine [%].
 -- column: idle DOUBLE              Idle otherwise [%].
--- column: running DOUBLE           Threads that ran or waited for a CPU, at the end.
+-- column: running DOUBLE           Threads that were running or waiting for a CPU, at the end.
 -- column: available_bytes DOUBLE   Memory that programs could still get, at the end [B].
 -- column: dirty_bytes DOUBLE       Pages of files that are not written back, at the end [B].
 -- column: major_faults DOUBLE      Page faults that waited for a disk.
 -- column: read_bytes DOUBLE        Read from all block devices [B].
 -- column: written_bytes DOUBLE     Written to all block devices [B].
--- column: network_bytes DOUBLE     Received and sent by all interfaces but `lo` [B].
--- column: cpu_pressure DOUBLE      Share of the time in which some thread waited for a CPU; empty: this kernel does not say [%].
--- column: memory_pressure DOUBLE   Share of the time in which some thread waited for memory [%].
--- column: io_pressure DOUBLE       Share of the time in which some thread waited for a disk [%].
+-- column: network_bytes DOUBLE     Received and sent by all interfaces except `lo` [B].
+-- column: cpu_pressure DOUBLE      Share of the time in which at least one thread waited for a CPU; empty: not reported by this kernel [%].
+-- column: memory_pressure DOUBLE   Share of the time in which at least one thread waited for memory [%].
+-- column: io_pressure DOUBLE       Share of the time in which at least one thread waited for a disk [%].
 -- heads:  running=実行・待機スレッド数
 -- chart:  lines x=from_s x2=until_s y=user,system,irq,iowait,steal title="Time of all CPUs [%]" title_ja="全 CPU の時間の割合 [%]"
 -- tags:   time, cpu

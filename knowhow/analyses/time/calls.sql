@@ -1,6 +1,6 @@
 -- Where the time went, by system calls
 -- The time of the command and of each thread, as far as system calls show it: calls that wait, other calls by what they do, and
--- the rest. While a process waits for its child, the command is at what the child does.
+-- the rest. While a process waits for its child, the activity of the child counts.
 -- needs:  calls, processes, paths, captures
 -- else:   time/states
 -- column: process VARCHAR   Program and process id; empty: the command as a whole.

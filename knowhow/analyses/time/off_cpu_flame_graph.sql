@@ -2,8 +2,8 @@
 -- Where in the programs threads waited and for what, as complete call stacks, with the system call and the cause at the end.
 -- needs:  run_states, processes
 -- uses:   stack_texts
--- param:  stacks INTEGER = 10000 > 0   Rows of their own, those with most time; of the others each program has one row.
--- column: stack VARCHAR      Program, its functions from the outermost to the innermost, the system call, and what it waited for; `;` between them.
+-- param:  stacks INTEGER = 10000 > 0   Number of separate rows, those with the most time; the others are combined into one row per program.
+-- column: stack VARCHAR      Program, its functions from the outermost to the innermost, the system call, and what it waited for, separated by `;`.
 -- column: time_ns BIGINT     Time off CPU [ns].
 -- column: share DOUBLE       Share of the off-CPU time.
 -- column: waits BIGINT       Number of times.

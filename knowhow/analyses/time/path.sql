@@ -3,8 +3,8 @@
 -- needs:  critical_path, calls, processes, paths
 -- uses:   file_faults, samples, stacks, stack_places, kernel_activities, locks
 -- column: kind VARCHAR    function (code of the program), call or fault (the kernel on a CPU), kernel (the same without a call), lock, wait.
--- column: name VARCHAR    Which function, call, activity, or cause and call.
--- column: place VARCHAR   Function of the application's own code that was executing; empty where it is not known.
+-- column: name VARCHAR    The function, call, activity, or cause and call.
+-- column: place VARCHAR   Function of the application's own code that was executing; empty if unknown.
 -- column: time_ns BIGINT  Time on the critical path [ns].
 -- column: share DOUBLE    Share of the whole path.
 -- sums:   time_ns

@@ -1,16 +1,16 @@
 -- Timeline of the run
--- What each process did in each step of time: system calls, bytes transferred, time in calls, and time on no CPU.
+-- What each process did in each time step: system calls, bytes transferred, time in calls, and time off CPU.
 -- needs:  calls, processes, recording
 -- uses:   run_states
--- param:  steps INTEGER = 120 > 0       Steps that the recording is divided into.
--- param:  most INTEGER = 7 > 0          Processes shown by name: those with the largest part of calls, bytes and time; the others are one.
+-- param:  steps INTEGER = 120 > 0       Number of steps into which the recording is divided.
+-- param:  most INTEGER = 7 > 0          Number of processes shown by name: those with the largest share of calls, bytes and time; the others are combined.
 -- column: from_s DOUBLE       Start of the step, since the start of the recording [s].
 -- column: until_s DOUBLE      End of the step [s].
 -- column: process VARCHAR     Program and process id; `others`: all processes that are not shown by name.
 -- column: calls BIGINT        System calls that began in the step.
 -- column: bytes BIGINT        Bytes that these calls transferred [B].
 -- column: call_ns BIGINT      Time of the step that its threads spent in system calls [ns].
--- column: off_cpu_ns BIGINT   Time of the step that its threads spent on no CPU; empty: not recorded [ns].
+-- column: off_cpu_ns BIGINT   Time of the step that its threads spent off CPU; empty: not recorded [ns].
 -- chart:  lines x=from_s x2=until_s y=calls color=process title="System calls by process" title_ja="プロセスごとのシステムコール"
 -- chart:  lines x=from_s x2=until_s y=bytes color=process title="Bytes transferred by process" title_ja="プロセスごとの転送バイト数"
 -- chart:  lines x=from_s x2=until_s y=off_cpu_ns color=process title="Time waited by process" title_ja="プロセスごとの待ち時間"

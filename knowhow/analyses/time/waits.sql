@@ -4,9 +4,9 @@
 -- uses:   stack_places
 -- column: process VARCHAR    Program and process id.
 -- column: tid INTEGER        Thread id.
--- column: cause VARCHAR      What it waited for; CPU: it was ready to run.
+-- column: cause VARCHAR      What it waited for; CPU: it was runnable.
 -- column: call VARCHAR       The system call that it was in; empty: none.
--- column: path VARCHAR       Object of the call; empty: nothing, or not known.
+-- column: path VARCHAR       Object of the call; empty: none, or unknown.
 -- column: place VARCHAR      Place of the call in the program, for calls of 1 ms or more: function and source line.
 -- column: woken_by VARCHAR   Program and process id of the thread that woke it, or the name of one that is not recorded; `interrupt`: a device or a timer.
 -- column: waits BIGINT       Number of times.

@@ -4,7 +4,7 @@
 -- needs:  critical_path, run_states, calls, processes, paths
 -- uses:   file_faults, samples, stack_places, kernel_activities, locks, sockets
 -- else:   time/calls
--- param:  least_samples BIGINT = 10   With fewer samples the rest of the CPU time is not split.
+-- param:  least_samples BIGINT = 10   With fewer samples, the rest of the CPU time is not split.
 -- column: process VARCHAR   Program and process id; empty: the command as a whole.
 -- column: tid INTEGER       Thread id.
 -- column: part VARCHAR      Where the time went.

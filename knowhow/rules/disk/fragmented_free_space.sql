@@ -14,7 +14,7 @@
 -- column: pieces BIGINT         Fragments of free space.
 -- column: free_bytes BIGINT     All of them together [B].
 -- column: average_bytes BIGINT  Their average size [B].
--- column: largest_bytes BIGINT  The largest [B].
+-- column: largest_bytes BIGINT  Largest fragment of free space [B].
 -- says: finding en  {free_bytes} are free, but in {pieces:fragment} of {average_bytes} on average (largest {largest_bytes}). New large files will be fragmented.
 -- says: finding ja  空きは {free_bytes} ありますが、平均 {average_bytes} の {pieces} 個の断片で、最大でも {largest_bytes} です。大きなファイルは断片に分かれます。
 -- says: ok en       {free_bytes} are free in {pieces:fragment} (largest {largest_bytes}).

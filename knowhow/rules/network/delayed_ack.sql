@@ -3,7 +3,7 @@
 -- needs:  calls, processes, totals
 -- uses:   sockets
 -- param:  least_ns BIGINT = 38000000      The delay of Linux is 40 ms; this is the least that counts [ns].
--- param:  most_ns BIGINT = 48000000       The most [ns].
+-- param:  most_ns BIGINT = 48000000       Longest wait of this kind [ns].
 -- param:  min_times BIGINT = 5            Minimum number of these waits; fewer are chance.
 -- param:  min_share DOUBLE = 0.1          Minimum share of the elapsed time that they take.
 -- param:  small_bytes BIGINT = 1400       Messages below this do not fill a packet [B].

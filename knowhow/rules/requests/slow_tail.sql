@@ -2,7 +2,7 @@
 -- The slowest 1 % of the requests take many times as long as the median, mostly for one reason.
 -- needs:  requests, run_states, paths
 -- param:  least BIGINT = 500            With fewer requests of a kind nothing is said of them.
--- param:  slow_share DOUBLE = 0.01      The slowest requests are this part of them.
+-- param:  slow_share DOUBLE = 0.01      Share of the requests that counts as slowest.
 -- param:  min_slow_ns BIGINT = 10000000 Minimum mean duration of the slowest ones [ns].
 -- param:  min_ratio DOUBLE = 10         They take at least this many times the median.
 -- param:  most BIGINT = 200             At most this many of the slowest ones are read, taken evenly.

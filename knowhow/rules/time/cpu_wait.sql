@@ -19,7 +19,7 @@
 -- column: place VARCHAR         Function of the program in which its threads were sampled most often, and what it calls; `code that is not known` without samples.
 -- column: waiter VARCHAR        Program whose threads waited most of this time.
 -- column: cpus BIGINT           CPUs of the machine.
--- column: threads BIGINT        Threads that it had, one after another or together.
+-- column: threads BIGINT        Number of its threads, one after another or together.
 -- says: finding.one en     The command waited {cost_ns} for a CPU, {value} of its time: its {threads:thread} all ran on one of {cpus:CPU} and used {used_of_one} of its time.
 -- says: finding.one ja     CPU 待ちが {cost_ns}、実行時間の {value} あります。{threads} 個のスレッドがすべて {cpus} 個のうち 1 個の CPU で動き、その時間の {used_of_one} を使っています。
 -- says: finding.own en     The command waited {cost_ns} for a CPU, {value} of its time, mostly {waiter}: its own {threads:thread} used {used} of the time of {cpus:CPU}, mostly in {place}.
