@@ -132,7 +132,7 @@ def step_4(steps: Sequence[Step], session: Session | None, bundle: Path | None, 
         sentence = (
             "{bundle} contains the recording without file contents, the findings and this check-up"
             + ("; names are hashed, and {key} translates them back." if hashed else "."),
-            "{bundle} に、ファイルの中身を除いた記録、所見、この診断が入っています。"
+            "{bundle} に、ファイルの内容を除いた記録、所見、この診断が入っています。"
             + ("名前はハッシュ値に置き換えてあり、{key} で元に戻せます。" if hashed else ""),
         )
         values = {"bundle": Name("path", str(bundle)), "key": Name("path", f"{bundle}.key"), "hashed": hashed}
@@ -148,7 +148,7 @@ def step_4(steps: Sequence[Step], session: Session | None, bundle: Path | None, 
     bad = [step.number for step in steps if step.status == FINDING]
     values = {"steps": bad}
     if bad:
-        sentence = ("Steps that need a closer look: {steps}.", "ステップ {steps} に気になる点があります。")
+        sentence = ("Steps that need a closer look: {steps}.", "ステップ {steps} に確認が必要な点があります。")
     else:
         sentence = ("No bundle was created.", "渡すものは作られていません。")
     do = (

@@ -74,7 +74,7 @@ WORDS = {
         "no clock": "ログに時刻なし",
         "mark": "マーク: {mark}",
         "do": "対策: ",
-        "more": "... 他 {count} 件",
+        "more": "... ほか {count} 件",
         "report": "レポート:",
         "next": "次は:",
         "evidence": "根拠: ",

@@ -46,7 +46,7 @@ GUIDE = {
 
 `sysdock checkup --help` names all options, `sysdock threshold` makes the site's threshold.
 """,
-    "ja": """入出力がジョブを妨げているかどうかを 4 つのステップで調べます。あるものを与えてください。
+    "ja": """入出力がジョブを遅くしているかどうかを 4 つのステップで調べます。あるものを与えてください。
 
 1 入出力の比    ジョブそのもの、またはその時間
     sysdock checkup -- CMD
@@ -58,7 +58,7 @@ GUIDE = {
     sysdock checkup rec --site site.toml --nfsstat before after --sar sadf.json
 3 システムコール  記録
     sysdock checkup rec
-4 管理者に渡すもの  ファイルの中身を含みません
+4 管理者に渡すもの  ファイルの内容を含みません
     sysdock checkup rec -o bundle.tar.gz --hash-names
 
 オプションの一覧は `sysdock checkup --help`、サイトのしきい値は `sysdock threshold` で。

@@ -61,7 +61,7 @@ _WORDS = {
         "new": "新規",
         "both": "継続",
         "none": "どちらにもありません",
-        "more": "... 他 {count} 件 (`--limit 0` ですべて)",
+        "more": "... ほか {count} 件 (`--limit 0` ですべて)",
         "faster": "{times} 倍速くなりました: {a} -> {b}",
         "slower": "{times} 倍遅くなりました: {a} -> {b}",
         "same": "ほぼ同じです: {a} -> {b}",

@@ -71,7 +71,7 @@ def _body(shown: dict[str, Any], lang: str, find: str | None) -> str:
         "クリック: マスの内容。ダブルクリックまたはホイール: 拡大。矢印キー: 隣へ移動。",
     )
     field = '<input type="search" name="path" placeholder="/var/lib">'
-    no_script = both("The map needs JavaScript.", "地図の表示には JavaScript が必要です。")
+    no_script = both("The map needs JavaScript.", "配置図の表示には JavaScript が必要です。")
     label = attribute("aria-label", f"Map of {title(shown)}", f"{title(shown)} の配置図")
     return f"""{page_head(lang)}
 <main><h1>{text(title(shown))}</h1>

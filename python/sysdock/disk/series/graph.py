@@ -13,7 +13,7 @@ from sysdock.disk.totals import ANALYSIS
 from sysdock.library import ChartTemplate, Library
 
 TEMPLATE = "curves"
-_TIME = {"en": "time of the scan, UTC", "ja": "スキャンの時刻 (UTC)"}
+_TIME = {"en": "time of the scan, UTC", "ja": "走査の時刻 (UTC)"}
 _HEIGHT = 150
 _SERIES = {
     "free_bytes": ("all of it", "全体"),
@@ -44,12 +44,12 @@ PANELS = (
     Panel(
         ("free_bytes", "largest_free_bytes"),
         ("Free space, and its largest piece", "空き領域と、その最大の断片"),
-        ("the less, the more fragmented new files are", "少ないほど新しいファイルは分かれます"),
+        ("the less, the more fragmented new files are", "少ないほど新しいファイルは断片化します"),
     ),
     Panel(
         ("free_extents",),
         ("Pieces of free space", "空き領域の断片"),
-        ("many and small: new files are fragmented", "小さく多いほど新しいファイルは分かれます"),
+        ("many and small: new files are fragmented", "小さく多いほど新しいファイルは断片化します"),
     ),
 )
 

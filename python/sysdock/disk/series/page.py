@@ -32,7 +32,7 @@ def page(strip: Strip, graph: list[dict[str, Any]], numbers: Table, lang: str) -
 {"".join(_figure(number) for number in range(len(graph)))}</section>
 <section class="card"><h2>{both("Numbers", "数値")}</h2>
 {copy_button("numbers")}
-{table("numbers", *numbers, ("Numbers of each scan", "スキャンごとの数値"))}</section></main>"""
+{table("numbers", *numbers, ("Numbers of each scan", "走査ごとの数値"))}</section></main>"""
     return document(name, lang, body, graph, style=("report.css", "series.css")).encode()
 
 
