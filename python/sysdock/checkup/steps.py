@@ -148,7 +148,10 @@ def step_4(steps: Sequence[Step], session: Session | None, bundle: Path | None, 
     bad = [step.number for step in steps if step.status == FINDING]
     values = {"steps": bad}
     if bad:
-        sentence = ("Steps that need a closer look: {steps}.", "ステップ {steps} に確認が必要な点があります。")
+        sentence = (
+            "Steps that need a closer look: {steps}.",
+            "ステップ {steps} に確認が必要な点があります。",
+        )
     else:
         sentence = ("No bundle was created.", "渡すものは作られていません。")
     do = (
