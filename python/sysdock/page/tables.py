@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from sysdock.library import Column
-from sysdock.library.headings import description, table_heading
+from sysdock.library.headings import description, japanese_value, table_heading
 from sysdock.page.markup import attribute, both, text
 from sysdock.page.numbers import measured
 from sysdock.text import SIZES, TIMES
 
 _LONGEST = 1000
 _NUMBERS = ("BIGINT", "INTEGER", "DOUBLE")
+# Columns of sentences that an analysis or a recorder chose itself: `knowhow/headings` has them in Japanese.
+_REMARKS = ("note", "reason")
 
 
 @dataclass(frozen=True)
@@ -85,12 +87,21 @@ def _line(columns: Sequence[Column], shown: Sequence[_Shown], row: tuple[Any, ..
     cells = []
     for column, how, value in zip(columns, shown, row, strict=True):
         if not how.is_number:
-            cells.append(f'<td class="s">{text(_cut(_exact(value)))}</td>')
+            cells.append(_text_cell(column, _exact(value)))
             continue
         words = _exact(value) if column.type == "INTEGER" else _number(value, how.divisor)
         exact = "" if words == _exact(value) else f' data-v="{text(_exact(value))}"'
         cells.append(f'<td class="n"{exact}>{text(words)}</td>')
     return f"<tr>{''.join(cells)}</tr>"
+
+
+def _text_cell(column: Column, value: str) -> str:
+    """A text; a remark in both languages, of which the English one is sorted and copied."""
+    japanese = japanese_value(value) if column.name in _REMARKS else value
+    if japanese == value:
+        return f'<td class="s">{text(_cut(value))}</td>'
+    words = both(text(_cut(value)), text(_cut(japanese)))
+    return f'<td class="s" data-v="{text(value)}">{words}</td>'
 
 
 def _number(value: float | int | None, divisor: int) -> str:
