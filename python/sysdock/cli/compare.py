@@ -144,12 +144,12 @@ def command(
     with open_session(a, options) as first, open_session(b, options) as second:
         if analysis is not None:
             _rows_of(first, second, analysis, parse_params(pairs), limit, format_, lang, raw=raw)
-            _remark_on_conditions(first, second)
+            _remark_on_conditions(first, second, lang)
             remark_on(first, lang=lang)
             remark_on(second, lang=lang)
             return
         _remark_on_commands(first, second, lang)
-        _remark_on_conditions(first, second)
+        _remark_on_conditions(first, second, lang)
         found = compare(first, second)
         if part in found.not_computed:
             # Nothing else was asked for.
@@ -178,11 +178,11 @@ def _remark_on_commands(a: Session, b: Session, lang: str) -> None:
 
     commands = [session.recording.manifest.get("command") for session in (a, b)]
     if all(commands) and commands[0] != commands[1]:
-        said = "コマンドが異なります" if lang == "ja" else "the commands differ"
-        remark(f"{said}: {commands[0]} | {commands[1]}")
+        fact = "コマンドが異なります" if lang == "ja" else "the commands differ"
+        remark(f"{fact}: {commands[0]} | {commands[1]}")
 
 
-def _remark_on_conditions(a: Session, b: Session) -> None:
+def _remark_on_conditions(a: Session, b: Session, lang: str) -> None:
     """Numbers that were counted in different ways differ for that reason."""
     from sysdock.cli.output import remark
     from sysdock.sections import sections_of
@@ -192,9 +192,13 @@ def _remark_on_conditions(a: Session, b: Session) -> None:
             continue
         of_a, of_b = section.conditions(a), section.conditions(b)
         for name in dict.fromkeys([*of_a, *of_b]):
-            values = [conditions.get(name, "not known") for conditions in (of_a, of_b)]
-            if values[0] != values[1]:
-                remark(f"the {name} differs, so numbers cannot be compared: {values[0]} | {values[1]}")
+            missing = "不明" if lang == "ja" else "not known"
+            values = [conditions.get(name, missing) for conditions in (of_a, of_b)]
+            if values[0] == values[1]:
+                continue
+            fact = f"the {name} differs, so numbers cannot be compared"
+            fact = f"`{name}` が異なるため、数値は比較できません" if lang == "ja" else fact
+            remark(f"{fact}: {values[0]} | {values[1]}")
 
 
 def _rows_of(

@@ -58,7 +58,7 @@ def members_of(
     _refuse_twice(identities, names)
     stated = {
         name: own
-        for name, own, recording in zip(names, _said(recordings, library), recordings, strict=True)
+        for name, own, recording in zip(names, _stated(recordings, library), recordings, strict=True)
         if "processes" in recording.tables
     }
     by_hand = {_only(name, recordings, names): number for name, number in ranks}
@@ -122,7 +122,7 @@ def _refuse_twice(identities: Sequence[str], names: Sequence[str]) -> None:
             raise UserError("the same recording was given twice", "name each rank once", " and ".join(same))
 
 
-def _said(recordings: Sequence[Recording], library: Library) -> list[dict[str, int]]:
+def _stated(recordings: Sequence[Recording], library: Library) -> list[dict[str, int]]:
     """What the environment of each recording says of its place in a job, by variable."""
     views = Views(recordings[0], library)
     stated: list[dict[str, int]] = []

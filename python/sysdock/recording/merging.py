@@ -204,11 +204,11 @@ class _Writer:
             value, join = self.ids.expression(column, place)
             joins.append(join)
             columns.append(
-                f"CAST({self._said(table.name, column.name, place) or value} AS {column.sql_type})"
+                f"CAST({self._stated(table.name, column.name, place) or value} AS {column.sql_type})"
             )
         return f"SELECT {', '.join(columns)} FROM {table.name}_{place} AS t {' '.join(joins)}"
 
-    def _said(self, table: str, column: str, place: int) -> str | None:
+    def _stated(self, table: str, column: str, place: int) -> str | None:
         """SQL for a column that says which member a row is of, or when; None for any other."""
         offset_ns, name = self.offsets[place].offset_ns, f"getvariable('merge_name_{place}')"
         if (column == "ts_ns" or column.endswith("_ts_ns")) and column != _NOT_OUR_CLOCK:

@@ -44,8 +44,8 @@ def where_bar(session: Session, answers: Mapping[str, Answer]) -> str:
         colour = f'<rect class="part{number}" width="100%" height="100%"/>'
         swatch = f'<svg class="swatch" aria-hidden="true">{colour}</svg>'
         named = f"{both(text(name), text(part(name, 'ja')))} <b>{width:.1f} %</b>"
-        said = both(text(f", {detail}"), text(f"、{japanese_value(detail)}")) if detail else ""
-        amount = f'<span class="muted">{duration(time_ns)}{said}</span>'
+        details = both(text(f", {detail}"), text(f"、{japanese_value(detail)}")) if detail else ""
+        amount = f'<span class="muted">{duration(time_ns)}{details}</span>'
         names.append(f"<li>{swatch}{named} {amount}</li>")
     shares = [(name, f"{100 * time_ns / whole:.1f} %") for name, _, time_ns in parts]
     english, japanese = (

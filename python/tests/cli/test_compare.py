@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from make_recording import RecordingMaker, sample_calls
+from sysdock.cli.compare import _remark_on_conditions
 
 
 @pytest.fixture
@@ -150,3 +153,21 @@ def test_the_verb_says_which_takes_longer(cli) -> None:
 
 def test_single_runs_are_no_measurement(cli, pair: tuple[Path, Path]) -> None:
     assert "One run of each proves nothing" in cli("compare", *pair).stdout
+
+
+@pytest.mark.parametrize(
+    ("lang", "expected"),
+    [
+        ("en", "sysdock: the emulator differs, so numbers cannot be compared: qemu 7.2 | not known"),
+        ("ja", "sysdock: `emulator` が異なるため、数値は比較できません: qemu 7.2 | 不明"),
+    ],
+)
+def test_conditions_that_differ_are_reported(
+    lang: str, expected: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Here a session is what its section states.
+    section = SimpleNamespace(conditions=lambda session: session)
+    monkeypatch.setattr("sysdock.sections.sections_of", lambda _session: [section])
+    same: Any = {"processor": "x86-64"}
+    _remark_on_conditions({**same, "emulator": "qemu 7.2"}, same, lang)
+    assert capsys.readouterr().err.splitlines() == [expected]

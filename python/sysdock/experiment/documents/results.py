@@ -70,8 +70,8 @@ def _rejected(source: Source) -> Iterator[Block]:
     rows = source.session.fetch(_REJECTED)
     if rows:
         yield Paragraph(source.say("Runs that do not count:", "却下された実行:"))
-        said = [(scenario, source.note(reason), runs) for scenario, reason, runs in rows]
-        yield table(("scenario", "reason", "runs") if source.english else ("シナリオ", "理由", "回数"), said)
+        found = [(scenario, source.note(reason), runs) for scenario, reason, runs in rows]
+        yield table(("scenario", "reason", "runs") if source.english else ("シナリオ", "理由", "回数"), found)
     else:
         yield Paragraph(source.say("Every run counts.", "却下された実行はない。"))
 

@@ -80,7 +80,7 @@ class State:
             try:
                 difference = self._kinds[name].differs(target, value)
             except (OSError, UserError) as error:
-                difference = Difference(name, target, value, _said(error))
+                difference = Difference(name, target, value, _stated(error))
             if difference is not None:
                 found.append(difference)
         for name, (point, _) in self._systems.items():
@@ -243,5 +243,5 @@ class State:
             self.scratch.chmod(0o755)
 
 
-def _said(error: OSError | UserError) -> str:
+def _stated(error: OSError | UserError) -> str:
     return error.fact if isinstance(error, UserError) else (error.strerror or str(error)).lower()
