@@ -75,7 +75,7 @@ def test_html_holds_all_it_needs(open_session: Opener, tmp_path: Path) -> None:
 
 
 def test_another_ending_is_refused(open_session: Opener, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no kind of picture"):
+    with pytest.raises(UserError, match="is not a picture format"):
         chart.write(open_session(wave=WAVE), "t/wave", {}, tmp_path / "out.gif")
 
 

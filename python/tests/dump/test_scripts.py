@@ -129,7 +129,7 @@ class TestApi:
             "mm.pgd": "is a pointer: follow it",
             "pid->x": "is not a pointer",
             "pid[0]": "is not an array",
-            "comm[x]": "no number",
+            "comm[x]": "is not an element number",
             "comm[1": "without",
             "pid,comm": "cannot be understood",
         }.items():

@@ -600,7 +600,7 @@ def test_a_recording_of_a_stranger_is_not_gone_on_with(run: Callable, own: Calla
     run("experiment", "run", own(f'{COMMAND}run = ["true", "{{how}}"]'), "-o", tmp_path / "rec", "--trust")
     with pytest.raises(UserError, match="does not come with sysdock; it would run and set: true"):
         run("experiment", "resume", tmp_path / "rec")
-    with pytest.raises(UserError, match="no recording of an experiment"):
+    with pytest.raises(UserError, match="is not a recording of an experiment"):
         run("experiment", "resume", tmp_path)
 
 

@@ -82,7 +82,7 @@ def test_maven_is_asked_for_a_library_that_is_not_there(
 
 @pytest.mark.parametrize("name", ["shop", "a:b", "a:b:c:d", "a:../b:1", "a/b:c:1"])
 def test_names_that_are_no_coordinates_are_refused(bench: Bench, name: str) -> None:
-    with pytest.raises(UserError, match="are no coordinates of a library"):
+    with pytest.raises(UserError, match="are not coordinates of a library"):
         fetch_jars(bench, jars={name: "?"})
 
 

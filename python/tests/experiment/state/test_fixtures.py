@@ -146,7 +146,7 @@ def test_a_server_that_does_not_stop_is_killed_and_said(
     [
         (["no-such-program"], "seconds:0", "there is no program `no-such-program`"),
         (["sh", "-c", "echo too old >&2; exit 3"], "file:/never", "ended with status 3: too old"),
-        (["sleep", "60"], "soon", "`soon` does not say when"),
+        (["sleep", "60"], "soon", "`soon` does not tell when"),
         (["sleep", "60"], "tcp:8080", "`8080` is not an address"),
         (["sleep", "60"], "file:/etc/passwd", "is there before the start"),
     ],

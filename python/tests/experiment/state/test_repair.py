@@ -70,7 +70,7 @@ def test_a_killed_experiment_is_repaired_once(tmp_path: Path) -> None:
 def test_what_was_left_blocks_an_experiment_that_would_change_it(tmp_path: Path) -> None:
     killed(lambda state: state.apply({f"sysctl:{NAME}": "2950"}), tmp_path / "scratch")
     journal = Journal.begin("the next")
-    with pytest.raises(UserError, match="still as an experiment left it") as raised:
+    with pytest.raises(UserError, match="was left changed by an interrupted experiment") as raised:
         State(journal, tmp_path).apply({f"sysctl:{NAME}": "2960"})
     assert raised.value.hint == "sysdock experiment repair"
     assert len(said()) == 1
@@ -214,7 +214,7 @@ def test_a_journal_without_a_head_is_named_and_others_are_repaired(tmp_path: Pat
     (folder() / "0-2-3.journal").write_text("nonsense\n")
     lines = said()
     assert lines[0] == "repaired: 1 change undone of a test, in /somewhere"
-    assert lines[1].startswith(f"not repaired: {folder()}/0-2-3.journal: this is no journal")
+    assert lines[1].startswith(f"not repaired: {folder()}/0-2-3.journal: not a journal")
 
 
 @pytest.mark.usefixtures("root")
@@ -223,9 +223,9 @@ def test_journals_that_others_may_write_are_not_followed() -> None:
     for mode, owner in ((0o777, 0), (0o700, 65534)):
         os.chmod(folder(), mode)
         os.chown(folder(), owner, owner)
-        with pytest.raises(UserError, match="others may write to the folder of journals"):
+        with pytest.raises(UserError, match="other users may write to the folder of undo journals"):
             said()
-        with pytest.raises(UserError, match="others may write to the folder of journals"):
+        with pytest.raises(UserError, match="other users may write to the folder of undo journals"):
             Journal.begin("x")
 
 

@@ -71,7 +71,7 @@ def test_undo_goes_back_to_a_mark(state: State) -> None:
         ("cgroup:sysdock-test/bogus.max", "1", "no control group controller `bogus`"),
         ("mount.options:/nowhere", "noatime", "nothing is mounted"),
         ("file:/nowhere/at/all", "x", "no such folder"),
-        ("cache:drop", "4", "no value of cache:drop"),
+        ("cache:drop", "4", "not a value of cache:drop"),
     ],
 )
 def test_what_cannot_be_set_is_said_and_leaves_nothing(
@@ -228,7 +228,7 @@ def test_two_experiments_do_not_change_the_same(state: State, tmp_path: Path) ->
     other = Journal.begin("the other, in /there")
     try:
         State(other, tmp_path / "other").apply({f"sysctl:{EXPIRE}": "2950"})
-        with pytest.raises(UserError, match=r"changed by an experiment that runs \(the other, in /there\)"):
+        with pytest.raises(UserError, match=r"changed by a running experiment \(the other, in /there\)"):
             state.apply({f"sysctl:{EXPIRE}": "2960"})
     finally:
         assert State(other, tmp_path / "other").undo() == []
@@ -259,17 +259,17 @@ def test_settings_of_a_wrong_form_are_found_without_the_machine() -> None:
     wrong = {
         "sysctrl:vm.x": "did you mean sysctl",
         "sysctl": "lacks what it sets",
-        "sysctl:../etc/passwd": "no name of a sysctl",
-        "sysfs:/etc/passwd": "no path below /sys",
-        "sysfs:/sys/../etc/passwd": "no path below /sys",
+        "sysctl:../etc/passwd": "not the name of a sysctl",
+        "sysfs:/etc/passwd": "not a path below /sys",
+        "sysfs:/sys/../etc/passwd": "not a path below /sys",
         "cpu:0": "CPU 0 cannot be taken offline",
-        "cpu:one": "no number of a CPU",
-        "file:relative": "no absolute path",
+        "cpu:one": "not the number of a CPU",
+        "file:relative": "not the absolute path",
         "file:/proc/sys/vm/x": "is the kernel's",
-        "cgroup:cpu.max": "no file of a control group",
-        "cgroup:../x/cpu.max": "no file of a control group",
+        "cgroup:cpu.max": "not a file of a control group",
+        "cgroup:../x/cpu.max": "not a file of a control group",
         "cache:fill": "cannot be done",
-        "mount.options:a/b": "no mount point",
+        "mount.options:a/b": "neither a mount point",
     }
     found = problems(dict.fromkeys(wrong, "1"))
     assert len(found) == len(wrong)
