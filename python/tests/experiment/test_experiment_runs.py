@@ -300,7 +300,7 @@ def test_an_interrupted_run_takes_down_what_it_made_and_goes_on_later(
     said = process.stderr.read()
     assert process.wait(timeout=60) == 130
     assert left_behind(tmp_path) == []
-    assert "what was measured until then" in said
+    assert "what was measured so far" in said
     manifest = stated(tmp_path / "rec")
     assert (manifest["complete"], manifest["ended_by"]) == (False, "interrupted")
     assert "**Not complete**" in (tmp_path / "rec" / "documents" / "results.md").read_text()

@@ -149,7 +149,10 @@ def test_a_server_that_stands_still_delays_all_that_was_due(server: Served, conn
         late = {part: (slower_than(result, part), rate * (stood_s - part)) for part in (0.25, 0.5, 0.75)}
         # A busy machine delays others, too, or the server until the load is over: then it is tried again.
         is_seen = result["latency"]["max_ns"] / 1e9 > stood_s - 0.1
-        if tries == 1 or (is_seen and all(number < 2 * expected for number, expected in late.values())):
+        on_time = all(number < 2 * expected for number, expected in late.values())
+        # So is it where the server was not there for that many connections at once.
+        few = connections == 200 and result["queued"] > rate / 2
+        if tries == 1 or (is_seen and on_time and not few):
             break
     assert result["answered"] == result["due"]
     for part, (number, expected) in late.items():
