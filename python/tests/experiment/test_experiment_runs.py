@@ -479,7 +479,7 @@ def test_what_comes_with_sysdock_measures_fragments(run: Callable, tmp_path: Pat
     documents = tmp_path / "rec" / "documents"
     assert "read_ahead_kb" in (documents / "environment.md").read_text()
     procedure = (documents / "procedure.ja.md").read_text()
-    assert "# 手順: 順番に読むプログラム" in procedure
+    assert "# 手順: 順次読み込みでの断片化のコスト" in procedure
     assert f"sysdock experiment run disk/fragments -o {tmp_path / 'rec'}" in procedure
     # The commands are those that ran.
     assert "mkfs.ext4" in procedure

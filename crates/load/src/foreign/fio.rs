@@ -112,7 +112,11 @@ impl Job<'_> {
         }
         let name = self.entries[0]["jobname"].as_str().unwrap_or_default().to_string();
         let (Some(bytes), Some(operations)) = (self.bytes(section), self.sum(section, "total_ios")) else {
-            return log.broken(log.line, &name, format!("{section}: its bytes or its operations are not valid numbers for a job"));
+            return log.broken(
+                log.line,
+                &name,
+                format!("{section}: its bytes or its operations are not valid numbers for a job"),
+            );
         };
         if operations == 0.0 {
             return;
