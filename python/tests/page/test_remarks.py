@@ -1,4 +1,4 @@
-"""Tables of pages."""
+"""Remarks in tables of pages."""
 
 from __future__ import annotations
 
