@@ -14,6 +14,8 @@ from sysdock.library.rule_shape import Column
 
 _COLUMNS, _VALUES = "headings/ja.toml", "headings/values.ja.toml"
 _DESCRIPTIONS, _NOTES = "headings/descriptions.ja.toml", "headings/notes.ja.toml"
+# A pattern with two variable parts takes the square of the length, and a recording may be a stranger's.
+_LONGEST_NOTE = 500
 # Parts of names of columns, as people write them.
 _FULL = {
     "avg": "average",
@@ -78,8 +80,11 @@ def part(words: str, lang: str) -> str:
 def japanese_value(value: str) -> str:
     """The Japanese for a value that an analysis or recorder chose itself: `lock`, `read (lock)`, a note.
 
-    Recorded names in it, and whatever is not known, stay as they are. Semicolons separate several notes.
+    Recorded names in it, what is not known, and what is longer than any note stay as they are. Semicolons
+    separate several notes.
     """
+    if not value or len(value) > _LONGEST_NOTE:
+        return value
     return "。".join(_one_value(each) for each in value.split("; "))
 
 
@@ -87,14 +92,23 @@ def _one_value(value: str) -> str:
     known = _dictionary(_VALUES)
     if value in known:
         return known[value]
-    for english, japanese_text in _dictionary(_NOTES).items():
-        if found := re.fullmatch(re.escape(english).replace(r"\*", "(.+)"), value):
+    for pattern, japanese_text in _notes():
+        if found := pattern.fullmatch(value):
             parts = [japanese_value(group) for group in found.groups()]
-            return japanese_text.replace("*", "{}").format(*parts)
+            return japanese_text.format(*parts)
     name, opened, inner = value.removesuffix(")").partition(" (")
     if opened and value.endswith(")"):
         return f"{part(name, 'ja')} ({part(inner, 'ja')})"
     return part(value, "ja")
+
+
+@functools.cache
+def _notes() -> list[tuple[re.Pattern[str], str]]:
+    """What notes look like, and their Japanese with a place for each variable part."""
+    return [
+        (re.compile(re.escape(english).replace(r"\*", "(.+)")), japanese_text.replace("*", "{}"))
+        for english, japanese_text in _dictionary(_NOTES).items()
+    ]
 
 
 @functools.cache

@@ -22,6 +22,11 @@ def test_what_is_recorded_or_not_known_is_there_once() -> None:
         assert cells(name, value) == f'<tr><td class="s">{value}</td></tr></tbody></table></div>'
 
 
+def test_a_long_text_is_no_remark() -> None:
+    text = "1 of 2 workers " * 100_000
+    assert "data-v" not in cells("note", text)
+
+
 def test_a_remark_is_text() -> None:
     shown = cells("note", "the control group has a limit: <b>1</b>")
     assert "<b>" not in shown
