@@ -28,7 +28,7 @@ from sysdock.library import Analysis, Example, Experiment, Library, Page
 from sysdock.library.dump_scripts import compile_script, parse_dump_script
 from sysdock.library.environment import parse_environment
 from sysdock.library.experiments import parse_experiment
-from sysdock.library.header import parse
+from sysdock.library.header import TIMES, parse
 from sysdock.library.load_plan import parse_load_plan
 from sysdock.library.page import parse_page
 from sysdock.library.products import parse_product
@@ -271,6 +271,18 @@ def _otherwise_problems(library: Library, analysis: Analysis) -> list[str]:
     return []
 
 
+def _at_least_problems(library: Library, analysis: Analysis) -> list[str]:
+    """`at_least:` lines that no diagnosis would apply."""
+    if analysis.at_least and analysis.kind != "rule":
+        return ["at_least: only rules have it"]
+    known = {*TIMES, *library.sources(analysis.needs)}
+    return [
+        f"at_least: `{line.quantity}` is neither a time nor a table that the rule needs"
+        for line in analysis.at_least
+        if line.quantity not in known
+    ]
+
+
 def _header_problems(library: Library, analysis: Analysis) -> list[str]:
     """Runs the SQL on a recording with empty tables and compares it with its header."""
     from sysdock.engine import duckdb
@@ -285,6 +297,7 @@ def _header_problems(library: Library, analysis: Analysis) -> list[str]:
         stated = {name for channel in _CHANNELS for name in line.options.get(channel, "").split(",") if name}
         problems += [f"chart {line.template}: no column `{name}`" for name in sorted(stated - names)]
     problems += _otherwise_problems(library, analysis)
+    problems += _at_least_problems(library, analysis)
     with Session(_empty_recording(library), library, checked=True) as session:
         session.require(analysis)
         with engine_errors(str(analysis.sql_path)):

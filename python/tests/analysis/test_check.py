@@ -179,6 +179,17 @@ def test_a_rule_must_not_pass_an_empty_recording(pack) -> None:
     assert "absence of data is never a pass" in run(sql)[3]
 
 
+@pytest.mark.parametrize(
+    ("quantity", "is_known"), [("calls", True), ("duration", True), ("cals", False), ("extents", False)]
+)
+def test_at_least_names_what_the_rule_needs(pack, quantity: str, is_known: bool) -> None:
+    sql, _ = write_skeleton("rule", "a/r", pack.root)
+    lines = f"-- param: least BIGINT = 3   Least rows.\n-- at_least: {quantity} least\n-- tags:"
+    sql.write_text(sql.read_text().replace("-- tags:", lines))
+    wrong = f"at_least: `{quantity}` is neither a time nor a table that the rule needs"
+    assert (wrong in run(sql)[3]) != is_known
+
+
 @pytest.mark.parametrize("kind", ["analysis", "rule"])
 def test_what_new_writes_passes(tmp_path: Path, native: Path, kind: str) -> None:
     sql, page = write_skeleton(kind, "io/my_question", tmp_path / "mine")
