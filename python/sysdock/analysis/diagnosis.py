@@ -117,7 +117,7 @@ def judge(
 
 def _beyond_reach(session: Session, rule: Analysis) -> list[Finding]:
     """That the recording has too little for the rule to find anything; empty where it has to be run."""
-    if session.filters.only_errors or lack(session, rule):
+    if session.filters.only_errors:
         return []
     values = values_of(rule, session.limits.get(rule.id, {}))
     reason = too_little(session, rule, values)
@@ -146,8 +146,8 @@ def lack(session: Session, rule: Analysis) -> tuple[str, str] | None:
     english = f"The recording has no {tables} {', '.join(missing)}."
     japanese = f"この記録には表 {'、'.join(missing)} がありません。"
     if families := _not_requested(session, missing):
-        english += f" To record {families}, use `--preset bottleneck` or `--what`."
-        japanese += f"{families} は `--preset bottleneck` か `--what` で記録できます。"
+        english += f" To record {families}, see `--what` and `--preset` of `sysdock run`."
+        japanese += f"{families} の記録方法は `sysdock run` の `--what` と `--preset` を参照してください。"
     return english, japanese
 
 

@@ -150,7 +150,7 @@ class Library:
         return self.tables_for(self._tables_of_scripts)
 
     def tables_for(self, names: Iterable[str]) -> list[Table]:
-        """All tables but those of scripts about dumps that are not among `names`; sorted by name."""
+        """All tables that files define, and those of dump scripts that are among `names`; sorted by name."""
         found = [self._cached(path, parse_table) for path in self._table_files.values()]
         # The scripts are read only where there is a name that no file has.
         others = [name for name in names if name not in self._table_files]

@@ -175,7 +175,7 @@ def test_what_a_recorder_never_records_is_no_question(maker: RecordingMaker, ope
         found = [f for f in open_session(folder).diagnose() if f.rule == "io/random_faults"]
         assert [finding.status for finding in found] == expected
     assert [finding.reason for finding in found] == [
-        "The recording has no table file_faults. To record `faults`, use `--preset bottleneck` or `--what`."
+        "The recording has no table file_faults. To record `faults`, see `--what` and `--preset` of `sysdock run`."
     ]
 
 

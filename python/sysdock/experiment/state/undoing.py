@@ -1,4 +1,4 @@
-"""Undoes lines of a journal, whoever wrote them: what each kind of line is undone by is in one table."""
+"""Undoes lines of a journal, of any process: one table states how each kind of line is undone."""
 
 from __future__ import annotations
 
