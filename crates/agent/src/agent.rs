@@ -230,7 +230,7 @@ impl Agent {
     fn so_far(&self, job: &str) -> Sampled {
         let (Some(state), Ok(mounts)) = (&self.kept.state, Mounts::read()) else { return Sampled::default() };
         let over = BTreeSet::new();
-        state.so_far(job, &self.moment(&self.origin(), &mounts, &over, 0))
+        state.so_far(job, &self.reading_context(&self.origin(), &mounts, &over, 0))
     }
 
     fn origin(&self) -> Origin {
@@ -242,7 +242,7 @@ impl Agent {
         }
     }
 
-    fn moment<'a>(
+    fn reading_context<'a>(
         &'a self,
         origin: &'a Origin,
         mounts: &'a Mounts,
@@ -317,24 +317,24 @@ impl Agent {
         let origin = self.origin();
         let mut batch;
         let (state, ended, counted) = {
-            let moment = self.moment(&origin, &mounts, over, left_out);
-            batch = Batch::new(&origin, moment.now_ns);
+            let context = self.reading_context(&origin, &mounts, over, left_out);
+            batch = Batch::new(&origin, context.now_ns);
             let generation = self.accounting.generation();
             let before = self.kept.state.clone().filter(|state| state.generation == generation);
             let (state, sampled) = match before {
                 Some(mut state) => {
-                    let sampled = state.sample(&reading, &self.files, &jobs, &moment);
+                    let sampled = state.sample(&reading, &self.files, &jobs, &context);
                     (state, sampled)
                 }
                 None => {
-                    let sampled = self.kept.state.clone().unwrap_or_default().end_all(&moment);
-                    (State::begin(generation, &reading, &jobs, &moment), sampled)
+                    let sampled = self.kept.state.clone().unwrap_or_default().end_all(&context);
+                    (State::begin(generation, &reading, &jobs, &context), sampled)
                 }
             };
-            batch.agent_batches.push(self.about_itself(&moment, sampled.jobs)?);
+            batch.agent_batches.push(self.about_itself(&context, sampled.jobs)?);
             let Sampled { samples, totals, files, ended, .. } = sampled;
             (batch.job_samples, batch.job_totals, batch.job_files) = (samples, totals, files);
-            let (now_ns, interval_ns) = (moment.now_ns, moment.interval_ns);
+            let (now_ns, interval_ns) = (context.now_ns, context.interval_ns);
             let (of_node, counted) = self.node.sample(&origin, now_ns, interval_ns);
             batch.job_samples.extend(of_node);
             (state, ended, counted)
@@ -375,11 +375,11 @@ impl Agent {
         }
     }
 
-    fn about_itself(&self, moment: &ReadingContext<'_>, jobs: i64) -> Result<AgentBatches<'static>, AgentError> {
-        let origin = moment.origin;
+    fn about_itself(&self, context: &ReadingContext<'_>, jobs: i64) -> Result<AgentBatches<'static>, AgentError> {
+        let origin = context.origin;
         Ok(AgentBatches {
-            ts_ns: moment.now_ns,
-            interval_ns: moment.interval_ns,
+            ts_ns: context.now_ns,
+            interval_ns: context.interval_ns,
             cluster: origin.cluster.clone().into(),
             node: origin.node.clone().into(),
             agent: origin.agent.clone().into(),

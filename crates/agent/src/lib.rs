@@ -3,7 +3,7 @@
 //! In the order in which numbers go: the kernel adds up by account (`sysdock_bpf::accounting`); `binding` says whose an account is; `sampling` takes
 //! differences and knows when a job has ended; `node` has the machine's own counters; `batch` is what travels; `spool` keeps it on disk until it has
 //! landed; `sending` brings it to a collector, or into a lake; `collector` gets it; `landing` sees to it that it lands once; `lake` writes it.
-//! `agent` is the loop on the node, and `asking` what an epilogue of a job asks it. EncoderThread it, `sums` adds up what batches say, of all jobs together,
+//! `agent` is the loop on the node, and `asking` what an epilogue of a job asks it. Next to it, `sums` totals what the batches contain, of all jobs together,
 //! `exposition` writes it as OpenMetrics, and `endpoint` serves it; `http` is what endpoint and collector share; `otlp` sends batches to a receiver of
 //! OpenTelemetry.
 

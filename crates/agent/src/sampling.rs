@@ -24,7 +24,7 @@ pub(crate) struct State {
     /// Which loading of the programs the sums are of.
     pub(crate) generation: String,
     accounts: BTreeMap<u32, Known>,
-    jobs: BTreeMap<String, Life>,
+    jobs: BTreeMap<String, OpenJob>,
     /// When the last reading was [ns, Unix time].
     pub(crate) last_ns: i64,
 }
@@ -39,7 +39,7 @@ struct Known {
 
 /// A job that has not ended.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Life {
+struct OpenJob {
     job: Job,
     command: String,
     begun_ns: i64,
@@ -84,30 +84,30 @@ pub(crate) struct ReadingContext<'a> {
 
 impl State {
     /// Take a first reading: what was used before it belongs to no job.
-    pub(crate) fn begin(generation: &str, reading: &Reading, jobs: &BTreeMap<u32, Job>, moment: &ReadingContext<'_>) -> State {
-        let mut state = State { generation: generation.into(), last_ns: moment.now_ns, ..State::default() };
+    pub(crate) fn begin(generation: &str, reading: &Reading, jobs: &BTreeMap<u32, Job>, context: &ReadingContext<'_>) -> State {
+        let mut state = State { generation: generation.into(), last_ns: context.now_ns, ..State::default() };
         for (id, job) in jobs {
             let used = reading.uses.get(id).copied().unwrap_or_default();
             let known = Known { job: job.clone(), calls: Vec::new(), used: Use { largest_bytes: 0, ..used } };
             state.accounts.insert(*id, known);
-            let life = state.life(reading, *id, job, moment);
-            life.is_whole = false;
+            let open_job = state.open_job(reading, *id, job, context);
+            open_job.is_whole = false;
         }
         state
     }
 
-    fn life(&mut self, reading: &Reading, id: u32, job: &Job, moment: &ReadingContext<'_>) -> &mut Life {
+    fn open_job(&mut self, reading: &Reading, id: u32, job: &Job, context: &ReadingContext<'_>) -> &mut OpenJob {
         let account = reading.accounts.get(&id);
-        self.jobs.entry(job.id.clone()).or_insert_with(|| Life {
+        self.jobs.entry(job.id.clone()).or_insert_with(|| OpenJob {
             job: job.clone(),
             command: account.map(|one| String::from_utf8_lossy(&one.command).into_owned()).unwrap_or_default(),
-            begun_ns: account.map_or(moment.now_ns, |one| moment.booted_ns + one.begun_ns as i64),
-            alive_ns: account.map_or(moment.now_ns, |one| moment.booted_ns + one.begun_ns as i64),
+            begun_ns: account.map_or(context.now_ns, |one| context.booted_ns + one.begun_ns as i64),
+            alive_ns: account.map_or(context.now_ns, |one| context.booted_ns + one.begun_ns as i64),
             is_whole: job.id != NO_JOB,
             calls: Calls::default(),
             used: Use::default(),
             most_bytes: 0,
-            files: Sketch::new(moment.settings.files_of_job),
+            files: Sketch::new(context.settings.files_of_job),
         })
     }
 
@@ -117,23 +117,23 @@ impl State {
         reading: &Reading,
         files: &[JobFile],
         jobs: &BTreeMap<u32, Job>,
-        moment: &ReadingContext<'_>,
+        context: &ReadingContext<'_>,
     ) -> Sampled {
         let mut done = Done::default();
         // What is missing was dropped, as asked.
         self.accounts.retain(|id, _| reading.accounts.contains_key(id));
         for (id, job) in jobs {
-            self.add_account(reading, *id, job, moment, &mut done);
+            self.add_account(reading, *id, job, context, &mut done);
         }
         for file in files {
             let Some(known) = self.accounts.get(&file.account) else { continue };
-            if let Some(life) = self.jobs.get_mut(&known.job.id) {
-                life.files.add(file);
+            if let Some(open_job) = self.jobs.get_mut(&known.job.id) {
+                open_job.files.add(file);
             }
         }
-        self.last_ns = moment.now_ns;
-        let mut sampled = Sampled { samples: done.samples(moment), jobs: done.lives.len() as i64, ..Sampled::default() };
-        self.end_jobs(&done, moment, &mut sampled);
+        self.last_ns = context.now_ns;
+        let mut sampled = Sampled { samples: done.samples(context), jobs: done.active.len() as i64, ..Sampled::default() };
+        self.end_jobs(&done, context, &mut sampled);
         // An account that was made while the others were read has sums that are not in this reading.
         let is_over = |id: &u32, known: &Known| !self.jobs.contains_key(&known.job.id) && !done.alive.contains(id);
         let over = self.accounts.iter().filter(|(id, known)| is_over(id, known) && !done.fresh.contains(id));
@@ -141,7 +141,7 @@ impl State {
         sampled
     }
 
-    fn add_account(&mut self, reading: &Reading, id: u32, job: &Job, moment: &ReadingContext<'_>, done: &mut Done) {
+    fn add_account(&mut self, reading: &Reading, id: u32, job: &Job, context: &ReadingContext<'_>, done: &mut Done) {
         let used = reading.uses.get(&id).copied().unwrap_or_default();
         let before = self.accounts.remove(&id);
         if before.is_none() {
@@ -155,8 +155,8 @@ impl State {
             let change = counts.with(then.map(|(_, counts)| *counts).unwrap_or_default(), u64::saturating_sub);
             calls.push((*device, *counts));
             if change != Calls::default() {
-                done.add_calls(job, moment.mounts.of(*device), &change);
-                add_calls(&mut self.life(reading, id, job, moment).calls, &change);
+                done.add_calls(job, context.mounts.of(*device), &change);
+                add_calls(&mut self.open_job(reading, id, job, context).calls, &change);
             }
         }
         // A thread that ends is missing in one reading: sums that went down come back, and must not be counted twice.
@@ -169,61 +169,61 @@ impl State {
         if used.processes == 0 && !did_something(&change) && !self.jobs.contains_key(&job.id) {
             return;
         }
-        let life = self.life(reading, id, job, moment);
-        add_use(&mut life.used, &change);
+        let open_job = self.open_job(reading, id, job, context);
+        add_use(&mut open_job.used, &change);
         if used.processes > 0 {
-            life.alive_ns = moment.now_ns;
-            done.lives.insert(job.id.clone());
+            open_job.alive_ns = context.now_ns;
+            done.active.insert(job.id.clone());
         } else if used.last_ns > 0 {
-            life.alive_ns = life.alive_ns.max(moment.booted_ns + used.last_ns as i64);
+            open_job.alive_ns = open_job.alive_ns.max(context.booted_ns + used.last_ns as i64);
         }
         done.add_use(job, &change);
     }
 
     /// Jobs without a process for long enough, and those that were reported as over.
-    fn end_jobs(&mut self, done: &Done, moment: &ReadingContext<'_>, sampled: &mut Sampled) {
-        let linger_ns = moment.settings.linger.as_nanos() as i64;
+    fn end_jobs(&mut self, done: &Done, context: &ReadingContext<'_>, sampled: &mut Sampled) {
+        let linger_ns = context.settings.linger.as_nanos() as i64;
         for (job, used) in &done.uses {
-            if let Some(life) = self.jobs.get_mut(&job.id) {
-                life.most_bytes = life.most_bytes.max(used.resident_bytes);
+            if let Some(open_job) = self.jobs.get_mut(&job.id) {
+                open_job.most_bytes = open_job.most_bytes.max(used.resident_bytes);
             }
         }
-        let is_over = |(id, life): &(&String, &Life)| {
-            let rests = !done.lives.contains(*id) && moment.now_ns - life.alive_ns >= linger_ns;
-            **id != NO_JOB && (rests || moment.over.contains(*id))
+        let is_over = |(id, open_job): &(&String, &OpenJob)| {
+            let rests = !done.active.contains(*id) && context.now_ns - open_job.alive_ns >= linger_ns;
+            **id != NO_JOB && (rests || context.over.contains(*id))
         };
         let over: Vec<String> = self.jobs.iter().filter(is_over).map(|(id, _)| id.clone()).collect();
         for id in over {
-            let Some(life) = self.jobs.remove(&id) else { continue };
-            life.end(moment, sampled);
+            let Some(open_job) = self.jobs.remove(&id) else { continue };
+            open_job.end(context, sampled);
         }
     }
 
     /// What a job that has not ended has used so far.
-    pub(crate) fn so_far(&self, id: &str, moment: &ReadingContext<'_>) -> Sampled {
+    pub(crate) fn so_far(&self, id: &str, context: &ReadingContext<'_>) -> Sampled {
         let mut sampled = Sampled::default();
-        if let Some(life) = self.jobs.get(id) {
-            life.clone().end(moment, &mut sampled);
+        if let Some(open_job) = self.jobs.get(id) {
+            open_job.clone().end(context, &mut sampled);
         }
         sampled
     }
 
     /// Jobs of programs that are not loaded any more: they ended while no agent was running.
-    pub(crate) fn end_all(&mut self, moment: &ReadingContext<'_>) -> Sampled {
+    pub(crate) fn end_all(&mut self, context: &ReadingContext<'_>) -> Sampled {
         let mut sampled = Sampled::default();
-        for (id, mut life) in std::mem::take(&mut self.jobs) {
+        for (id, mut open_job) in std::mem::take(&mut self.jobs) {
             if id != NO_JOB {
-                life.is_whole = false;
-                life.end(moment, &mut sampled);
+                open_job.is_whole = false;
+                open_job.end(context, &mut sampled);
             }
         }
         sampled
     }
 }
 
-impl Life {
-    fn end(self, moment: &ReadingContext<'_>, sampled: &mut Sampled) {
-        let ReadingContext { origin, settings, mounts, left_out, .. } = moment;
+impl OpenJob {
+    fn end(self, context: &ReadingContext<'_>, sampled: &mut Sampled) {
+        let ReadingContext { origin, settings, mounts, left_out, .. } = context;
         let mut total = total_of(origin, &self.job, &self.calls, &self.used);
         (total.begun_ns, total.ended_ns) = (self.begun_ns, self.alive_ns);
         total.is_whole = self.is_whole;
@@ -261,7 +261,7 @@ struct Done {
     calls: BTreeMap<(Job, Option<(String, String)>), Calls>,
     uses: BTreeMap<Job, Use>,
     /// Jobs with processes.
-    lives: BTreeSet<String>,
+    active: BTreeSet<String>,
     /// Accounts with processes.
     alive: BTreeSet<u32>,
     /// Those that no reading had before.
@@ -277,10 +277,10 @@ impl Done {
         add_use(self.uses.entry(job.clone()).or_default(), change);
     }
 
-    fn samples(&self, moment: &ReadingContext<'_>) -> Vec<JobSamples<'static>> {
+    fn samples(&self, context: &ReadingContext<'_>) -> Vec<JobSamples<'static>> {
         let mut samples = Vec::new();
         for ((job, mount), calls) in &self.calls {
-            let mut sample = empty_sample(moment.origin, moment.now_ns, moment.interval_ns, "files");
+            let mut sample = empty_sample(context.origin, context.now_ns, context.interval_ns, "files");
             set_job(&mut sample, job);
             let (target, file_system) = mount.clone().unzip();
             sample.target = Some(target.map_or_else(|| "(not mounted)".into(), Into::into));
@@ -289,7 +289,7 @@ impl Done {
             samples.push(sample);
         }
         for (job, used) in self.uses.iter().filter(|(_, used)| did_something(used)) {
-            let mut sample = empty_sample(moment.origin, moment.now_ns, moment.interval_ns, "tasks");
+            let mut sample = empty_sample(context.origin, context.now_ns, context.interval_ns, "tasks");
             set_job(&mut sample, job);
             sample_of_use(&mut sample, used);
             samples.push(sample);

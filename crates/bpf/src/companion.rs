@@ -15,15 +15,15 @@ pub struct Companion {
 }
 
 impl Companion {
-    /// Make the copy, in which only the calling thread goes on. It runs `life` with the reading end of the pipe, every signal blocked, and ends
+    /// Make the copy, in which only the calling thread goes on. It runs `body` with the reading end of the pipe, every signal blocked, and ends
     /// when that returns.
     ///
     /// # Safety
-    /// `life` may do only what may be done between fork and exec: where other threads run, nothing but system calls.
+    /// `body` may do only what may be done between fork and exec: where other threads run, nothing but system calls.
     ///
     /// # Errors
     /// Where no pipe or process can be made.
-    pub unsafe fn start(life: impl FnOnce(RawFd)) -> io::Result<Companion> {
+    pub unsafe fn start(body: impl FnOnce(RawFd)) -> io::Result<Companion> {
         let mut ends = [0; 2];
         // SAFETY: `ends` has room for both descriptors, which are owned from then on; the sets of signals live through the calls.
         unsafe {
@@ -37,7 +37,7 @@ impl Companion {
             libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
             let made = match libc::fork() {
                 0 => {
-                    life(orders.as_raw_fd());
+                    body(orders.as_raw_fd());
                     libc::_exit(0)
                 }
                 -1 => Err(io::Error::last_os_error()),

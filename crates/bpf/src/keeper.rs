@@ -54,7 +54,7 @@ impl Keeper {
     }
 }
 
-/// The life of the copy.
+/// What the copy runs.
 ///
 /// # Safety
 /// Only in a process that was just forked.

@@ -8,7 +8,7 @@ use crate::{
     config::{Config, Stacks},
     counters,
     families::{
-        Converter, FAMILIES, Family, PROBES, STACKS, Spared,
+        Converter, FAMILIES, Family, PROBES, STACKS, Shrink,
         calls::Calls,
         probes::{attach, spec::ProbeList},
         processes::Processes,
@@ -24,17 +24,17 @@ pub(crate) fn load_first(config: &Config, cpus: usize, families: &[Family]) -> R
     // What only families fill that are not recorded.
     let is_recorded = |family: &Family| if *family == STACKS { config.stacks != Stacks::Off } else { families.contains(family) };
     let (used, unused): (Vec<&Family>, Vec<&Family>) = FAMILIES.iter().partition(|family| is_recorded(family));
-    let is_used = |map: &str| used.iter().flat_map(|family| family.spared).any(|spared| spared.map() == map);
-    let spared: Vec<Spared> =
-        unused.iter().flat_map(|family| family.spared).copied().filter(|spared| !is_used(spared.map())).collect();
+    let is_used = |map: &str| used.iter().flat_map(|family| family.unused_maps).any(|shrunk| shrunk.map() == map);
+    let shrunk: Vec<Shrink> =
+        unused.iter().flat_map(|family| family.unused_maps).copied().filter(|shrunk| !is_used(shrunk.map())).collect();
     for mut map in open.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
-        let sized = match spared.iter().find(|spared| spared.map() == name) {
+        let sized = match shrunk.iter().find(|shrunk| shrunk.map() == name) {
             _ if name == "rings" => {
                 map.set_max_entries(cpus as u32).and_then(|()| map.set_value_size(ring::stride(config.ring_bytes)))
             }
-            Some(Spared::Value(_)) => map.set_value_size(8),
-            Some(Spared::Entries(_)) => map.set_max_entries(1),
+            Some(Shrink::Value(_)) => map.set_value_size(8),
+            Some(Shrink::Entries(_)) => map.set_max_entries(1),
             None => Ok(()),
         };
         sized.map_err(failed("size the rings"))?;

@@ -29,7 +29,7 @@ pub struct CallRow {
     pub transferred: i64,
     pub result: i64,
     pub to_offset: i64,
-    pub life: u32,
+    pub task: u32,
     pub comm: i32,
     pub fd: i32,
     pub object: i32,
@@ -46,7 +46,7 @@ pub struct CallRow {
 
 impl CallRow {
     /// A call that has begun, of which nothing else is known yet.
-    pub fn begun(ts_ns: i64, life: u32, comm: i32, call: u16, class: Class) -> Self {
+    pub fn begun(ts_ns: i64, task: u32, comm: i32, call: u16, class: Class) -> Self {
         CallRow {
             ts_ns,
             dur_ns: NONE,
@@ -55,7 +55,7 @@ impl CallRow {
             transferred: NONE,
             result: NONE,
             to_offset: NONE,
-            life,
+            task,
             comm,
             fd: -1,
             object: -1,
@@ -335,7 +335,7 @@ impl CallsRow for CallRow {
     }
 
     fn task_id(&self) -> i32 {
-        self.life.cast_signed()
+        self.task.cast_signed()
     }
 
     fn comm_id(&self) -> Option<i32> {

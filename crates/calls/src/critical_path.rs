@@ -5,7 +5,7 @@
 //! something else woke it (a disk, a timer, a program that is not recorded), it is the wait itself. Where it is known for which lock a thread
 //! waits, the pieces show it for as long as the path is with others for its sake.
 
-use crate::Life;
+use crate::Task;
 
 /// With more times of absence, the path is not looked for [some 64 B each].
 pub const MOST_ABSENCES: usize = 4_000_000;
@@ -13,7 +13,7 @@ pub const MOST_ABSENCES: usize = 4_000_000;
 /// A time in which a thread did not run.
 pub trait Absence {
     /// Row of the thread.
-    fn life(&self) -> u32;
+    fn task(&self) -> u32;
     /// From when to when it did not run, and when it was woken in between [ns].
     fn times(&self) -> (i64, i64, i64);
     /// The thread with which the path goes on from when it was woken.
@@ -50,7 +50,7 @@ impl Part {
 #[derive(Debug)]
 #[allow(missing_docs)]
 pub struct Piece<'a, A> {
-    pub life: u32,
+    pub task: u32,
     pub from_ns: i64,
     pub until_ns: i64,
     pub part: Part,
@@ -95,41 +95,41 @@ fn add<'a, A>(pieces: &mut Vec<Piece<'a, A>>, piece: Piece<'a, A>) {
 }
 
 /// The path of the thread `first`, from its start to `end_ns`, without a gap. `absences` become sorted by thread and time.
-pub fn critical_path<'a, A: Absence>(absences: &'a mut [A], first: u32, end_ns: i64, lives: &[Life]) -> Vec<Piece<'a, A>> {
-    absences.sort_unstable_by_key(|absence| (absence.life(), absence.times()));
-    let mut pieces = backwards(absences, first, end_ns, lives);
+pub fn critical_path<'a, A: Absence>(absences: &'a mut [A], first: u32, end_ns: i64, tasks: &[Task]) -> Vec<Piece<'a, A>> {
+    absences.sort_unstable_by_key(|absence| (absence.task(), absence.times()));
+    let mut pieces = backwards(absences, first, end_ns, tasks);
     pieces.reverse();
     pieces
 }
 
-fn backwards<'a, A: Absence>(absences: &'a [A], first: u32, end_ns: i64, lives: &[Life]) -> Vec<Piece<'a, A>> {
-    let begin_ns = lives[first as usize].start_ns;
+fn backwards<'a, A: Absence>(absences: &'a [A], first: u32, end_ns: i64, tasks: &[Task]) -> Vec<Piece<'a, A>> {
+    let begin_ns = tasks[first as usize].start_ns;
     let mut pieces = Vec::new();
-    let (mut life, mut at_ns) = (first, end_ns);
+    let (mut task, mut at_ns) = (first, end_ns);
     let mut held_up = HeldUp::default();
     // Each step passes an absence or a birth; events of one moment may make a circle.
-    for _ in 0..=absences.len() + lives.len() {
+    for _ in 0..=absences.len() + tasks.len() {
         if at_ns <= begin_ns {
             break;
         }
-        let last = last_before(absences, life, at_ns);
-        let run_from_ns = last.map_or(lives[life as usize].start_ns, |absence| absence.times().2).clamp(begin_ns, at_ns);
-        let running = Piece { life, from_ns: run_from_ns, until_ns: at_ns, part: Part::Running, absence: None, lock: -1 };
+        let last = last_before(absences, task, at_ns);
+        let run_from_ns = last.map_or(tasks[task as usize].start_ns, |absence| absence.times().2).clamp(begin_ns, at_ns);
+        let running = Piece { task, from_ns: run_from_ns, until_ns: at_ns, part: Part::Running, absence: None, lock: -1 };
         held_up.split(&mut pieces, running);
         let Some(absence) = last else {
             // It was made then: by a thread that is not recorded, if by none of these.
-            let Some(parent) = lives[life as usize].parent.filter(|_| run_from_ns > begin_ns) else { break };
-            (life, at_ns) = (parent as u32, run_from_ns);
+            let Some(parent) = tasks[task as usize].parent.filter(|_| run_from_ns > begin_ns) else { break };
+            (task, at_ns) = (parent as u32, run_from_ns);
             continue;
         };
         let (left_ns, woken_ns, _) = absence.times();
         let woken_ns = woken_ns.clamp(begin_ns, run_from_ns);
         let away =
-            Piece { life, from_ns: woken_ns, until_ns: run_from_ns, part: Part::Runnable, absence: Some(absence), lock: -1 };
+            Piece { task, from_ns: woken_ns, until_ns: run_from_ns, part: Part::Runnable, absence: Some(absence), lock: -1 };
         held_up.split(&mut pieces, away);
         at_ns = woken_ns;
         if let Some(waker) = absence.follows() {
-            life = waker;
+            task = waker;
             if absence.lock() >= 0 {
                 held_up.0.push((absence.lock(), left_ns));
             }
@@ -143,7 +143,7 @@ fn backwards<'a, A: Absence>(absences: &'a [A], first: u32, end_ns: i64, lives: 
 }
 
 /// The last absence of a thread that began before.
-fn last_before<A: Absence>(absences: &[A], life: u32, at_ns: i64) -> Option<&A> {
-    let after = absences.partition_point(|absence| (absence.life(), absence.times().0) < (life, at_ns));
-    absences[..after].last().filter(|absence| absence.life() == life)
+fn last_before<A: Absence>(absences: &[A], task: u32, at_ns: i64) -> Option<&A> {
+    let after = absences.partition_point(|absence| (absence.task(), absence.times().0) < (task, at_ns));
+    absences[..after].last().filter(|absence| absence.task() == task)
 }

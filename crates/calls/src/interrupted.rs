@@ -10,8 +10,8 @@ use crate::CallRow;
 /// Interrupted calls that a thread may have at a time: handlers within handlers.
 const DEEPEST: usize = 16;
 
-/// The interrupted calls of a thread, the innermost last: a handler's own call may be interrupted too. EncoderThread its row each keeps what its
-/// recorder knows the next part by.
+/// The interrupted calls of a thread, the innermost last: a handler's own call may be interrupted too. Besides
+/// its row, each keeps the key by which its recorder recognizes the next part.
 #[derive(Debug)]
 pub struct Interrupted<T>(Vec<(CallRow, T)>);
 

@@ -8,13 +8,13 @@ pub mod critical_path;
 mod errors;
 mod interrupted;
 mod issues;
-mod lives;
 mod names;
 pub mod numbers;
 mod object_use;
 mod objects;
 mod rows;
 pub mod syscalls;
+mod tasks;
 
 /// What a recording of system calls is about, as `knowhow/tables` has it.
 pub const ABOUT: &str = "calls";
@@ -26,10 +26,10 @@ pub use cause::Cause;
 pub use errors::{common_name, error_name, error_of, is_restart};
 pub use interrupted::{Interrupted, Joined, Part};
 pub use issues::{Issue, Issues};
-pub use lives::{Life, Program, Usage, write_commands, write_processes};
 pub use names::{Commands, comm, normal};
 pub use objects::{Kind, ObjectId, Objects, write_paths};
 pub use rows::{MappingRows, SignalRows};
+pub use tasks::{Program, Task, Usage, write_commands, write_processes};
 
 /// Tables that a recording of calls always lists: an empty table is a statement, a missing one is not.
 pub const TABLES: &[&str] = &["calls", "commands", "import_issues", "mappings", "paths", "processes", "signals", "stacks"];

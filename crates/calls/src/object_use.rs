@@ -108,7 +108,7 @@ impl Sum {
     fn add(&mut self, row: &CallRow) -> bool {
         let took_ns = known(row.dur_ns).unwrap_or(0);
         let (end_ns, too_late) = row.ts_ns.overflowing_add(took_ns);
-        let task_id = row.life.cast_signed();
+        let task_id = row.task.cast_signed();
         self.calls += 1;
         self.returned += i64::from(row.transferred != NONE || row.result != NONE);
         self.first_ns = self.first_ns.min(row.ts_ns);

@@ -6,7 +6,7 @@ use crate::{
     Item, Measured, Operation, Status, Step,
     device::{Below, FileSystem},
     histogram::{classes, quantile},
-    items::BESIDE_A_MIX,
+    items::MIX_RECORD_BYTES,
     workers::{LaneSum, PhaseOutcome},
 };
 
@@ -55,7 +55,7 @@ fn frame(step: &Step, operation: Operation, host: &str) -> Measured {
         row.sync = (operation != Operation::Read).then(|| step.sync_of(operation).name());
     }
     if step.item == Item::RandomMix && operation == Operation::Append {
-        (row.length_bytes, row.direct) = (Some(BESIDE_A_MIX as i64), Some(false));
+        (row.length_bytes, row.direct) = (Some(MIX_RECORD_BYTES as i64), Some(false));
     }
     row
 }

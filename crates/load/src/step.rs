@@ -144,8 +144,8 @@ impl Step {
         (share / self.length_bytes).max(1) * self.length_bytes
     }
 
-    /// How writes of an operation reach the device. EncoderThread a log, those of a mix do when the kernel likes; those of a mapping are made to last
-    /// together, at the end.
+    /// How writes of an operation reach the device. Next to a log, writes of a mix are left to write-back; those
+    /// through a mapping are synced together, at the end, unless the step says otherwise.
     #[must_use]
     pub fn sync_of(&self, operation: Operation) -> Sync {
         match (self.item, operation) {

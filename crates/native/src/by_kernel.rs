@@ -516,7 +516,7 @@ struct Watch {
     until: Option<Instant>,
     relay: Relay,
     /// SIGINTs that the command did not handle.
-    unheeded: u32,
+    unhandled: u32,
     interrupted: bool,
     left_behind: LeftBehind,
 }
@@ -525,7 +525,7 @@ impl Watch {
     fn new(child: Option<Child>, group: Option<Group>, arguments: &arguments::Record, relay: Relay) -> Self {
         let until = arguments.time.map(|time| Instant::now() + time);
         let left_behind = LeftBehind::new(arguments.wait);
-        Watch { child, status: None, group, until, relay, unheeded: 0, interrupted: false, left_behind }
+        Watch { child, status: None, group, until, relay, unhandled: 0, interrupted: false, left_behind }
     }
 
     /// Whether recording is to end now.
@@ -566,8 +566,8 @@ impl Watch {
             return;
         };
         record::pass_on(&received, child.id());
-        self.unheeded += u32::from(relay::is_unheeded(&received, child.id()));
-        self.interrupted |= self.unheeded >= 2;
+        self.unhandled += u32::from(relay::has_unhandled_sigint(&received, child.id()));
+        self.interrupted |= self.unhandled >= 2;
     }
 
     /// The exit status of the command. It is waited for where the recording ended for want of room, not where the user ended it.

@@ -310,7 +310,7 @@ const LOOKS_WITHOUT: u32 = 10;
 /// What the command leaves running when it has ended is released unless it is waited for.
 ///
 fn pass_signals(strace: u32, ended: &AtomicBool, cancel: &Cancel, mut relay: Relay, mut left_behind: LeftBehind) -> Watched {
-    let mut unheeded = 0;
+    let mut unhandled = 0;
     let mut command = None;
     let (mut seen_without, mut let_go) = (0, false);
     while !ended.load(Ordering::Relaxed) {
@@ -328,10 +328,10 @@ fn pass_signals(strace: u32, ended: &AtomicBool, cancel: &Cancel, mut relay: Rel
         if let Some(command) = command {
             let received = relay.received();
             record::pass_on(&received, command);
-            unheeded += u32::from(relay::is_unheeded(&received, command));
+            unhandled += u32::from(relay::has_unhandled_sigint(&received, command));
             orphans::reap(strace, command);
         }
-        if unheeded >= 2 && !cancel.requested() {
+        if unhandled >= 2 && !cancel.requested() {
             cancel.request();
             signals::send(strace, libc::SIGKILL);
         }

@@ -29,8 +29,8 @@ pub(crate) struct Received {
     pub(crate) by_group: bool,
 }
 
-/// Whether there is a SIGINT among them that this process does not handle by itself.
-pub(crate) fn is_unheeded(received: &[Received], command: u32) -> bool {
+/// Whether one of these signals is a SIGINT for which `command` has no handler.
+pub(crate) fn has_unhandled_sigint(received: &[Received], command: u32) -> bool {
     let caught = || status_mask(command, "SigCgt").is_some_and(|caught| caught & bit(libc::SIGINT) != 0);
     received.iter().any(|one| one.signal == libc::SIGINT) && !caught()
 }

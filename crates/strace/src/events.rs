@@ -114,7 +114,7 @@ impl Import<'_> {
 
     /// A call whose end comes later.
     pub(crate) fn begin(&mut self, item: &Item<'_>, thread: usize, places: &TextRanges) -> Result<(), TableError> {
-        self.event(item.time_ns);
+        self.note_time(item.time_ns);
         self.drop_half(item, thread)?;
         let text = fields::unfinished(item.event).unwrap_or(item.event);
         let call = places.call(item.event);
@@ -243,9 +243,9 @@ impl Import<'_> {
 
     pub(crate) fn row(&self, thread: usize, call: u16, class: Class, ts_ns: i64) -> CallRow {
         let thread = self.system.threads.get(thread);
-        let life = u32::try_from(thread.life).expect("fewer than 2^32 threads");
+        let task = u32::try_from(thread.task).expect("fewer than 2^32 threads");
         let comm = thread.program.as_ref().map_or(-1, |program| program.comm_id);
-        CallRow::begun(ts_ns, life, comm, call, class)
+        CallRow::begun(ts_ns, task, comm, call, class)
     }
 
     fn signal(&mut self, item: &Item<'_>) -> Result<(), TableError> {
@@ -264,10 +264,10 @@ impl Import<'_> {
             let at = memchr::memmem::find(body, name)? + name.len();
             Some(body[at..].split(|byte| matches!(byte, b',' | b'}' | b' ')).next().unwrap_or_default())
         };
-        self.event(item.time_ns);
+        self.note_time(item.time_ns);
         let row = rows::Signals {
             ts_ns: item.time_ns,
-            task_id: self.system.threads.get(thread).life as i32,
+            task_id: self.system.threads.get(thread).task as i32,
             signal: String::from_utf8_lossy(&name[..name.len().min(24)]),
             code: field(b"si_code=").map(|code| String::from_utf8_lossy(&code[..code.len().min(32)])),
             sender_pid: field(b"si_pid=").and_then(text::leading_number).and_then(|pid| i32::try_from(pid).ok()),
@@ -291,8 +291,8 @@ impl Import<'_> {
             self.system.threads.supersede(thread, winner, item.time_ns);
             return Ok(());
         }
-        let life = self.system.threads.get(thread).life;
-        let row = &mut self.system.threads.lives[life];
+        let task = self.system.threads.get(thread).task;
+        let row = &mut self.system.threads.tasks[task];
         if let Some(code) = body.strip_prefix(b"exited with ") {
             row.exit_code = text::leading_number(code).and_then(|code| i32::try_from(code).ok());
         } else if let Some(signal) = body.strip_prefix(b"killed by ") {
@@ -301,7 +301,7 @@ impl Import<'_> {
         } else {
             return self.issue(Issue::UnknownLine, item, None);
         }
-        self.event(item.time_ns);
+        self.note_time(item.time_ns);
         // Killed in a call: the call never ended, which is no fault of the log.
         if let Some(half) = self.system.threads.take_half(thread) {
             self.open_call(thread, &half)?;
@@ -313,8 +313,8 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// Something happened at this time that only a strace log shows.
-    pub(crate) fn event(&mut self, time_ns: i64) {
+    /// Counts an event, and extends the range of times to it.
+    pub(crate) fn note_time(&mut self, time_ns: i64) {
         self.events += 1;
         self.first_ns = Some(self.first_ns.map_or(time_ns, |first| first.min(time_ns)));
         self.last_ns = self.last_ns.max(time_ns);

@@ -63,7 +63,7 @@ impl Import<'_> {
             _ => {}
         }
         self.sockets.see(call, &row, &self.system.objects);
-        self.waits.see(call, class, &row, &self.system.objects, &self.system.threads.lives);
+        self.waits.see(call, class, &row, &self.system.objects, &self.system.threads.tasks);
         if let Some(sightings) = &mut self.sightings {
             sightings.see(self.system.threads.get(thread).session, *shape, class, call, &row);
         }
@@ -84,7 +84,7 @@ impl Import<'_> {
         let protection = call.arguments.get(2);
         self.mappings.push(&rows::Mappings {
             ts_ns: row.ts_ns,
-            task_id: row.life.cast_signed(),
+            task_id: row.task.cast_signed(),
             path_id: (row.object >= 0).then_some(row.object),
             address: row.result,
             length_bytes: argument(1).unwrap_or(0),
@@ -124,8 +124,8 @@ impl Import<'_> {
 
     #[inline]
     pub(crate) fn push(&mut self, thread: usize, row: &CallRow) -> Result<(), TableError> {
-        let life = self.system.threads.get(thread).life;
-        self.system.threads.lives[life].calls += 1;
+        let task = self.system.threads.get(thread).task;
+        self.system.threads.tasks[task].calls += 1;
         self.system.threads.get_mut(thread).last_row = self.rows.total();
         self.push_row(row)
     }
@@ -135,7 +135,7 @@ impl Import<'_> {
     pub(crate) fn push_row(&mut self, row: &CallRow) -> Result<(), TableError> {
         self.rows_since_checkpoint += 1;
         // A call whose start is not in the log began before the first line.
-        self.event(row.ts_ns);
+        self.note_time(row.ts_ns);
         // A call of truss has the time of its end, and a duration of another kind.
         let after_ns = if self.truss.seen { 0 } else { row.dur_ns.max(0) };
         self.last_ns = self.last_ns.max(row.ts_ns.saturating_add(after_ns));

@@ -375,7 +375,7 @@ impl<'a> Import<'a> {
 
     /// Whether every process that was seen has ended: a log that is followed will not grow any more.
     fn all_ended(&self) -> bool {
-        !self.system.threads.lives.is_empty() && self.system.threads.all_ended()
+        !self.system.threads.tasks.is_empty() && self.system.threads.all_ended()
     }
 
     /// After ten seconds, after one where a program is being traced; later every tenth of the time so far: a killed recorder loses at most
@@ -428,7 +428,7 @@ impl<'a> Import<'a> {
             self.system.threads.running().filter(|(_, thread)| thread.half().is_some()).map(|(index, _)| index).collect();
         for thread in open {
             let Some(half) = self.system.threads.take_half(thread) else { continue };
-            let tid = self.system.threads.lives[self.system.threads.get(thread).life].tid;
+            let tid = self.system.threads.tasks[self.system.threads.get(thread).task].tid;
             let detail = format!("{} of tid {tid} has no end", String::from_utf8_lossy(fields::name(&half.text)));
             self.issues.add(Issue::UnfinishedAtEnd, half.place, &half.text, Some(detail));
             self.open_call(thread, &half)?;
@@ -458,7 +458,7 @@ impl<'a> Import<'a> {
         self.mappings.flush(self.recording, true)?;
         self.stacks.write(self.recording)?;
         self.issues.flush(self.recording)?;
-        sysdock_calls::write_processes(self.recording, &self.system.threads.lives, &self.sessions)?;
+        sysdock_calls::write_processes(self.recording, &self.system.threads.tasks, &self.sessions)?;
         sysdock_calls::write_paths(self.recording, &self.system.objects)?;
         sysdock_calls::write_commands(self.recording, &self.system.commands.names)?;
         if is_end {
@@ -475,11 +475,11 @@ impl<'a> Import<'a> {
             return Ok(());
         }
         let System { objects, threads, .. } = &self.system;
-        self.waits.write(self.recording, self.calls.names(), objects, &threads.lives, self.last_ns)
+        self.waits.write(self.recording, self.calls.names(), objects, &threads.tasks, self.last_ns)
     }
 
     fn describe(&mut self, merge: &Merge) {
-        let lives = &self.system.threads.lives;
+        let tasks = &self.system.threads.tasks;
         let manifest = &mut self.recording.manifest;
         manifest.cover(self.first_ns.unwrap_or(0), self.last_ns);
         let capture = manifest.capture_mut();
@@ -498,7 +498,7 @@ impl<'a> Import<'a> {
             source.bytes = feed.bytes();
             source.lines = feed.line_number;
         }
-        if let Some(first) = lives.first() {
+        if let Some(first) = tasks.first() {
             manifest.exit_code = first.exit_code;
             manifest.exit_signal.clone_from(&first.exit_signal);
             if manifest.command.is_none() {

@@ -54,7 +54,7 @@ impl System {
                 (self.threads.spawn(parent, tid, birth, started_ns), guessed)
             }
             None => {
-                let cwd = if self.threads.lives.is_empty() { self.first_cwd.clone() } else { None };
+                let cwd = if self.threads.tasks.is_empty() { self.first_cwd.clone() } else { None };
                 (self.threads.appear(session, tid, now_ns, cwd), false)
             }
         };
@@ -64,22 +64,22 @@ impl System {
 
     /// `parent` returned from fork with this child, whose own lines may have come before.
     pub(crate) fn forked(&mut self, parent: usize, child: i32, birth: Birth, started_ns: i64) {
-        let parent_row = self.threads.parent_of(self.threads.get(parent).life, birth);
+        let parent_row = self.threads.parent_of(self.threads.get(parent).task, birth);
         let session = self.threads.get(parent).session;
         let awaited = self.threads.take_awaited(session, child);
         match self.threads.find(session, child) {
             Some(index) => {
-                let row = &self.threads.lives[self.threads.get(index).life];
+                let row = &self.threads.tasks[self.threads.get(index).task];
                 // Guessed wrong, or not at all: the parent's word is final. Without a clock, times say nothing.
                 let after = row.start_ns >= started_ns || (self.no_clock && row.parent.is_none());
                 if row.parent != parent_row && after {
                     self.threads.adopt(parent, index, birth, started_ns);
                 }
             }
-            None => match awaited.filter(|life| self.threads.lives[*life].start_ns >= started_ns) {
+            None => match awaited.filter(|task| self.threads.tasks[*task].start_ns >= started_ns) {
                 // It lived and died before its parent's line ended.
-                Some(life) if self.threads.lives[life].parent != parent_row => {
-                    self.threads.adopt_ended(parent, life, birth, started_ns);
+                Some(task) if self.threads.tasks[task].parent != parent_row => {
+                    self.threads.adopt_ended(parent, task, birth, started_ns);
                 }
                 Some(_) => {}
                 None => {

@@ -12,7 +12,7 @@ use crate::{
     fields::TextRanges,
     files::{FdTable, Held, SharedFds},
 };
-use sysdock_calls::{Interrupted, Life, Program};
+use sysdock_calls::{Interrupted, Program, Task};
 
 /// First half of a call whose second half is not there yet.
 #[derive(Debug, Default)]
@@ -54,7 +54,7 @@ pub(crate) struct Thread {
     /// Serial number of its last row in `calls`.
     pub(crate) last_row: u64,
     /// Its row in `processes`.
-    pub(crate) life: usize,
+    pub(crate) task: usize,
 }
 
 impl Thread {
@@ -136,7 +136,7 @@ pub(crate) struct Threads {
     recent: Recent,
     /// Rows of those whose parent has not reported yet that it made them; they may have ended.
     awaited: FxHashMap<(u32, i32), usize>,
-    pub(crate) lives: Vec<Life>,
+    pub(crate) tasks: Vec<Task>,
 }
 
 impl Threads {
@@ -211,7 +211,7 @@ impl Threads {
 
     /// A thread whose birth is not in the log: the first of all, or one the tracer was attached to.
     pub(crate) fn appear(&mut self, session: u32, tid: i32, now_ns: i64, cwd: Option<Vec<u8>>) -> usize {
-        let life = self.begin_life(session, (tid, tid), None, now_ns, None);
+        let task = self.begin_task(session, (tid, tid), None, now_ns, None);
         self.add(Thread {
             session,
             tid,
@@ -222,7 +222,7 @@ impl Threads {
             half: None,
             interrupted: Interrupted::default(),
             last_row: u64::MAX,
-            life,
+            task,
         })
     }
 
@@ -230,8 +230,8 @@ impl Threads {
     pub(crate) fn spawn(&mut self, parent: usize, tid: i32, birth: Birth, now_ns: i64) -> usize {
         let inherited = self.inherit(parent, tid, birth);
         let session = self.get(parent).session;
-        let life = self.begin_life(session, (inherited.pid, tid), inherited.ppid, now_ns, inherited.program.clone());
-        self.lives[life].parent = inherited.parent_row;
+        let task = self.begin_task(session, (inherited.pid, tid), inherited.ppid, now_ns, inherited.program.clone());
+        self.tasks[task].parent = inherited.parent_row;
         let Inherited { pid, fds, cwd, program, .. } = inherited;
         self.add(Thread {
             session,
@@ -243,15 +243,15 @@ impl Threads {
             half: None,
             interrupted: Interrupted::default(),
             last_row: u64::MAX,
-            life,
+            task,
         })
     }
 
     /// The return of the call that made this thread is still to come.
     pub(crate) fn await_birth(&mut self, index: usize) {
         let thread = self.get(index);
-        let (key, life) = ((thread.session, thread.tid), thread.life);
-        self.awaited.insert(key, life);
+        let (key, task) = ((thread.session, thread.tid), thread.task);
+        self.awaited.insert(key, task);
     }
 
     /// The row of a thread whose parent has just reported that it made it, if lines of its own came before.
@@ -263,9 +263,9 @@ impl Threads {
     /// since then is forgotten; there are few lines in between.
     pub(crate) fn adopt(&mut self, parent: usize, child: usize, birth: Birth, now_ns: i64) {
         let inherited = self.inherit(parent, self.get(child).tid, birth);
-        let life = self.get(child).life;
-        self.set_parent(life, &inherited, now_ns);
-        let own_program = self.lives[life].execs > 0;
+        let task = self.get(child).task;
+        self.set_parent(task, &inherited, now_ns);
+        let own_program = self.tasks[task].execs > 0;
         let thread = self.get_mut(child);
         (thread.pid, thread.fds, thread.cwd) = (inherited.pid, inherited.fds, inherited.cwd);
         if !own_program {
@@ -274,13 +274,13 @@ impl Threads {
     }
 
     /// One that has ended since.
-    pub(crate) fn adopt_ended(&mut self, parent: usize, life: usize, birth: Birth, now_ns: i64) {
-        let inherited = self.inherit(parent, self.lives[life].tid, birth);
-        self.set_parent(life, &inherited, now_ns);
+    pub(crate) fn adopt_ended(&mut self, parent: usize, task: usize, birth: Birth, now_ns: i64) {
+        let inherited = self.inherit(parent, self.tasks[task].tid, birth);
+        self.set_parent(task, &inherited, now_ns);
     }
 
-    fn set_parent(&mut self, life: usize, inherited: &Inherited, start_ns: i64) {
-        let row = &mut self.lives[life];
+    fn set_parent(&mut self, task: usize, inherited: &Inherited, start_ns: i64) {
+        let row = &mut self.tasks[task];
         (row.pid, row.ppid, row.parent, row.start_ns) = (inherited.pid, inherited.ppid, inherited.parent_row, start_ns);
         if row.execs == 0 {
             row.program.clone_from(&inherited.program);
@@ -293,8 +293,8 @@ impl Threads {
         let own_cwd = |cwd: &SharedCwd| Rc::new(RefCell::new(cwd.borrow().clone()));
         Inherited {
             pid: if birth.same_process { from.pid } else { tid },
-            ppid: if birth.same_process { self.lives[from.life].ppid } else { Some(from.pid) },
-            parent_row: self.parent_of(from.life, birth),
+            ppid: if birth.same_process { self.tasks[from.task].ppid } else { Some(from.pid) },
+            parent_row: self.parent_of(from.task, birth),
             fds: if birth.same_files { Rc::clone(&from.fds) } else { own(&from.fds) },
             cwd: if birth.same_cwd { Rc::clone(&from.cwd) } else { own_cwd(&from.cwd) },
             program: from.program.clone(),
@@ -303,7 +303,7 @@ impl Threads {
 
     /// Row under which a child is listed in the process tree: threads are listed below the first thread of their process.
     pub(crate) fn parent_of(&self, maker: usize, birth: Birth) -> Option<usize> {
-        let row = &self.lives[maker];
+        let row = &self.tasks[maker];
         if birth.same_process && row.tid != row.pid { row.parent.or(Some(maker)) } else { Some(maker) }
     }
 
@@ -315,7 +315,7 @@ impl Threads {
         self.in_session.remove(&(thread.session, index));
         self.by_tid.remove(&(thread.session, thread.tid));
         self.recent.forget((thread.session, thread.tid));
-        self.lives[thread.life].end_ns = Some(now_ns);
+        self.tasks[thread.task].end_ns = Some(now_ns);
         thread
     }
 
@@ -327,9 +327,9 @@ impl Threads {
         thread.fds = Rc::new(RefCell::new(own));
         thread.fds.borrow_mut().exec();
         thread.program = Some(Rc::clone(&program));
-        let life = thread.life;
-        self.lives[life].program = Some(program);
-        self.lives[life].execs += 1;
+        let task = thread.task;
+        self.tasks[task].program = Some(program);
+        self.tasks[task].execs += 1;
     }
 
     /// `index` (the first thread of its process) gives its place to `winner`, which is in exec.
@@ -348,20 +348,20 @@ impl Threads {
     /// A thread that the log did not name until now has this id, and so has its process.
     pub(crate) fn name(&mut self, index: usize, tid: i32) {
         let thread = self.get(index);
-        let (session, unnamed, life) = (thread.session, thread.tid, thread.life);
+        let (session, unnamed, task) = (thread.session, thread.tid, thread.task);
         self.by_tid.remove(&(session, unnamed));
         self.by_tid.insert((session, tid), index);
         self.recent.forget((session, unnamed));
         self.recent.forget((session, tid));
-        let (children, own) = (unnamed, &mut self.lives[life]);
+        let (children, own) = (unnamed, &mut self.tasks[task]);
         (own.pid, own.tid) = (tid, tid);
         // Its children came after it.
-        for life in self.lives[life..].iter_mut().filter(|life| life.session == session) {
-            if life.ppid == Some(children) {
-                life.ppid = Some(tid);
+        for task in self.tasks[task..].iter_mut().filter(|task| task.session == session) {
+            if task.ppid == Some(children) {
+                task.ppid = Some(tid);
             }
-            if life.pid == children {
-                life.pid = tid;
+            if task.pid == children {
+                task.pid = tid;
             }
         }
         for (_, index) in self.in_session.range((session, 0)..=(session, usize::MAX)) {
@@ -376,16 +376,16 @@ impl Threads {
     pub(crate) fn set_ids(&mut self, index: usize, pid: i32, tid: i32) {
         let thread = self.get_mut(index);
         thread.pid = pid;
-        let life = thread.life;
-        (self.lives[life].pid, self.lives[life].tid) = (pid, tid);
+        let task = thread.task;
+        (self.tasks[task].pid, self.tasks[task].tid) = (pid, tid);
     }
 
     /// More is known about the program that a thread runs.
     pub(crate) fn set_program(&mut self, index: usize, program: Rc<Program>) {
         let thread = self.get_mut(index);
         thread.program = Some(Rc::clone(&program));
-        let life = thread.life;
-        self.lives[life].program = Some(program);
+        let task = thread.task;
+        self.tasks[task].program = Some(program);
     }
 
     /// Running threads, by index.
@@ -393,7 +393,7 @@ impl Threads {
         self.running.iter().enumerate().filter_map(|(index, thread)| thread.as_ref().map(|thread| (index, thread)))
     }
 
-    fn begin_life(
+    fn begin_task(
         &mut self,
         session: u32,
         (pid, tid): (i32, i32),
@@ -401,7 +401,7 @@ impl Threads {
         start_ns: i64,
         program: Option<Rc<Program>>,
     ) -> usize {
-        self.lives.push(Life {
+        self.tasks.push(Task {
             session,
             pid,
             tid,
@@ -418,7 +418,7 @@ impl Threads {
             user_id: None,
             usage: None,
         });
-        self.lives.len() - 1
+        self.tasks.len() - 1
     }
 
     fn add(&mut self, thread: Thread) -> usize {
@@ -456,7 +456,7 @@ mod tests {
         threads.end(child, 2);
         assert_eq!(threads.find(0, 2), None);
         let again = threads.spawn(root, 2, Birth::default(), 3);
-        assert_ne!(threads.get(again).life, 1);
-        assert_eq!(threads.lives.len(), 3);
+        assert_ne!(threads.get(again).task, 1);
+        assert_eq!(threads.tasks.len(), 3);
     }
 }

@@ -8,7 +8,7 @@
 use memchr::memmem;
 use rustc_hash::FxHashMap;
 use sysdock_calls::{
-    CallRow, Cause, Kind, Life, Objects,
+    CallRow, Cause, Kind, Objects, Task,
     critical_path::{self, MOST_ABSENCES, Part, Piece, critical_path},
     syscalls::{CLASS_WORDS, Class},
 };
@@ -51,7 +51,7 @@ enum Deed {
 /// A call that waited.
 #[derive(Clone, Copy, Debug)]
 struct Wait {
-    life: u32,
+    task: u32,
     from_ns: i64,
     until_ns: i64,
     /// It found nothing: its limit was reached.
@@ -69,8 +69,8 @@ struct Wait {
 }
 
 impl critical_path::Absence for Wait {
-    fn life(&self) -> u32 {
-        self.life
+    fn task(&self) -> u32 {
+        self.task
     }
 
     fn times(&self) -> (i64, i64, i64) {
@@ -79,7 +79,7 @@ impl critical_path::Absence for Wait {
     }
 
     fn follows(&self) -> Option<u32> {
-        self.waker.map(|(life, _)| life)
+        self.waker.map(|(task, _)| task)
     }
 }
 
@@ -88,7 +88,7 @@ impl critical_path::Absence for Wait {
 struct Act {
     deed: Deed,
     ts_ns: i64,
-    life: u32,
+    task: u32,
 }
 
 type Pairs = FxHashMap<Box<[u8]>, Box<[u8]>>;
@@ -107,7 +107,7 @@ pub(crate) struct Waits {
 
 impl Waits {
     /// A call is complete.
-    pub(crate) fn see(&mut self, call: &Call<'_>, class: Class, row: &CallRow, objects: &Objects, lives: &[Life]) {
+    pub(crate) fn see(&mut self, call: &Call<'_>, class: Class, row: &CallRow, objects: &Objects, tasks: &[Task]) {
         // This is called for each call: most are short, and end no other thread's wait.
         let may_end_a_wait = matches!(
             class,
@@ -116,9 +116,9 @@ impl Waits {
         if row.dur_ns < LEAST_NS && !may_end_a_wait {
             return;
         }
-        let act = |deed| Act { deed, ts_ns: row.ts_ns, life: row.life };
+        let act = |deed| Act { deed, ts_ns: row.ts_ns, task: row.task };
         match call.name {
-            b"exit" => return self.act(act(Deed::End(lives[row.life as usize].pid))),
+            b"exit" => return self.act(act(Deed::End(tasks[row.task as usize].pid))),
             b"exit_group" => return self.act(act(Deed::Exit)),
             _ => {}
         }
@@ -131,7 +131,7 @@ impl Waits {
         if row.dur_ns < LEAST_NS && !meets && !is_lock {
             return;
         }
-        let place = if is_lock { futex(call, lives[row.life as usize].pid) } else { None };
+        let place = if is_lock { futex(call, tasks[row.task as usize].pid) } else { None };
         let is_read = class == Class::Read;
         if meets && is_read {
             self.found(row);
@@ -159,10 +159,10 @@ impl Waits {
             _ => false,
         };
         if cause == Cause::Events && !ran_out {
-            self.events.insert(row.life, self.waits.len());
+            self.events.insert(row.task, self.waits.len());
         }
         self.waits.push(Wait {
-            life: row.life,
+            task: row.task,
             from_ns: row.ts_ns,
             until_ns: row.ts_ns.saturating_add(row.dur_ns),
             ran_out,
@@ -193,7 +193,7 @@ impl Waits {
 
     /// A thread reads: that is what it waited for before.
     fn found(&mut self, row: &CallRow) {
-        if let Some(wait) = self.events.remove(&row.life).and_then(|index| self.waits.get_mut(index)) {
+        if let Some(wait) = self.events.remove(&row.task).and_then(|index| self.waits.get_mut(index)) {
             (wait.deed, wait.object) = (Some(Deed::Write(row.object)), row.object);
         }
     }
@@ -204,45 +204,45 @@ impl Waits {
         recording: &mut Recording,
         calls: &[String],
         objects: &Objects,
-        lives: &[Life],
+        tasks: &[Task],
         last_ns: i64,
     ) -> Result<(), TableError> {
-        let mut roots = lives.iter().filter(|life| life.parent.is_none());
+        let mut roots = tasks.iter().filter(|task| task.parent.is_none());
         let is_command = roots.next().is_some_and(|first| first.execs > 0) && roots.next().is_none();
-        if self.is_too_long || !is_command || lives[0].parent.is_some() {
+        if self.is_too_long || !is_command || tasks[0].parent.is_some() {
             return Ok(());
         }
         self.acts.sort_unstable();
-        self.find_wakers(objects, lives);
+        self.find_wakers(objects, tasks);
         let mut rows = Batch::<CriticalPathColumns>::default();
-        for piece in critical_path(&mut self.waits, 0, lives[0].end_ns.unwrap_or(last_ns), lives) {
+        for piece in critical_path(&mut self.waits, 0, tasks[0].end_ns.unwrap_or(last_ns), tasks) {
             rows.push(&row(&piece, calls));
         }
         recording.write_batch(&mut rows)
     }
 
-    fn find_wakers(&mut self, objects: &Objects, lives: &[Life]) {
+    fn find_wakers(&mut self, objects: &Objects, tasks: &[Task]) {
         let mut by_tid: FxHashMap<i64, Vec<u32>> = FxHashMap::default();
-        for (number, life) in (0..).zip(lives) {
-            by_tid.entry(life.tid.into()).or_default().push(number);
+        for (number, task) in (0..).zip(tasks) {
+            by_tid.entry(task.tid.into()).or_default().push(number);
         }
         for wait in &mut self.waits {
             wait.waker = match wait.cause {
-                Cause::Child => by_tid.get(&wait.result).and_then(|lives_of| child(wait, lives_of, lives)),
+                Cause::Child => by_tid.get(&wait.result).and_then(|tasks_of| child(wait, tasks_of, tasks)),
                 _ if wait.ran_out => None,
                 _ => awaited(wait, objects, &self.pairs)
                     .and_then(|deed| last_act(&self.acts, deed, wait, wait.from_ns))
-                    .or_else(|| last_end(&self.acts, wait, lives)),
+                    .or_else(|| last_end(&self.acts, wait, tasks)),
             };
         }
     }
 }
 
-/// The child that was waited for: its life that lay in the wait.
-fn child(wait: &Wait, lives_of: &[u32], lives: &[Life]) -> Option<(u32, i64)> {
-    let lived = |number: &u32| lives[*number as usize].start_ns <= wait.until_ns && *number != wait.life;
-    let number = lives_of.iter().copied().rfind(lived)?;
-    Some((number, lives[number as usize].end_ns.unwrap_or(wait.until_ns)))
+/// The child that was waited for: the task of it that ended during the wait.
+fn child(wait: &Wait, tasks_of: &[u32], tasks: &[Task]) -> Option<(u32, i64)> {
+    let lived = |number: &u32| tasks[*number as usize].start_ns <= wait.until_ns && *number != wait.task;
+    let number = tasks_of.iter().copied().rfind(lived)?;
+    Some((number, tasks[number as usize].end_ns.unwrap_or(wait.until_ns)))
 }
 
 /// What ends a wait, as the other end calls it.
@@ -258,13 +258,13 @@ fn awaited(wait: &Wait, objects: &Objects, pairs: &Pairs) -> Option<Deed> {
 fn last_act(acts: &[Act], deed: Deed, wait: &Wait, since_ns: i64) -> Option<(u32, i64)> {
     let after = acts.partition_point(|act| (act.deed, act.ts_ns) <= (deed, wait.until_ns));
     let mut there = acts[..after].iter().rev().take_while(|act| act.deed == deed && act.ts_ns >= since_ns);
-    there.find(|act| act.life != wait.life).map(|act| (act.life, act.ts_ns))
+    there.find(|act| act.task != wait.task).map(|act| (act.task, act.ts_ns))
 }
 
 /// Another thread of the process whose end ended the wait (`pthread_join`); a process that had the other end of a pipe or socket open.
-fn last_end(acts: &[Act], wait: &Wait, lives: &[Life]) -> Option<(u32, i64)> {
+fn last_end(acts: &[Act], wait: &Wait, tasks: &[Task]) -> Option<(u32, i64)> {
     let deed = match wait.cause {
-        Cause::Lock => Deed::End(lives[wait.life as usize].pid),
+        Cause::Lock => Deed::End(tasks[wait.task as usize].pid),
         Cause::Pipe | Cause::Socket if wait.result == 0 => Deed::Exit,
         _ => return None,
     };
@@ -316,7 +316,7 @@ fn row<'a>(piece: &Piece<'_, Wait>, calls: &'a [String]) -> Row<'a> {
     Row {
         ts_ns: piece.from_ns,
         dur_ns: piece.until_ns - piece.from_ns,
-        task_id: piece.life.cast_signed(),
+        task_id: piece.task.cast_signed(),
         // Of a thread that goes on after its wait, a log does not show whether it had a CPU.
         part: if piece.part == Part::Runnable { Part::Running } else { piece.part }.name().into(),
         cause: wait.map(|wait| wait.cause.name().into()),

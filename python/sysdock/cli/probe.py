@@ -124,7 +124,7 @@ def once(
 def show(directory: Path | None, series: Path | None, output: Path | None, format_: str, lang: str) -> None:
     """Show a series: a graph, change points, outliers, and what comes again each day or week."""
     from sysdock.cli.output import print_result, remark, say
-    from sysdock.probe import showing
+    from sysdock.probe import render
     from sysdock.probe.series import find
 
     with open_session(find(directory, series)) as session:
@@ -134,15 +134,15 @@ def show(directory: Path | None, series: Path | None, output: Path | None, forma
             chart.write(session, session.library.analysis("probe/over_time"), {}, output, lang)
             remark(f"{output} written")
             return
-        found = showing.shown(session)
+        found = render.shown(session)
         if format_ == "json":
             from sysdock.analysis.writing import json_text
 
-            sys.stdout.write(json_text(showing.content(found), indent=1) + "\n")
+            sys.stdout.write(json_text(render.content(found), indent=1) + "\n")
             return
-        say([*showing.graph(found.history, lang), ""])
+        say([*render.graph(found.history, lang), ""])
         print_result(session.run(session.library.analysis("probe/items")), "table", None)
-        shown_lines = showing.lines(found, lang)
+        shown_lines = render.lines(found, lang)
         # Items are indented; what is not is a heading.
         say(["", *shown_lines], heads=[line for line in shown_lines if line and not line.startswith(" ")])
 
@@ -192,7 +192,7 @@ def status(ctx: click.Context, /, directory: Path | None, series: Path | None, *
     import time
 
     from sysdock.cli.output import say
-    from sysdock.probe import calling, words
+    from sysdock.probe import notify, words
     from sysdock.probe.judging import Settings, judge
     from sysdock.probe.series import find, last_target
 
@@ -208,8 +208,8 @@ def status(ctx: click.Context, /, directory: Path | None, series: Path | None, *
         say(lines, statuses=words.status_names(options["lang"]))
     else:
         _write(options["output"], _in_format(options["format_"], answer, subject, text))
-    if options["called"] and calling.is_news(place, answer):
-        calling.call(options["called"], place, answer, text)
+    if options["called"] and notify.is_news(place, answer):
+        notify.call(options["called"], place, answer, text)
     ctx.exit(answer.exit_status)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from sysdock.errors import UserError
 from sysdock.library import Library
-from sysdock.probe.looking import NoAnswer, printed
+from sysdock.probe.directory_check import NoAnswer, printed
 from sysdock.probe.series import PLAN, WHO, last_target, read_plan, target_row
 from sysdock.probe.target import Busy, ClockReading, Target, target_of
 from sysdock.recording import Recording, connect

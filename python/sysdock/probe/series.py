@@ -14,7 +14,7 @@ from typing import Any
 from sysdock import to_disk
 from sysdock.errors import UserError
 from sysdock.library import Library
-from sysdock.probe.looking import NoAnswer, look_at
+from sysdock.probe.directory_check import NoAnswer, look_at
 from sysdock.probe.target import ClockReading, Target, by_path, on_mount, target_of
 from sysdock.recording import Recording, connect
 from sysdock.recording.appending import append, locked

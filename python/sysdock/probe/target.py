@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sysdock.errors import UserError
-from sysdock.probe.looking import Look, look_at
+from sysdock.probe.directory_check import Look, look_at
 
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 _KEPT = re.compile(r"[A-Za-z0-9:_.]")

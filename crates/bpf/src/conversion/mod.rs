@@ -259,11 +259,11 @@ impl<'a> Conversion<'a> {
         }
     }
 
-    /// The life of a thread, which may have ended: what it requested may come later.
-    pub(crate) fn life(&mut self, tid: u32, now_ns: i64) -> usize {
-        self.threads.life_of(tid).unwrap_or_else(|| {
+    /// The task of a thread, which may have ended: its requests may arrive later.
+    pub(crate) fn task(&mut self, tid: u32, now_ns: i64) -> usize {
+        self.threads.task_of(tid).unwrap_or_else(|| {
             let thread = self.thread(tid, now_ns);
-            self.threads.get_mut(thread).life
+            self.threads.get_mut(thread).task
         })
     }
 
@@ -291,7 +291,7 @@ impl<'a> Conversion<'a> {
         if id == 0 {
             return -1;
         }
-        let pid = self.threads.life_of(whose.0).and_then(|life| u32::try_from(self.threads.process(life as u32)).ok());
+        let pid = self.threads.task_of(whose.0).and_then(|task| u32::try_from(self.threads.process(task as u32)).ok());
         self.stacks.number(id, whose, pid, &self.places, &|ns| self.clock.epoch_ns(ns))
     }
 
@@ -326,7 +326,7 @@ impl<'a> Conversion<'a> {
             stamps: "entry".into(),
             note: Some(self.clock.note()),
         };
-        notes.describe(manifest, &self.threads.lives);
+        notes.describe(manifest, &self.threads.tasks);
         Ok(())
     }
 }

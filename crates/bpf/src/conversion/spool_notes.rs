@@ -1,7 +1,7 @@
 //! What the notes of a spool contain: what was recorded, how it ended, what was lost. It goes into the manifest.
 
 use rustc_hash::FxHashMap;
-use sysdock_calls::Life;
+use sysdock_calls::Task;
 use sysdock_table::{
     Batch, Ending, Manifest, Recording, TableError,
     rows::{self, MarksColumns},
@@ -80,7 +80,7 @@ impl SpoolNotes {
             batch.push(&rows::Marks {
                 ts_ns: clock.epoch_ns(mark.monotonic_ns),
                 text: mark.text.as_str().into(),
-                task_id: threads.life_of(mark.tid).filter(|_| mark.tid != 0).map(|life| life as i32),
+                task_id: threads.task_of(mark.tid).filter(|_| mark.tid != 0).map(|task| task as i32),
             });
         }
         recording.write_batch(&mut batch)
@@ -95,12 +95,12 @@ impl SpoolNotes {
         }
     }
 
-    /// The manifest's part of it. `lives`: those of all threads.
-    pub(crate) fn describe(&self, manifest: &mut Manifest, lives: &[Life]) {
+    /// Writes what the manifest says about the spool. `tasks`: those of all threads.
+    pub(crate) fn describe(&self, manifest: &mut Manifest, tasks: &[Task]) {
         let capture = manifest.capture_mut();
         capture.total = self.events + self.broken;
         capture.understood = self.events - self.unknown;
-        describe_command(manifest, self, lives);
+        describe_command(manifest, self, tasks);
         for (kind, count) in &self.lost {
             let capture = manifest.capture_mut();
             capture.lost = sum(capture.lost, *count);
@@ -116,7 +116,7 @@ fn sum(one: u64, other: u64) -> u64 {
     one.saturating_add(other).min(i64::MAX.cast_unsigned())
 }
 
-fn describe_command(manifest: &mut Manifest, notes: &SpoolNotes, lives: &[Life]) {
+fn describe_command(manifest: &mut Manifest, notes: &SpoolNotes, tasks: &[Task]) {
     let Start { command, watched, directory, host, options, families, pid, .. } = &notes.start;
     manifest.command = manifest.command.take().or_else(|| command.clone());
     manifest.watched = manifest.watched.take().or_else(|| watched.clone());
@@ -131,7 +131,7 @@ fn describe_command(manifest: &mut Manifest, notes: &SpoolNotes, lives: &[Life])
     if capture.options.is_empty() {
         capture.options.clone_from(options);
     }
-    let first = pid.and_then(|pid| lives.iter().find(|life| life.tid == pid.cast_signed()));
+    let first = pid.and_then(|pid| tasks.iter().find(|task| task.tid == pid.cast_signed()));
     if let Some(end) = &notes.end {
         manifest.exit_code = end.exit_code;
         manifest.exit_signal = end.exit_signal.map(signals::name);

@@ -1,17 +1,17 @@
 //! Threads and processes as forks, execs and exits report them: the rows of `processes`.
 //!
 //! States of a thread: *unknown* -> *running* (created, there before, or first seen in a call) -> *ended* -> *gone* (where switches are recorded).
-//! A thread id that is created again without an end in between has lost that end: its older life stays open.
+//! A thread id that is created again without an end in between has lost that end: its older task stays open.
 
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
-use sysdock_calls::{Commands, Interrupted, Life, Program};
+use sysdock_calls::{Commands, Interrupted, Program, Task};
 
 use crate::{
     events::{ExitEvent, ForkEvent, until_nul},
     families::processes::{
-        events::{Exec, Task, usage},
+        events::{Exec, FoundTask, usage},
         signals,
         tasks::NO_USER,
     },
@@ -26,14 +26,14 @@ const ARGUMENT_BYTES: usize = 1024;
 #[derive(Debug)]
 pub(crate) struct Thread {
     /// Its row in `processes`.
-    pub(crate) life: usize,
+    pub(crate) task: usize,
     /// Name of its program; -1: unknown.
     pub(crate) comm: i32,
     /// Calls that a signal interrupted.
     pub(crate) interrupted: Interrupted<()>,
     /// The exec that it is in: its path, and the program before.
     pub(crate) exec: Option<Started>,
-    /// The life that it made last: the call that makes it is still in progress then.
+    /// The task that it created last, by a call that may still be in progress.
     pub(crate) child: Option<usize>,
 }
 
@@ -52,9 +52,9 @@ pub(crate) struct Threads {
     by_tid: FxHashMap<u32, usize>,
     /// First threads that ended before their process: an exec by another thread gives them their place back.
     ended_first: FxHashMap<u32, usize>,
-    /// Lives of threads that have ended, by thread id until that is used again: they give back their memory, and may still wait.
+    /// Tasks that have ended, by thread id until the id is used again: they still release memory and may still wait.
     ended: FxHashMap<u32, usize>,
-    pub(crate) lives: Vec<Life>,
+    pub(crate) tasks: Vec<Task>,
     /// Whether any process has more than one thread.
     pub(crate) have_threads: bool,
     pub(crate) commands: Commands,
@@ -70,17 +70,17 @@ impl Threads {
         self.by_tid.get(&tid).copied()
     }
 
-    /// The life of a thread that runs, or has ended last.
+    /// The task of a running thread, or of the last one with this id.
     #[inline]
-    pub(crate) fn life_of(&self, tid: u32) -> Option<usize> {
-        let running = self.find(tid).and_then(|index| self.running[index].as_ref()).map(|thread| thread.life);
+    pub(crate) fn task_of(&self, tid: u32) -> Option<usize> {
+        let running = self.find(tid).and_then(|index| self.running[index].as_ref()).map(|thread| thread.task);
         running.or_else(|| self.ended.get(&tid).copied())
     }
 
     /// A thread that has ended leaves its CPU for good.
     pub(crate) fn is_gone(&mut self, tid: u32, at_ns: i64) {
-        if let Some(life) = self.ended.get(&tid) {
-            self.lives[*life].end_ns = self.lives[*life].end_ns.max(Some(at_ns));
+        if let Some(task) = self.ended.get(&tid) {
+            self.tasks[*task].end_ns = self.tasks[*task].end_ns.max(Some(at_ns));
         }
     }
 
@@ -90,13 +90,13 @@ impl Threads {
 
     /// The process of a thread.
     pub(crate) fn process_of(&mut self, thread: usize) -> i32 {
-        let life = self.get_mut(thread).life;
-        self.lives[life].pid
+        let task = self.get_mut(thread).task;
+        self.tasks[task].pid
     }
 
-    /// The process of a life.
-    pub(crate) fn process(&self, life: u32) -> i32 {
-        self.lives[life as usize].pid
+    /// Id of the process of a task.
+    pub(crate) fn process(&self, task: u32) -> i32 {
+        self.tasks[task as usize].pid
     }
 
     /// Threads that have not ended.
@@ -104,7 +104,7 @@ impl Threads {
         (0..self.running.len()).filter(|index| self.running[*index].is_some()).collect()
     }
 
-    /// The thread of this id, in the process `pid` if that is known. One that was not seen before has a life from now on.
+    /// The thread of this id, in the process `pid` if that is known. A task of one that was not seen before begins now.
     pub(crate) fn thread(&mut self, tid: u32, pid: Option<u32>, now_ns: i64) -> usize {
         let found = self.find(tid);
         if let (Some(index), None) = (found, pid) {
@@ -112,18 +112,18 @@ impl Threads {
         }
         let index = found.unwrap_or_else(|| self.begin(tid, pid.unwrap_or(tid), now_ns));
         if let Some(pid) = pid {
-            let life = self.get_mut(index).life;
-            self.lives[life].pid = id(pid);
+            let task = self.get_mut(index).task;
+            self.tasks[task].pid = id(pid);
         }
         index
     }
 
-    /// A new life. The program is that of the process, where it is a further thread of one.
+    /// Begins a task. A further thread of a process runs the program of that process.
     fn begin(&mut self, tid: u32, pid: u32, start_ns: i64) -> usize {
         self.have_threads |= pid != tid;
-        let first = self.find(pid).filter(|_| pid != tid).map(|index| self.get_mut(index).life);
-        let (program, ppid) = first.map_or((None, None), |first| (self.lives[first].program.clone(), self.lives[first].ppid));
-        self.lives.push(Life {
+        let first = self.find(pid).filter(|_| pid != tid).map(|index| self.get_mut(index).task);
+        let (program, ppid) = first.map_or((None, None), |first| (self.tasks[first].program.clone(), self.tasks[first].ppid));
+        self.tasks.push(Task {
             session: 0,
             pid: id(pid),
             tid: id(tid),
@@ -140,14 +140,14 @@ impl Threads {
             user_id: None,
             usage: None,
         });
-        self.add(tid, self.lives.len() - 1)
+        self.add(tid, self.tasks.len() - 1)
     }
 
-    /// A running thread, with the row of its life.
-    fn add(&mut self, tid: u32, life: usize) -> usize {
-        let program = self.lives[life].program.as_ref();
+    /// A running thread, with the row of its task.
+    fn add(&mut self, tid: u32, task: usize) -> usize {
+        let program = self.tasks[task].program.as_ref();
         let comm = program.map_or(-1, |program| program.comm_id);
-        let thread = Thread { life, comm, interrupted: Interrupted::default(), exec: None, child: None };
+        let thread = Thread { task, comm, interrupted: Interrupted::default(), exec: None, child: None };
         let index = self.free.pop().unwrap_or_else(|| {
             self.running.push(None);
             self.running.len() - 1
@@ -168,8 +168,8 @@ impl Threads {
     fn set_program(&mut self, index: usize, program: Rc<Program>) {
         let thread = self.get_mut(index);
         thread.comm = program.comm_id;
-        let life = thread.life;
-        self.lives[life].program = Some(program);
+        let task = thread.task;
+        self.tasks[task].program = Some(program);
     }
 
     /// A birth. Returns a thread that had the id before.
@@ -177,33 +177,33 @@ impl Threads {
         self.ended_first.remove(&event.tid);
         self.have_threads |= event.pid != event.tid;
         let parent = self.thread(event.parent_tid, Some(event.parent_pid), at_ns);
-        let maker = self.get_mut(parent).life;
+        let maker = self.get_mut(parent).task;
         let same_process = event.pid == event.parent_pid;
         let before = self.found_before(event.tid, at_ns);
         let replaced = if before.is_some() { None } else { self.remove(event.tid) };
         let child = before.unwrap_or_else(|| self.begin(event.tid, event.pid, at_ns));
-        let child_life = self.get_mut(child).life;
+        let child_task = self.get_mut(child).task;
         // Threads stand below the first thread of their process.
-        let above = if same_process && self.lives[maker].tid != self.lives[maker].pid { self.lives[maker].parent } else { None };
-        let (ppid, program) = (self.lives[maker].ppid, self.lives[maker].program.clone());
-        let life = &mut self.lives[child_life];
-        (life.pid, life.start_ns, life.user_id) = (id(event.pid), at_ns, Some(event.user_id));
-        life.ppid = if same_process { ppid } else { Some(id(event.parent_pid)) };
+        let above = if same_process && self.tasks[maker].tid != self.tasks[maker].pid { self.tasks[maker].parent } else { None };
+        let (ppid, program) = (self.tasks[maker].ppid, self.tasks[maker].program.clone());
+        let task = &mut self.tasks[child_task];
+        (task.pid, task.start_ns, task.user_id) = (id(event.pid), at_ns, Some(event.user_id));
+        task.ppid = if same_process { ppid } else { Some(id(event.parent_pid)) };
         // A row stands below an earlier one only, so that there is no circle.
-        life.parent = Some(above.unwrap_or(maker)).filter(|parent| *parent < child_life);
-        if life.program.is_none() {
+        task.parent = Some(above.unwrap_or(maker)).filter(|parent| *parent < child_task);
+        if task.program.is_none() {
             let program = program.unwrap_or_else(|| self.only_named(until_nul(&event.comm)));
             self.set_program(child, program);
         }
-        self.get_mut(parent).child = Some(child_life);
+        self.get_mut(parent).child = Some(child_task);
         replaced
     }
 
     /// A running thread of this id that was found in /proc at its birth.
     fn found_before(&self, tid: u32, at_ns: i64) -> Option<usize> {
         let index = self.find(tid)?;
-        let life = self.running[index].as_ref().map(|thread| &self.lives[thread.life])?;
-        (life.start_ns.abs_diff(at_ns) <= SAME_START_NS.unsigned_abs() && life.parent.is_none() && life.calls == 0)
+        let task = self.running[index].as_ref().map(|thread| &self.tasks[thread.task])?;
+        (task.start_ns.abs_diff(at_ns) <= SAME_START_NS.unsigned_abs() && task.parent.is_none() && task.calls == 0)
             .then_some(index)
     }
 
@@ -214,18 +214,18 @@ impl Threads {
     }
 
     /// A thread that was there when recording began, at `begun_ns`. Returns a thread that had the id before.
-    pub(crate) fn task(&mut self, event: &Task<'_>, started_ns: i64, begun_ns: i64) -> Option<Thread> {
+    pub(crate) fn task(&mut self, event: &FoundTask<'_>, started_ns: i64, begun_ns: i64) -> Option<Thread> {
         let (fixed, name) = (&event.fixed, until_nul(&event.fixed.comm));
         let known = self.find(fixed.tid);
         let same = known.filter(|index| {
-            let life = self.running[*index].as_ref().map_or(0, |thread| self.lives[thread.life].start_ns);
-            started_ns <= life.saturating_add(SAME_START_NS)
+            let task = self.running[*index].as_ref().map_or(0, |thread| self.tasks[thread.task].start_ns);
+            started_ns <= task.saturating_add(SAME_START_NS)
         });
         let replaced = if known.is_some() && same.is_none() { self.remove(fixed.tid) } else { None };
         let index = same.unwrap_or_else(|| self.begin(fixed.tid, fixed.pid, started_ns.max(begun_ns)));
-        let life = self.get_mut(index).life;
-        let above = self.find(fixed.parent_pid).map(|parent| self.get_mut(parent).life).filter(|parent| *parent < life);
-        let row = &mut self.lives[life];
+        let task = self.get_mut(index).task;
+        let above = self.find(fixed.parent_pid).map(|parent| self.get_mut(parent).task).filter(|parent| *parent < task);
+        let row = &mut self.tasks[task];
         row.pid = id(fixed.pid);
         row.name = name_of(name);
         row.user_id = row.user_id.or(Some(fixed.user_id).filter(|user| *user != NO_USER));
@@ -251,19 +251,19 @@ impl Threads {
         let (fixed, name) = (&event.fixed, until_nul(&event.fixed.comm));
         let superseded = if fixed.old_tid == fixed.tid { None } else { self.remove(fixed.old_tid) };
         if let Some(thread) = &superseded {
-            self.lives[thread.life].end_ns = Some(at_ns);
+            self.tasks[thread.task].end_ns = Some(at_ns);
         }
         let again = self.ended_first.remove(&fixed.tid);
         let index = match (self.find(fixed.tid), again) {
-            (None, Some(life)) => self.reopen(fixed.tid, life),
+            (None, Some(task)) => self.reopen(fixed.tid, task),
             _ => self.thread(fixed.tid, Some(fixed.pid), at_ns),
         };
         let thread = self.get_mut(index);
         let comm_before = superseded.as_ref().map_or(thread.comm, |thread| thread.comm);
         thread.exec = Some(Started { comm_before, filename: event.filename.into() });
-        let life = thread.life;
-        self.lives[life].execs += 1;
-        self.lives[life].user_id = Some(event.fixed.user_id);
+        let task = thread.task;
+        self.tasks[task].execs += 1;
+        self.tasks[task].user_id = Some(event.fixed.user_id);
         let command = command_line(event.arguments, event.arguments.len() >= ARGUMENT_BYTES);
         let comm = if name.is_empty() { sysdock_calls::comm(event.filename) } else { name };
         let comm_id = self.commands.intern(comm);
@@ -274,25 +274,25 @@ impl Threads {
     /// The return of the call that made a thread: it began when that call began.
     pub(crate) fn forked(&mut self, thread: usize, ts_ns: i64) {
         if let Some(child) = self.get_mut(thread).child.take() {
-            let life = &mut self.lives[child];
-            life.start_ns = life.start_ns.min(ts_ns);
+            let task = &mut self.tasks[child];
+            task.start_ns = task.start_ns.min(ts_ns);
         }
     }
 
     /// The first thread of a process, which had ended, goes on under the program that another thread started.
-    fn reopen(&mut self, tid: u32, life: usize) -> usize {
-        let row = &mut self.lives[life];
+    fn reopen(&mut self, tid: u32, task: usize) -> usize {
+        let row = &mut self.tasks[task];
         (row.end_ns, row.exit_code, row.exit_signal) = (None, None, None);
-        self.add(tid, life)
+        self.add(tid, task)
     }
 
     /// A thread ended. Returns it as it was.
     pub(crate) fn exit(&mut self, event: &ExitEvent, at_ns: i64) -> Option<Thread> {
         self.thread(event.tid, Some(event.pid), at_ns);
         let thread = self.remove(event.tid)?;
-        let row = &mut self.lives[thread.life];
+        let row = &mut self.tasks[thread.task];
         row.end_ns = Some(at_ns);
-        self.ended.insert(event.tid, thread.life);
+        self.ended.insert(event.tid, thread.task);
         (row.usage, row.user_id) = (Some(usage(event)), Some(event.user_id));
         row.name = name_of(until_nul(&event.comm)).or(row.name.take());
         match event.status & 0x7f {
@@ -300,7 +300,7 @@ impl Threads {
             signal => row.exit_signal = Some(signals::name(id(signal))),
         }
         if event.tid == event.pid && event.last == 0 {
-            self.ended_first.insert(event.tid, thread.life);
+            self.ended_first.insert(event.tid, thread.task);
         }
         Some(thread)
     }

@@ -23,14 +23,14 @@ struct Away {
     waited_for: Option<WaitedFor>,
 }
 
-/// The last ones of each thread, by its life, in the order of time.
+/// The last ones of each thread, by its task, in the order of time.
 #[derive(Debug, Default)]
 pub(crate) struct Waits(FxHashMap<u32, Vec<Away>>);
 
 impl Waits {
     /// A thread was on no CPU.
-    pub(crate) fn away(&mut self, life: u32, from_ns: i64, until_ns: i64) {
-        let all = self.0.entry(life).or_default();
+    pub(crate) fn away(&mut self, task: u32, from_ns: i64, until_ns: i64) {
+        let all = self.0.entry(task).or_default();
         if all.len() >= MOST {
             all.drain(..MOST / 2);
         }
@@ -38,8 +38,8 @@ impl Waits {
     }
 
     /// What a thread was at from one time to another, just now. A lock that it waited for in a page fault says more than the fault.
-    pub(crate) fn was_at(&mut self, life: u32, (from_ns, until_ns): (i64, i64), waited_for: WaitedFor) {
-        let Some(all) = self.0.get_mut(&life) else { return };
+    pub(crate) fn was_at(&mut self, task: u32, (from_ns, until_ns): (i64, i64), waited_for: WaitedFor) {
+        let Some(all) = self.0.get_mut(&task) else { return };
         for away in all.iter_mut().rev().take_while(|away| away.from_ns >= from_ns) {
             let is_new = away.waited_for.is_none() || matches!(waited_for, WaitedFor::Lock(_));
             if is_new && away.until_ns <= until_ns {
@@ -49,15 +49,15 @@ impl Waits {
     }
 
     /// What a thread was at when it was on no CPU from then on.
-    pub(crate) fn of(&self, life: u32, from_ns: i64) -> Option<WaitedFor> {
-        let all = self.0.get(&life)?;
+    pub(crate) fn of(&self, task: u32, from_ns: i64) -> Option<WaitedFor> {
+        let all = self.0.get(&task)?;
         let place = all.binary_search_by_key(&from_ns, |away| away.from_ns).ok()?;
         all[place].waited_for
     }
 
     /// Those of this thread are not needed any more.
-    pub(crate) fn forget(&mut self, life: u32) {
-        if let Some(all) = self.0.get_mut(&life) {
+    pub(crate) fn forget(&mut self, task: u32) {
+        if let Some(all) = self.0.get_mut(&task) {
             all.clear();
         }
     }

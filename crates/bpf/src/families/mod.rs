@@ -34,7 +34,7 @@ pub struct Family {
     /// Programs that are run at an event of perf.
     pub(crate) counters: &'static [(&'static str, Counter)],
     /// Maps of the programs for system calls that only this family fills: without it they take no memory.
-    pub(crate) spared: &'static [Spared],
+    pub(crate) unused_maps: &'static [Shrink],
     /// Maps where its programs add up, each with the kind of event that its entries are written as.
     pub(crate) sums: &'static [(&'static str, u8)],
     /// Kinds of its events, each with the table that lacks what was lost of them.
@@ -54,18 +54,18 @@ pub enum Recorded {
     OnDemand,
 }
 
-/// What of a map is made as small as can be.
+/// How a map that nothing uses is made small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Spared {
-    /// The number of its entries.
+pub(crate) enum Shrink {
+    /// To one entry: the map of this name.
     Entries(&'static str),
-    /// The size of one.
+    /// To values of 8 bytes: the map of this name.
     Value(&'static str),
 }
 
-impl Spared {
+impl Shrink {
     pub(crate) fn map(self) -> &'static str {
-        let (Spared::Entries(map) | Spared::Value(map)) = self;
+        let (Shrink::Entries(map) | Shrink::Value(map)) = self;
         map
     }
 }
@@ -79,7 +79,7 @@ impl Family {
         object: &[],
         left_out: &[&[]],
         counters: &[],
-        spared: &[],
+        unused_maps: &[],
         sums: &[],
         kinds: &[],
         tables: &[],

@@ -10,7 +10,7 @@ use crate::{
         ExitEvent, ForkEvent, MappedEvent, PathEvent, ProgramEvent, Raw, STATE_DEAD, SwitchEvent, TaskEvent, WakeEvent,
         until_nul,
     },
-    families::processes::events::{Exec, Task},
+    families::processes::events::{Exec, FoundTask},
 };
 
 /// Segments for which a path is kept after it was reported: the kernel writes back a file half a minute after a program wrote to it.
@@ -85,7 +85,7 @@ impl Known {
             EVENT_FORK | EVENT_EXEC | EVENT_EXIT => {
                 self.pending.push((event.first_number().unwrap_or(0), event.bytes().into()));
             }
-            EVENT_TASK => Task::of(event).map_or((), |task| self.task(&task)),
+            EVENT_TASK => FoundTask::of(event).map_or((), |task| self.task(&task)),
             EVENT_MAPPED => event.read::<MappedEvent>().map_or((), |(mapped, _)| {
                 self.image(mapped.image, Image { parent: mapped.parent, file: mapped.file, event: event.bytes().into() });
             }),
@@ -176,7 +176,7 @@ impl Known {
         self.ended.insert(exit.tid, (exit.at_ns, comm));
     }
 
-    fn task(&mut self, task: &Task<'_>) {
+    fn task(&mut self, task: &FoundTask<'_>) {
         self.tasks.insert(task.fixed.tid, OneTask { at_ns: 0, fixed: task.fixed, arguments: task.arguments.into() });
     }
 
@@ -275,7 +275,7 @@ mod tests {
         let mut found = Vec::new();
         let mut rest = events;
         while let Some((event, after)) = events::split(rest) {
-            if let Some(task) = Task::of(&event).filter(|_| event.kind == EVENT_TASK) {
+            if let Some(task) = FoundTask::of(&event).filter(|_| event.kind == EVENT_TASK) {
                 let comm = String::from_utf8_lossy(until_nul(&task.fixed.comm)).into_owned();
                 found.push((task.fixed.tid, task.fixed.parent_pid, comm));
             }

@@ -3,7 +3,7 @@
 #include "bpf/kernel.h"
 #include "bpf/ring.h"
 #include "bpf/target.h"
-#include "families/locks/lying.h"
+#include "families/locks/lock_location.h"
 #include "families/locks/waits.h"
 #include "sums.h"
 #include "lost.h"

@@ -9,10 +9,10 @@ use super::{
 };
 use crate::{Item, Operation, Sync, clock::now_ns, meter::Meter};
 
-/// EncoderThread a mix the log is this long [B], as a segment of PostgreSQL.
+/// Size of the log next to a mixed load [B]: one segment of PostgreSQL's log.
 const SEGMENT: u64 = 16 << 20;
-/// And its records have this length [B], that of a page.
-pub(crate) const BESIDE_A_MIX: u64 = 8192;
+/// Length of its records [B]: one page of PostgreSQL.
+pub(crate) const MIX_RECORD_BYTES: u64 = 8192;
 
 pub(crate) struct Log<'a> {
     place: WorkerContext<'a>,
@@ -30,7 +30,7 @@ impl<'a> Log<'a> {
         let step = place.step;
         let is_mixed = step.item == Item::RandomMix;
         let (length, bytes, lane) = match is_mixed {
-            true => (BESIDE_A_MIX, SEGMENT, 2),
+            true => (MIX_RECORD_BYTES, SEGMENT, 2),
             false => (step.length_bytes, step.share(), 0),
         };
         let sync = step.sync_of(Operation::Append);

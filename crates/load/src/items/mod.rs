@@ -12,7 +12,7 @@ mod transfer;
 use std::{io, path::PathBuf};
 
 pub(crate) use files::DATA;
-pub(crate) use log::BESIDE_A_MIX;
+pub(crate) use log::MIX_RECORD_BYTES;
 
 use crate::{
     Item, Operation, Step,

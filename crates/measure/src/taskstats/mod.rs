@@ -1,17 +1,17 @@
 //! The kernel's record of each task that ends, and which of them are of the run.
 //!
 //! Records come from all CPUs and of all processes into one socket (`netlink`), each a structure that has grown over the years (`record`); a process
-//! is of the run if it descends from its command (`lives`). The socket is emptied when the run has ended, or before it could be full.
+//! is of the run if it descends from its command (`processes`). The socket is emptied when the run has ended, or before it could be full.
 
-mod lives;
 mod netlink;
+mod processes;
 mod record;
 
 use std::time::{Duration, Instant};
 
-use lives::Lives;
-pub(crate) use lives::Totals;
 use netlink::{Received, Socket};
+use processes::Processes;
+pub(crate) use processes::Totals;
 
 use crate::tree;
 
@@ -24,7 +24,7 @@ const LONGEST: Duration = Duration::from_secs(10);
 /// Listens until the run has ended.
 pub(crate) struct TaskStats {
     socket: Socket,
-    lives: Lives,
+    processes: Processes,
     /// When to empty it next, and how long after the last time that is.
     next: Instant,
     period: Duration,
@@ -41,8 +41,8 @@ impl TaskStats {
     fn with_buffer(bytes: usize) -> Result<Self, String> {
         let socket = Socket::open(bytes)?;
         let period = Duration::from_secs(1);
-        let lives = Lives::new(std::process::id());
-        Ok(TaskStats { socket, lives, next: Instant::now() + period, period, trouble: None })
+        let processes = Processes::new(std::process::id());
+        Ok(TaskStats { socket, processes, next: Instant::now() + period, period, trouble: None })
     }
 
     /// How long the socket may be left alone.
@@ -56,7 +56,7 @@ impl TaskStats {
             return;
         }
         let received = self.drain();
-        self.lives.resolve(parent_of, false);
+        self.processes.resolve(parent_of, false);
         // So that a fourth of the room is used at most, if ends go on as they did.
         let wanted = self.period.mul_f64((ROOM / 4) as f64 / received.max(1) as f64);
         self.period = wanted.clamp(SHORTEST, LONGEST);
@@ -69,7 +69,7 @@ impl TaskStats {
             match self.socket.next() {
                 Received::Record(record) => {
                     taken += 1;
-                    self.lives.add(&record);
+                    self.processes.add(&record);
                 }
                 Received::Nothing => return taken,
                 Received::Lost => self.trouble = Some(LOST.into()),
@@ -81,10 +81,10 @@ impl TaskStats {
     /// The sums of all tasks of the run that ended; of the command's first task by itself, too.
     pub(crate) fn finish(mut self, command: u32) -> Result<Totals, String> {
         self.drain();
-        self.lives.resolve(parent_of, true);
+        self.processes.resolve(parent_of, true);
         match self.trouble {
             Some(why) => Err(why),
-            None => Ok(self.lives.totals(command)),
+            None => Ok(self.processes.totals(command)),
         }
     }
 }

@@ -87,7 +87,7 @@ impl Import<'_> {
                 let thread = self.truss_thread(item, line)?;
                 let process = self.process(thread);
                 let signal = self.truss.dying.remove(&process).map(|(signal, _)| signal);
-                self.event(item.time_ns);
+                self.note_time(item.time_ns);
                 self.end_process(process, None, signal.as_deref(), item.time_ns)
             }
             Kind::Unknown if self.in_summary => Ok(()),
@@ -161,7 +161,7 @@ impl Import<'_> {
 
     /// `forkx() (returning as child ...) = 812`, `lwp_create() (returning as new lwp ...) = 0`: the birth of this thread.
     fn returning(&mut self, item: &Item<'_>, line: &Line, call: &Call<'_>) -> Result<(), TableError> {
-        self.event(item.time_ns);
+        self.note_time(item.time_ns);
         if call.name != b"lwp_create"
             && let Some(parent) = call.returned.value.and_then(|pid| i32::try_from(pid).ok())
         {
@@ -212,8 +212,8 @@ impl Import<'_> {
         now_ns: i64,
     ) -> Result<(), TableError> {
         for thread in self.system.lwps(session, pid) {
-            let life = self.end_thread(thread, now_ns)?;
-            let row = &mut self.system.threads.lives[life];
+            let task = self.end_thread(thread, now_ns)?;
+            let row = &mut self.system.threads.tasks[task];
             row.exit_code = code;
             row.exit_signal = signal.map(Into::into);
         }
@@ -235,13 +235,13 @@ impl Import<'_> {
             return self.issue(issue, item, None);
         };
         let thread = self.truss_thread(item, line)?;
-        self.event(item.time_ns);
+        self.note_time(item.time_ns);
         let name = String::from_utf8_lossy(&signal.name[..signal.name.len().min(24)]).into_owned();
         if signal.action == Some(b"default") && !HARMLESS.contains(&signal.name) {
             let process = self.process(thread);
             self.truss.dying.insert(process, (name.clone(), item.time_ns));
         }
-        let task_id = self.system.threads.get(thread).life as i32;
+        let task_id = self.system.threads.get(thread).task as i32;
         let signal = name.into();
         self.truss.signal = Some(rows::Signals { ts_ns: item.time_ns, task_id, signal, code: None, sender_pid: None });
         Ok(())

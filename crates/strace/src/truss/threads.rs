@@ -71,10 +71,10 @@ impl System {
             return (index, false);
         }
         if let Some(index) = self.first_lwp(name.session, name.pid) {
-            let life = self.threads.get(index).life;
-            let row = &self.threads.lives[life];
+            let task = self.threads.get(index).task;
+            let row = &self.threads.tasks[task];
             // Made by fork, whose return does not say which LWP the child has.
-            let is_first = row.parent.is_none_or(|parent| self.threads.lives[parent].pid != name.pid);
+            let is_first = row.parent.is_none_or(|parent| self.threads.tasks[parent].pid != name.pid);
             if row.calls == 0 && is_first && self.threads.get(index).half().is_none() {
                 self.rename_lwp(index, name);
                 return (index, false);
@@ -110,17 +110,17 @@ impl System {
         let id = self.names.give(name);
         let index = self.threads.spawn(maker, id, LWP, now_ns);
         self.named(index, name);
-        let maker = self.threads.get(maker).life;
-        let row = &self.threads.lives[maker];
-        let first = row.parent.filter(|parent| self.threads.lives[*parent].pid == name.pid).unwrap_or(maker);
-        let life = self.threads.get(index).life;
-        self.threads.lives[life].parent = Some(first);
+        let maker = self.threads.get(maker).task;
+        let row = &self.threads.tasks[maker];
+        let first = row.parent.filter(|parent| self.threads.tasks[*parent].pid == name.pid).unwrap_or(maker);
+        let task = self.threads.get(index).task;
+        self.threads.tasks[task].parent = Some(first);
         index
     }
 
     /// A running thread has another number than was thought, or has it from now on.
     pub(super) fn rename_lwp(&mut self, index: usize, name: Name) {
-        let row = &self.threads.lives[self.threads.get(index).life];
+        let row = &self.threads.tasks[self.threads.get(index).task];
         if let Some(id) = self.names.forget(Name { session: name.session, pid: row.pid, lwp: row.tid }) {
             self.names.ids.insert(name, id);
         }
@@ -154,11 +154,11 @@ impl System {
 
     /// Fork returned in the parent. The child's lines may have come before.
     pub(crate) fn created_by_truss(&mut self, parent: usize, pid: i32, now_ns: i64) {
-        /// Lives among which one is looked for that has ended already.
+        /// Tasks to search for one that has ended already.
         const RECENT: usize = 64;
         let session = self.threads.get(parent).session;
         if let Some(index) = self.first_lwp(session, pid) {
-            let row = &self.threads.lives[self.threads.get(index).life];
+            let row = &self.threads.tasks[self.threads.get(index).task];
             if row.parent.is_none() {
                 let (lwp, start_ns) = (row.tid, row.start_ns);
                 self.threads.adopt(parent, index, Birth::default(), start_ns);
@@ -167,8 +167,8 @@ impl System {
             return;
         }
         let parent_pid = self.threads.get(parent).pid;
-        let mut recent = self.threads.lives.iter().rev().take(RECENT);
-        if !recent.any(|life| life.session == session && life.pid == pid && life.ppid == Some(parent_pid)) {
+        let mut recent = self.threads.tasks.iter().rev().take(RECENT);
+        if !recent.any(|task| task.session == session && task.pid == pid && task.ppid == Some(parent_pid)) {
             self.spawn_process(parent, Name { session, pid, lwp: 1 }, now_ns);
         }
     }
@@ -185,8 +185,8 @@ impl System {
     /// A thread has ended. Returns its row in `processes`.
     pub(super) fn end_lwp(&mut self, index: usize, now_ns: i64) -> usize {
         let ended = self.threads.end(index, now_ns);
-        let life = ended.life;
-        let row = &self.threads.lives[life];
+        let task = ended.task;
+        let row = &self.threads.tasks[task];
         let process = (ended.session, ended.pid);
         if let Some(lwps) = self.names.lwps.get_mut(&process) {
             lwps.remove(&index);
@@ -195,6 +195,6 @@ impl System {
             }
         }
         self.names.forget(Name { session: row.session, pid: row.pid, lwp: row.tid });
-        life
+        task
     }
 }

@@ -11,7 +11,7 @@ use crate::{
     BpfError,
     conversion::Conversion,
     events::{BLOCK_MEMORY, BlockEvent, EVENT_BLOCK, Raw},
-    families::{Converter, Family, Recorded, Spared, calls::events::Call, page_io::requests::RequestRows},
+    families::{Converter, Family, Recorded, Shrink, calls::events::Call, page_io::requests::RequestRows},
 };
 
 /// Makes rows of them.
@@ -26,7 +26,7 @@ impl Converter for Block {
         object: programs!("block"),
         // Before 6.5 nothing says that a request was made.
         left_out: &[&["inserted", "wanted"], &["started"]],
-        spared: &[Spared::Entries("inode_ids")],
+        unused_maps: &[Shrink::Entries("inode_ids")],
         kinds: &[(EVENT_BLOCK, "block_requests")],
         tables: &["block_requests"],
         ..Family::NONE

@@ -65,12 +65,12 @@ pub(super) fn row(event: &BlockEvent, at_ns: i64, conversion: &mut Conversion<'_
     let (whole_ns, service_ns) = (before(event.queued_ns), before(event.issued_ns));
     let ts_ns = at_ns.saturating_sub(whole_ns);
     conversion.seen(at_ns, at_ns);
-    let life = (event.tid != 0).then(|| conversion.life(event.tid, at_ns));
+    let task = (event.tid != 0).then(|| conversion.task(event.tid, at_ns));
     BlockRequests {
         ts_ns,
         queue_ns: whole_ns.saturating_sub(service_ns).max(0),
         service_ns,
-        task_id: life.map(|life| life as i32),
+        task_id: task.map(|task| task as i32),
         path_id: file_of(event, conversion).map(ObjectId::cast_signed),
         device: String::from_utf8_lossy(until_nul(&event.device)).into_owned().into(),
         sector: (event.sector != NO_SECTOR).then_some(event.sector.cast_signed()),

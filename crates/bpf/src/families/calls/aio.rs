@@ -76,9 +76,9 @@ impl Calls {
 
     /// An operation that has begun.
     fn aio_row(&mut self, thread: usize, event: &AioSubmitEvent, conversion: &mut Conversion<'_>) -> CallRow {
-        let (life, comm) = {
+        let (task, comm) = {
             let thread = conversion.threads.get_mut(thread);
-            (thread.life, thread.comm)
+            (thread.task, thread.comm)
         };
         let (name, class) = aio_operation(event.opcode);
         let (call, _) = self.meanings.calls.look_up(syscalls::UNLISTED, name.as_bytes());
@@ -90,7 +90,7 @@ impl Calls {
             fd: event.fd.max(-1),
             object: conversion.file(event.file),
             via: Via::Libaio,
-            ..CallRow::begun(conversion.clock.epoch_ns(event.start_ns), life as u32, comm, call, class)
+            ..CallRow::begun(conversion.clock.epoch_ns(event.start_ns), task as u32, comm, call, class)
         }
     }
 

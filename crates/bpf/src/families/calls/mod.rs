@@ -27,7 +27,7 @@ use aio::UnderWay;
 use call_kinds::CallKinds;
 use events::Call;
 
-/// A call that moved a position: its end, life and row, and whether that is the position of the file that a copy writes.
+/// A call that moved a position: its end, task and row, and whether that is the position of the file that a copy writes.
 type Move = (i64, u32, u64, bool);
 
 /// The rows of `calls` and `mappings`, and what is needed to make them.

@@ -86,9 +86,9 @@ impl Calls {
         ts_ns: i64,
         conversion: &mut Conversion<'_>,
     ) -> CallRow {
-        let (life, comm) = {
+        let (task, comm) = {
             let thread = conversion.threads.get_mut(thread);
-            (thread.life, thread.comm)
+            (thread.task, thread.comm)
         };
         let error = error_of(event.result);
         let timed = !event.unfinished && !event.no_start;
@@ -97,7 +97,7 @@ impl Calls {
             result: if event.unfinished || error.is_some() { NONE } else { event.result },
             fd: event.fd.max(-1),
             errno: error.filter(|_| !event.unfinished).map_or(-1, |error| self.errno(error)),
-            ..CallRow::begun(ts_ns, life as u32, comm, meaning.call, meaning.class)
+            ..CallRow::begun(ts_ns, task as u32, comm, meaning.call, meaning.class)
         }
     }
 
@@ -207,7 +207,7 @@ impl Calls {
         if row.dur_ns == NONE {
             return;
         }
-        let process = conversion.threads.process(row.life);
+        let process = conversion.threads.process(row.task);
         for (fd, is_target) in [(moves.then_some(event.fd), false), (event.to_position_of, true)] {
             if let Some(fd) = fd.filter(|fd| *fd >= 0) {
                 self.mark_overlap_of((process, fd), is_target, row);
@@ -218,7 +218,7 @@ impl Calls {
     /// As [`Calls::mark_overlap`], of a descriptor of a process.
     fn mark_overlap_of(&mut self, key: (i32, i32), is_target: bool, row: &mut CallRow) {
         let serial = self.rows.total();
-        let (life, start_ns, end_ns) = (row.life, row.ts_ns, row.ts_ns.saturating_add(row.dur_ns));
+        let (task, start_ns, end_ns) = (row.task, row.ts_ns, row.ts_ns.saturating_add(row.dur_ns));
         // Many more than a machine can have open at a time are garbage.
         if self.last_moves.len() > 1 << 15 {
             self.last_moves.clear();
@@ -226,7 +226,7 @@ impl Calls {
         // Calls come in the order of their ends: the last ones may all have ended within this one.
         let moves = self.last_moves.entry(key).or_default();
         let within = moves.iter().rev().take_while(|(earlier_end_ns, ..)| start_ns < *earlier_end_ns);
-        for (_, _, earlier, was_target) in within.filter(|(_, earlier_life, ..)| *earlier_life != life) {
+        for (_, _, earlier, was_target) in within.filter(|(_, earlier_task, ..)| *earlier_task != task) {
             row.overlap(is_target);
             if let Some(earlier) = self.rows.recent(*earlier) {
                 earlier.overlap(*was_target);
@@ -235,7 +235,7 @@ impl Calls {
         if moves.len() == MOST_WITHIN {
             moves.pop_front();
         }
-        moves.push_back((end_ns, life, serial, is_target));
+        moves.push_back((end_ns, task, serial, is_target));
     }
 
     /// An exec that succeeded has lost its path argument with its old program; the event of the program's start has it.
@@ -245,7 +245,7 @@ impl Calls {
             return;
         }
         let Some(started) = conversion.threads.get_mut(thread).exec.take() else { return };
-        row.object = object_id(Some(program(&started.filename, row.life as usize, conversion)));
+        row.object = object_id(Some(program(&started.filename, row.task as usize, conversion)));
         if started.comm_before >= 0 {
             row.comm = started.comm_before;
         }
@@ -280,7 +280,7 @@ impl Calls {
         let Some(mapping) = event.mapping.filter(|_| row.fd >= 0 && row.result != NONE) else { return Ok(()) };
         self.mappings.push(&rows::Mappings {
             ts_ns: row.ts_ns,
-            task_id: row.life.cast_signed(),
+            task_id: row.task.cast_signed(),
             path_id: (row.object >= 0).then_some(row.object),
             address: row.result,
             length_bytes: mapping.length.cast_signed(),
@@ -332,7 +332,7 @@ impl Calls {
 
     #[inline]
     pub(super) fn push(&mut self, row: &CallRow, conversion: &mut Conversion<'_>) -> Result<(), BpfError> {
-        conversion.threads.lives[row.life as usize].calls += 1;
+        conversion.threads.tasks[row.task as usize].calls += 1;
         self.add(row, conversion)
     }
 
@@ -370,9 +370,9 @@ fn queue(argument: Option<PathArgument<'_>>, conversion: &mut Conversion<'_>) ->
 }
 
 /// The row of a program's path. Where a relative one starts is known of the command itself only.
-fn program(filename: &[u8], life: usize, conversion: &mut Conversion<'_>) -> ObjectId {
+fn program(filename: &[u8], task: usize, conversion: &mut Conversion<'_>) -> ObjectId {
     let first =
-        i64::from(conversion.threads.lives[life].tid) == conversion.command_pid() && conversion.threads.lives[life].execs == 1;
+        i64::from(conversion.threads.tasks[task].tid) == conversion.command_pid() && conversion.threads.tasks[task].execs == 1;
     if filename.starts_with(b"/") || !first || !conversion.directory().starts_with(b"/") {
         let path = if filename.starts_with(b"/") { normal(filename.into()) } else { filename.into() };
         return conversion.places.named(&path, &mut conversion.objects);
@@ -400,5 +400,5 @@ fn begin(position: i64, transferred: i64) -> i64 {
 
 /// Whether a call is the next part of one that was interrupted, as far as its arguments are recorded.
 fn continues(first: &CallRow, (): &(), next: &CallRow, (): &()) -> bool {
-    first.call == next.call && first.life == next.life && (first.fd, first.object) == (next.fd, next.object)
+    first.call == next.call && first.task == next.task && (first.fd, first.object) == (next.fd, next.object)
 }

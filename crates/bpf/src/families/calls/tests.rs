@@ -73,8 +73,8 @@ fn calls_tell_what_they_worked_on_and_where() {
         ["/home/data 139637976727552 8192 4096 PROT_READ|PROT_EXEC false"]
     );
     assert_eq!(tables.manifest.capture().issues["unknown_path"], 1);
-    let life = tables.show("processes", "pid tid ppid start_ts_ns end_ts_ns comm command execs calls exit_code exit_signal");
-    assert_eq!(life, [format!("7 7 - {} {} prog prog -v 1 17 3 -", EPOCH + 5, EPOCH + 176)]);
+    let task = tables.show("processes", "pid tid ppid start_ts_ns end_ts_ns comm command execs calls exit_code exit_signal");
+    assert_eq!(task, [format!("7 7 - {} {} prog prog -v 1 17 3 -", EPOCH + 5, EPOCH + 176)]);
     // 2 ms were measured; sampled were 3 and 1.
     let usage = "user_ns system_ns minor_faults major_faults rchar_bytes wchar_bytes device_read_bytes device_write_bytes";
     assert_eq!(tables.show("processes", usage), ["1500000 500000 11 12 13 14 17 18"]);

@@ -9,7 +9,7 @@ use crate::{
     conversion::Conversion,
     counters::Counter,
     events::{EVENT_SAMPLE, Raw},
-    families::{Converter, Family, Recorded, Spared},
+    families::{Converter, Family, Recorded, Shrink},
 };
 
 use rows::{Sample, SampleRows};
@@ -25,7 +25,7 @@ impl Converter for Cpu {
         recorded: Recorded::Usually,
         object: programs!("cpu"),
         counters: &[("sample", Counter::Clock)],
-        spared: &[Spared::Entries("layouts")],
+        unused_maps: &[Shrink::Entries("layouts")],
         kinds: &[(EVENT_SAMPLE, "samples")],
         tables: &["samples", "stacks"],
         ..Family::NONE

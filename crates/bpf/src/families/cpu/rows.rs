@@ -56,7 +56,7 @@ impl SampleRows {
         conversion.seen(at_ns, at_ns);
         let stack = conversion.stack(stack, (tid, Of::Sample));
         let kernel_stack = conversion.stacks.kernel_number(sample.frames(), sample.end(), true);
-        let Some(task_id) = conversion.threads.life_of(tid).map(|life| life as i32) else { return Ok(()) };
+        let Some(task_id) = conversion.threads.task_of(tid).map(|task| task as i32) else { return Ok(()) };
         let meaning = u16::try_from(call).ok().map(|call| self.meanings.of(call));
         let names = self.meanings.calls.names();
         self.rows.push(&Samples {

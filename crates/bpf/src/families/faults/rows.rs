@@ -34,7 +34,7 @@ impl FaultRows {
 /// The row of an event.
 pub(super) fn row(event: &FaultEvent, flags: u32, conversion: &mut Conversion<'_>) -> FileFaults<'static> {
     let ts_ns = conversion.clock.epoch_ns(event.start_ns);
-    let life = conversion.life(event.tid, ts_ns);
+    let task = conversion.task(event.tid, ts_ns);
     let dur_ns = event.duration_ns.min(i64::MAX.cast_unsigned()).cast_signed();
     conversion.seen(ts_ns, ts_ns.saturating_add(dur_ns));
     let has_around = event.around_pages > 0;
@@ -42,12 +42,12 @@ pub(super) fn row(event: &FaultEvent, flags: u32, conversion: &mut Conversion<'_
     let object = conversion.file(event.file);
     if dur_ns >= SHORTEST_ABSENCE_NS {
         let wait = WaitedFor::Page { object, from_disk: has(FAULT_MAJOR) };
-        conversion.waits.was_at(life as u32, (ts_ns, ts_ns.saturating_add(dur_ns)), wait);
+        conversion.waits.was_at(task as u32, (ts_ns, ts_ns.saturating_add(dur_ns)), wait);
     }
     FileFaults {
         ts_ns,
         dur_ns,
-        task_id: life as i32,
+        task_id: task as i32,
         path_id: Some(object).filter(|object| *object >= 0),
         address: event.address.cast_signed(),
         offset_bytes: event.offset.cast_signed(),

@@ -149,7 +149,7 @@ impl InterruptRows {
         let dur_ns = run.end_ns.saturating_sub(run.begin_ns).min(i64::MAX as u64).cast_signed();
         let ts_ns = end_ns.saturating_sub(dur_ns);
         conversion.seen(ts_ns, end_ns);
-        let life = |tid: u32| conversion.threads.life_of(tid).filter(|_| tid != 0).map(|life| life as i32);
+        let task = |tid: u32| conversion.threads.task_of(tid).filter(|_| tid != 0).map(|task| task as i32);
         self.0.push(&rows::Interrupts {
             ts_ns,
             dur_ns,
@@ -160,8 +160,8 @@ impl InterruptRows {
             line: if let Handler::Hard(_, line) = run.handler { Some(line.cast_signed()) } else { None },
             delay_ns: Some(run.delay_ns).filter(|delay_ns| *delay_ns >= 0),
             slack_ns: if let Handler::Timer(_, slack_ns) = run.handler { i64::try_from(slack_ns).ok() } else { None },
-            task_id: life(run.tid),
-            woken_task_id: life(run.woken_tid),
+            task_id: task(run.tid),
+            woken_task_id: task(run.woken_tid),
         });
         if self.0.len() >= ROWS_PER_GROUP { self.flush(conversion.recording) } else { Ok(()) }
     }

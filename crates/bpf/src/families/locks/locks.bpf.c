@@ -6,7 +6,7 @@
 #include "bpf/target.h"
 #include "bpf/task.h"
 #include "events.h"
-#include "lying.h"
+#include "lock_location.h"
 #include "waits.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>

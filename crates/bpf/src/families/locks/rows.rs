@@ -113,11 +113,11 @@ impl LockRows {
         let end = if wait.frames.len() < 8 * FRAMES { End::Whole } else { End::TooDeep };
         let stack = conversion.stacks.kernel_number(wait.frames(), end, false);
         let lock_id = self.lock(lock, wait, stack, descriptions);
-        let task_id = (tid != 0).then(|| conversion.life(tid, at_ns) as i32);
-        if let Some(life) = task_id.filter(|_| wait.flags & LOCK_NESTED == 0) {
-            conversion.waits.was_at(life.cast_unsigned(), (ts_ns, at_ns), WaitedFor::Lock(lock_id));
+        let task_id = (tid != 0).then(|| conversion.task(tid, at_ns) as i32);
+        if let Some(task) = task_id.filter(|_| wait.flags & LOCK_NESTED == 0) {
+            conversion.waits.was_at(task.cast_unsigned(), (ts_ns, at_ns), WaitedFor::Lock(lock_id));
         }
-        let holder_task_id = Some(holder_tid).filter(|tid| *tid != 0).and_then(|tid| conversion.threads.life_of(tid));
+        let holder_task_id = Some(holder_tid).filter(|tid| *tid != 0).and_then(|tid| conversion.threads.task_of(tid));
         let meaning = u16::try_from(call).ok().map(|call| self.meanings.of(call));
         let names = self.meanings.calls.names();
         self.waits.push(&rows::LockWaits {
@@ -131,7 +131,7 @@ impl LockRows {
             given_up: wait.flags & LOCK_GIVEN_UP != 0,
             call: meaning.map(|meaning| names[usize::from(meaning.call)].as_str().into()),
             class: meaning.map(|meaning| CLASS_WORDS[meaning.class as usize].into()),
-            holder_task_id: holder_task_id.map(|life| life as i32),
+            holder_task_id: holder_task_id.map(|task| task as i32),
             holder: (holder_tid != 0 && holder_task_id.is_none()).then(|| sysdock_table::readable(until_nul(&holder))),
             kernel_stack_id: Some(stack).filter(|stack| *stack >= 0),
         });

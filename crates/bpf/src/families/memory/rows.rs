@@ -40,7 +40,7 @@ impl StallRows {
         self.batch.push(&rows::MemoryStalls {
             ts_ns,
             dur_ns,
-            task_id: (stall.tid != 0).then(|| conversion.life(stall.tid, at_ns) as i32),
+            task_id: (stall.tid != 0).then(|| conversion.task(stall.tid, at_ns) as i32),
             kind: word(kind).into(),
             page_order: (kind != STALL_OOM_KILL).then_some(stall.order.cast_signed()),
             pages: Some(stall.pages).filter(|pages| *pages >= 0),

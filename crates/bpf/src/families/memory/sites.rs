@@ -66,14 +66,14 @@ impl Allocations {
         for (site, count) in &sums {
             let first_ns = conversion.clock.epoch_ns(count.first_ns);
             let address = names.call_site(site, count);
-            let key = (owners.life(site.pid, first_ns), site.what, address, site.cache, size_of(site, count));
+            let key = (owners.task(site.pid, first_ns), site.what, address, site.cache, size_of(site, count));
             rows.entry(key).or_insert_with(|| Sum { site: *site, ..Sum::new(count, first_ns) }).add(count, first_ns);
         }
         let mut ordered: Vec<_> = rows.into_iter().collect();
         ordered.sort_by_key(|(key, sum)| (sum.first_ns, *key));
         let mut batch = Batch::<AllocationsColumns>::default();
-        for ((life, _, address, ..), sum) in &ordered {
-            batch.push(&row(sum, *life, address.and_then(|address| names.symbols.get(&address))));
+        for ((task, _, address, ..), sum) in &ordered {
+            batch.push(&row(sum, *task, address.and_then(|address| names.symbols.get(&address))));
             if batch.len() >= ROWS_PER_GROUP {
                 conversion.recording.write_batch(&mut batch)?;
             }
@@ -112,7 +112,7 @@ fn size_of(site: &AllocationSite, count: &AllocationCount) -> u32 {
     if site.what & !ALLOCATION_FREE == ALLOCATION_CACHE { count.slot_bytes } else { site.given_bytes }
 }
 
-fn row<'a>(sum: &'a Sum, life: Option<i32>, function: Option<&'a Symbol>) -> rows::Allocations<'a> {
+fn row<'a>(sum: &'a Sum, task: Option<i32>, function: Option<&'a Symbol>) -> rows::Allocations<'a> {
     let Sum { site, count, first_ns, number, asked_bytes } = sum;
     let size_bytes = size_of(site, count);
     let times = |bytes: u64| i64::try_from(number.saturating_mul(bytes)).unwrap_or(i64::MAX);
@@ -125,7 +125,7 @@ fn row<'a>(sum: &'a Sum, life: Option<i32>, function: Option<&'a Symbol>) -> row
     let cache = until_nul(&count.cache);
     rows::Allocations {
         first_ts_ns: *first_ns,
-        task_id: life,
+        task_id: task,
         kind: kind(what).into(),
         freed: is_free(site.what),
         function: function.and_then(|symbol| symbol.function.as_deref()).map(Into::into),

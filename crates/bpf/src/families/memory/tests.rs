@@ -72,8 +72,8 @@ fn a_number_belongs_to_who_had_it_at_the_time() {
         let sum = sum(ALLOCATION_KMALLOC, 1, 8, first_ns);
         written(&AllocationEvent { site: AllocationSite { started_ns, ..sum.site }, ..sum })
     };
-    let life = |at_ns| [exec(at_ns, (7, 7), 7, "/bin/x", "x\0"), exit(at_ns + 50, (7, 7), 0, true)];
-    let events = [&life(100)[..], &life(200), &[at(190, 210), at(90, 110), at(90, 80)]].concat();
+    let task = |at_ns| [exec(at_ns, (7, 7), 7, "/bin/x", "x\0"), exit(at_ns + 50, (7, 7), 0, true)];
+    let events = [&task(100)[..], &task(200), &[at(190, 210), at(90, 110), at(90, 80)]].concat();
     let tables = Tables::of(&[&events]);
     let rows: Vec<_> = tables.show("allocations", "first_ts_ns task_id").iter().map(|row| relative(row)).collect();
     assert_eq!(rows, ["80 0", "210 1"]);

@@ -12,7 +12,7 @@ use crate::{
     BpfError,
     conversion::Conversion,
     events::{EVENT_PAGE_IO, PAGE_IO_MEMORY, PageIoEvent, Raw},
-    families::{Converter, Family, Recorded, Spared, calls::events::Call},
+    families::{Converter, Family, Recorded, Shrink, calls::events::Call},
 };
 
 use requests::RequestRows;
@@ -27,7 +27,7 @@ impl Converter for PageCache {
         shows: "reads and writes of the disk for files",
         recorded: Recorded::Usually,
         object: programs!("page_io"),
-        spared: &[Spared::Entries("inode_ids")],
+        unused_maps: &[Shrink::Entries("inode_ids")],
         kinds: &[(EVENT_PAGE_IO, "page_io")],
         tables: &["page_io"],
         ..Family::NONE

@@ -26,10 +26,10 @@ impl Request for PageIo<'static> {
 /// The row of an event.
 pub(super) fn row(event: &PageIoEvent, flags: u32, at_ns: i64, conversion: &mut Conversion<'_>) -> PageIo<'static> {
     conversion.seen(at_ns, at_ns);
-    let life = (event.tid != 0).then(|| conversion.life(event.tid, at_ns));
+    let task = (event.tid != 0).then(|| conversion.task(event.tid, at_ns));
     PageIo {
         ts_ns: at_ns,
-        task_id: life.map(|life| life as i32),
+        task_id: task.map(|task| task as i32),
         path_id: file_of(event, flags, conversion).map(ObjectId::cast_signed),
         kind: kind(flags).into(),
         pages: pages(flags).into(),

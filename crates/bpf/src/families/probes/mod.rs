@@ -10,7 +10,7 @@ use crate::{
     BpfError,
     conversion::{Conversion, places::Places},
     events::{EVENT_PROBE, Raw},
-    families::{Converter, Family, Recorded, Spared},
+    families::{Converter, Family, Recorded, Shrink},
     transport::notes::Start,
 };
 
@@ -26,7 +26,7 @@ impl Converter for Probes {
         shows: "places that --probe and --request name",
         recorded: Recorded::OnDemand,
         object: programs!("probes"),
-        spared: &[Spared::Entries("layouts")],
+        unused_maps: &[Shrink::Entries("layouts")],
         kinds: &[(EVENT_PROBE, "probe_events")],
         tables: &["probe_events", "probe_requests"],
         ..Family::NONE

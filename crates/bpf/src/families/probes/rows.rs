@@ -96,7 +96,7 @@ enum Key {
 /// A request in progress.
 struct Begun {
     ts_ns: i64,
-    life: u32,
+    task: u32,
     args: Option<String>,
     /// How often a function has called itself.
     depth: u32,
@@ -122,12 +122,12 @@ impl ProbeRows {
         let stack = conversion.stack(stack, (tid, Of::Sample));
         let number = usize::from(number);
         let Some(probe) = self.probe_list.probes.get(number).cloned() else { return Ok(()) };
-        let life = conversion.life(tid, at_ns) as u32;
+        let task = conversion.task(tid, at_ns) as u32;
         let values = reached.values(&probe.arguments);
         let args = json(&probe.arguments, &values);
         self.events.push(&rows::ProbeEvents {
             ts_ns: at_ns,
-            task_id: life.cast_signed(),
+            task_id: task.cast_signed(),
             cpu: i32::from(cpu),
             probe: probe.name().into(),
             kind: probe.kind().into(),
@@ -135,7 +135,7 @@ impl ProbeRows {
             args: args.as_deref().map(Into::into),
             stack_id: Some(stack).filter(|stack| *stack >= 0),
         });
-        self.request(number, &probe, (life, tid), at_ns, (&values, args));
+        self.request(number, &probe, (task, tid), at_ns, (&values, args));
         if self.requests.len() >= ROWS_PER_GROUP {
             conversion.recording.write_batch(&mut self.requests)?;
         }
@@ -147,7 +147,7 @@ impl ProbeRows {
         &mut self,
         number: usize,
         probe: &Probe,
-        (life, tid): (u32, u32),
+        (task, tid): (u32, u32),
         at_ns: i64,
         (values, args): (&[Option<Value>], Option<String>),
     ) {
@@ -169,7 +169,7 @@ impl ProbeRows {
                 }
             }
             if number == begin {
-                self.begin(index, key, Begun { ts_ns: at_ns, life, args: args.clone(), depth: 1 });
+                self.begin(index, key, Begun { ts_ns: at_ns, task, args: args.clone(), depth: 1 });
             }
         }
     }
@@ -198,7 +198,7 @@ impl ProbeRows {
         self.requests.push(&rows::ProbeRequests {
             ts_ns: begun.ts_ns,
             dur_ns: end_ns.map(|end_ns| end_ns.saturating_sub(begun.ts_ns).max(0)),
-            task_id: begun.life.cast_signed(),
+            task_id: begun.task.cast_signed(),
             request: self.probe_list.requests[index].name.as_str().into(),
             args: begun.args.as_deref().map(Into::into),
             end_args: end_args.map(Into::into),
@@ -208,7 +208,7 @@ impl ProbeRows {
     /// Write what is left; requests that have not ended have no duration.
     pub(super) fn finish(&mut self, conversion: &mut Conversion<'_>) -> Result<(), TableError> {
         let mut left: Vec<(Key, Begun)> = std::mem::take(&mut self.begun).into_iter().collect();
-        left.sort_by_key(|(_, begun)| (begun.ts_ns, begun.life));
+        left.sort_by_key(|(_, begun)| (begun.ts_ns, begun.task));
         for (Key::Thread(index, _) | Key::Id(index, _), begun) in left {
             self.add(index, &begun, None, None);
         }

@@ -24,16 +24,16 @@ impl<'a> Exec<'a> {
 
 /// A thread that was there before.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Task<'a> {
+pub(crate) struct FoundTask<'a> {
     pub(crate) fixed: TaskEvent,
     /// Of its process, each ended by NUL; may be cut.
     pub(crate) arguments: &'a [u8],
 }
 
-impl<'a> Task<'a> {
+impl<'a> FoundTask<'a> {
     pub(crate) fn of(event: &Raw<'a>) -> Option<Self> {
         let (fixed, rest) = event.read::<TaskEvent>()?;
-        Some(Task { fixed, arguments: rest.get(..usize::from(fixed.arguments_length))? })
+        Some(FoundTask { fixed, arguments: rest.get(..usize::from(fixed.arguments_length))? })
     }
 }
 

@@ -1,5 +1,5 @@
 //! Threads and processes: births, programs, ends, signals, and those that are there when recording begins. [`Threads`](crate::conversion::threads::Threads)
-//! keeps their lives, which all families refer to; here the events come in and the tables go out.
+//! keeps the tasks, which all families refer to; here the events come in and the tables go out.
 
 pub(crate) mod events;
 pub(crate) mod signals;
@@ -18,7 +18,7 @@ use crate::{
     families::{Converter, Family, Recorded},
 };
 
-use events::{Exec, Task};
+use events::{Exec, FoundTask};
 
 /// Their tables.
 #[derive(Debug, Default)]
@@ -47,7 +47,7 @@ impl Converter for Processes {
             EVENT_FORK => event.holds::<ForkEvent>(),
             EVENT_EXEC => Exec::of(event).is_some(),
             EVENT_EXIT => event.holds::<ExitEvent>(),
-            EVENT_TASK => Task::of(event).is_some(),
+            EVENT_TASK => FoundTask::of(event).is_some(),
             _ => event.holds::<SignalEvent>(),
         }
     }
@@ -62,7 +62,7 @@ impl Converter for Processes {
             EVENT_FORK => event.read().and_then(|(fork, _)| threads.fork(&fork, at_ns)),
             EVENT_EXEC => Exec::of(event).and_then(|exec| threads.exec(&exec, at_ns)),
             EVENT_EXIT => event.read().and_then(|(exit, _)| threads.exit(&exit, at_ns)),
-            _ => Task::of(event).and_then(|task| threads.task(&task, at_ns, begun_ns)),
+            _ => FoundTask::of(event).and_then(|task| threads.task(&task, at_ns, begun_ns)),
         };
         // What was there before is no sign that recording had begun.
         if event.kind != EVENT_TASK {
@@ -74,7 +74,7 @@ impl Converter for Processes {
     fn finish(&mut self, conversion: &mut Conversion<'_>) -> Result<(), BpfError> {
         let Conversion { recording, threads, .. } = conversion;
         self.signals.flush(recording)?;
-        write_processes(recording, &threads.lives, &[String::new()])?;
+        write_processes(recording, &threads.tasks, &[String::new()])?;
         write_commands(recording, &threads.commands.names)?;
         Ok(())
     }
@@ -87,7 +87,7 @@ impl Processes {
         let sender = signals::has_sender(event.signal, event.code, event.sender_pid);
         let row = rows::Signals {
             ts_ns: at_ns,
-            task_id: conversion.threads.get_mut(thread).life as i32,
+            task_id: conversion.threads.get_mut(thread).task as i32,
             signal: signals::name(event.signal).into(),
             code: Some(signals::code(event.signal, event.code).into()),
             sender_pid: sender.then_some(event.sender_pid.cast_signed()),

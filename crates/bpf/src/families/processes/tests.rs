@@ -3,7 +3,7 @@
 use crate::testing::{EPOCH, Tables, call, exec, exit, fork, relative, signal, task};
 
 #[test]
-fn lives_follow_births_execs_and_ends() {
+fn tasks_follow_births_execs_and_ends() {
     let first = [
         task(0, (1, 1), 0, "init", "init\0--x\0"),
         exec(100, (10, 10), 10, "/bin/make", "make\0"),
@@ -26,13 +26,13 @@ fn lives_follow_births_execs_and_ends() {
         exit(320, (10, 12), 0, false),
     ];
     let tables = Tables::of(&[&first, &second]);
-    let lives = tables.show(
+    let tasks = tables.show(
         "processes",
         "start_ts_ns pid tid ppid process_id depth comm thread_name command execs calls exit_code exit_signal user_id",
     );
-    let lives: Vec<String> = lives.iter().map(|row| relative(row)).collect();
+    let tasks: Vec<String> = tasks.iter().map(|row| relative(row)).collect();
     assert_eq!(
-        lives,
+        tasks,
         [
             "0 1 1 - 0 0 init init init --x 0 0 - - 1003",
             "100 10 10 - 1 0 make worker make 1 3 0 - 1002",
@@ -59,8 +59,8 @@ fn an_exec_by_another_thread_goes_on_as_the_first() {
         exit(60, (20, 20), 5 << 8, true),
     ];
     let tables = Tables::of(&[&events]);
-    let lives = tables.show("processes", "tid end_ts_ns comm execs calls exit_code");
-    assert_eq!(lives, [format!("20 {} b 2 1 5", EPOCH + 60), format!("21 {} a 0 1 -", EPOCH + 40)]);
+    let tasks = tables.show("processes", "tid end_ts_ns comm execs calls exit_code");
+    assert_eq!(tasks, [format!("20 {} b 2 1 5", EPOCH + 60), format!("21 {} a 0 1 -", EPOCH + 40)]);
 }
 
 #[test]

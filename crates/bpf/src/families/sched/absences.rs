@@ -1,6 +1,6 @@
 //! From switches and wake-ups to times on no CPU, thread by thread.
 //!
-//! States of a thread: *running* -> *away* (it left its CPU) -> *woken* (perhaps) -> *running*. After the event that ends its life it still
+//! States of a thread: *running* -> *away* (it left its CPU) -> *woken* (perhaps) -> *running*. After the event that ends its task it still
 //! gives back what it had, and may wait for that; it is gone with the last switch.
 
 use std::mem;
@@ -29,7 +29,7 @@ const EARLY_NS: i64 = 1_000_000;
 
 /// A thread that was on a CPU, or is new.
 struct Thread {
-    life: u32,
+    task: u32,
     /// How often it had left a CPU when it last did; none: not known yet.
     switches: Option<u32>,
     /// While it is on no CPU; `until_ns` is not known yet, nor `woken_ns` before it is woken: [`i64::MAX`].
@@ -41,8 +41,8 @@ struct Thread {
 }
 
 impl Thread {
-    fn new(life: u32) -> Self {
-        Thread { life, switches: None, away: None, woken: (i64::MIN, Waker::Unknown), in_call: Vec::new() }
+    fn new(task: u32) -> Self {
+        Thread { task, switches: None, away: None, woken: (i64::MIN, Waker::Unknown), in_call: Vec::new() }
     }
 
     /// The time away that is over, if there was one.
@@ -104,15 +104,15 @@ impl Absences {
             conversion.threads.is_gone(tid, at_ns);
             let Some(gone) = self.threads.remove(&tid) else { return Ok(()) };
             gone.in_call.into_iter().try_for_each(|absence| self.kept.keep(absence, conversion))?;
-            conversion.waits.forget(gone.life);
+            conversion.waits.forget(gone.task);
             return Ok(());
         }
-        let Some(life) = life_of(tid, conversion) else { return Ok(()) };
-        let thread = self.threads.entry(tid).or_insert_with(|| Thread::new(life));
+        let Some(task) = task_of(tid, conversion) else { return Ok(()) };
+        let thread = self.threads.entry(tid).or_insert_with(|| Thread::new(task));
         let state = if flags & SWITCH_PREEMPTED != 0 { State::Preempted } else { state(event.state.into()) };
-        (thread.life, thread.switches) = (life, Some(event.switches));
-        let holder = holder(event, flags, life, conversion);
-        thread.away = Some(Absence { call: event.call as i16, holder, ..begun(life, at_ns, state) });
+        (thread.task, thread.switches) = (task, Some(event.switches));
+        let holder = holder(event, flags, task, conversion);
+        thread.away = Some(Absence { call: event.call as i16, holder, ..begun(task, at_ns, state) });
         Ok(())
     }
 
@@ -131,13 +131,13 @@ impl Absences {
         } else if flags & WAKE_OTHER != 0 {
             Waker::Other(self.kept.words.waker(event.waker))
         } else {
-            life_of(event.waker_tid, conversion).map_or(Waker::Unknown, Waker::Thread)
+            task_of(event.waker_tid, conversion).map_or(Waker::Unknown, Waker::Thread)
         };
         if flags & WAKE_NEW != 0 {
             let thread = conversion.thread(event.tid, at_ns);
-            let life = conversion.threads.get_mut(thread).life as u32;
-            let away = Some(Absence { waker, ..begun(life, at_ns, State::New) });
-            self.threads.insert(event.tid, Thread { switches: Some(0), away, ..Thread::new(life) });
+            let task = conversion.threads.get_mut(thread).task as u32;
+            let away = Some(Absence { waker, ..begun(task, at_ns, State::New) });
+            self.threads.insert(event.tid, Thread { switches: Some(0), away, ..Thread::new(task) });
             return;
         }
         // One that is about to sleep, and is woken before it does, goes on.
@@ -161,7 +161,7 @@ impl Absences {
             None => since_the_start(tid, at_ns, conversion),
         };
         let Some(absence) = absence else { return Ok(()) };
-        self.threads.entry(tid).or_insert_with(|| Thread::new(absence.life));
+        self.threads.entry(tid).or_insert_with(|| Thread::new(absence.task));
         self.over(tid, ended(absence, at_ns, event.cpu as i16), conversion)
     }
 
@@ -178,7 +178,7 @@ impl Absences {
     fn over(&mut self, tid: u32, absence: Absence, conversion: &mut Conversion<'_>) -> Result<(), TableError> {
         self.missed.woken += u64::from(absence.state.is_wait() && absence.waker == Waker::Unknown);
         // What it was at, in a call or in a page fault, is known a moment later.
-        conversion.waits.away(absence.life, absence.from_ns, absence.until_ns);
+        conversion.waits.away(absence.task, absence.from_ns, absence.until_ns);
         let Some(thread) = self.threads.get_mut(&tid) else { return Ok(()) };
         thread.in_call.push(absence);
         if thread.in_call.len() < MOST_WAITING {
@@ -209,7 +209,7 @@ impl Absences {
             };
             self.kept.keep(absence, conversion)?;
         }
-        conversion.waits.forget(thread.life);
+        conversion.waits.forget(thread.task);
         Ok(())
     }
 
@@ -221,7 +221,7 @@ impl Absences {
             rest.extend(thread.in_call);
             rest.extend(thread.away.filter(|absence| absence.from_ns < until_ns).map(|absence| ended(absence, until_ns, -1)));
         }
-        rest.sort_by_key(|absence| (absence.until_ns, absence.from_ns, absence.life));
+        rest.sort_by_key(|absence| (absence.until_ns, absence.from_ns, absence.task));
         rest.into_iter().try_for_each(|absence| self.kept.keep(absence, conversion))?;
         self.missed.report(conversion);
         mem::take(&mut self.kept).finish(conversion)
@@ -240,7 +240,7 @@ impl Missed {
 
 impl Kept {
     fn keep(&mut self, absence: Absence, conversion: &mut Conversion<'_>) -> Result<(), TableError> {
-        let wait = conversion.waits.of(absence.life, absence.from_ns);
+        let wait = conversion.waits.of(absence.task, absence.from_ns);
         let absence = self.words.explained(absence, wait, &conversion.objects);
         self.path.add(&absence);
         self.rows.push(&absence, &mut self.words, conversion.recording)
@@ -253,24 +253,24 @@ impl Kept {
 }
 
 /// Also of one that has ended, and gives back what it had.
-fn life_of(tid: u32, conversion: &Conversion<'_>) -> Option<u32> {
-    conversion.threads.life_of(tid).map(|life| life as u32)
+fn task_of(tid: u32, conversion: &Conversion<'_>) -> Option<u32> {
+    conversion.threads.task_of(tid).map(|task| task as u32)
 }
 
 /// Who has the lock of the program that a thread waits for; below 0: not known. The number may be any other one: it counts if it is that of
 /// another thread, of the same process or, where the lock may be shared, of any recorded one.
-fn holder(event: &SwitchEvent, flags: u32, life: u32, conversion: &Conversion<'_>) -> i32 {
+fn holder(event: &SwitchEvent, flags: u32, task: u32, conversion: &Conversion<'_>) -> i32 {
     let known = Some(event.holder_tid).filter(|tid| *tid != 0 && *tid != event.from_tid);
-    let holder = known.and_then(|tid| life_of(tid, conversion));
+    let holder = known.and_then(|tid| task_of(tid, conversion));
     let threads = &conversion.threads;
-    let may_hold = |holder: &u32| flags & SWITCH_SHARED != 0 || threads.process(*holder) == threads.process(life);
+    let may_hold = |holder: &u32| flags & SWITCH_SHARED != 0 || threads.process(*holder) == threads.process(task);
     holder.filter(may_hold).map_or(-1, u32::cast_signed)
 }
 
-fn begun(life: u32, from_ns: i64, state: State) -> Absence {
+fn begun(task: u32, from_ns: i64, state: State) -> Absence {
     let (woken_ns, until_ns) = (i64::MAX, i64::MAX);
     Absence {
-        life,
+        task,
         from_ns,
         woken_ns,
         until_ns,
@@ -293,14 +293,14 @@ fn ended(absence: Absence, until_ns: i64, cpu: i16) -> Absence {
 
 /// A thread that had left its CPU before recording began. The command begins only now: until then it was held back.
 fn since_the_start(tid: u32, at_ns: i64, conversion: &mut Conversion<'_>) -> Option<Absence> {
-    let life = conversion.life(tid, at_ns);
+    let task = conversion.task(tid, at_ns);
     let is_command = i64::from(tid) == conversion.command_pid();
-    let start_ns = &mut conversion.threads.lives[life].start_ns;
+    let start_ns = &mut conversion.threads.tasks[task].start_ns;
     if is_command {
         *start_ns = at_ns;
         return None;
     }
-    Some(begun(life as u32, (*start_ns).min(at_ns), State::Unknown))
+    Some(begun(task as u32, (*start_ns).min(at_ns), State::Unknown))
 }
 
 /// A freezer, nothing to do, or a state that a newer kernel has, is a way to sleep.

@@ -21,8 +21,8 @@ pub(super) struct CriticalPath {
 }
 
 impl critical_path::Absence for Absence {
-    fn life(&self) -> u32 {
-        self.life
+    fn task(&self) -> u32 {
+        self.task
     }
 
     fn times(&self) -> (i64, i64, i64) {
@@ -58,10 +58,10 @@ impl CriticalPath {
             return Ok(());
         }
         let pid = conversion.command_pid();
-        let Some(first) = conversion.threads.lives.iter().position(|life| i64::from(life.tid) == pid) else { return Ok(()) };
-        let end_ns = conversion.threads.lives[first].end_ns.unwrap_or(conversion.last_ns());
+        let Some(first) = conversion.threads.tasks.iter().position(|task| i64::from(task.tid) == pid) else { return Ok(()) };
+        let end_ns = conversion.threads.tasks[first].end_ns.unwrap_or(conversion.last_ns());
         let mut rows = Batch::<CriticalPathColumns>::default();
-        for piece in critical_path(&mut self.absences, first as u32, end_ns, &conversion.threads.lives) {
+        for piece in critical_path(&mut self.absences, first as u32, end_ns, &conversion.threads.tasks) {
             rows.push(&row(&piece, words));
         }
         conversion.recording.write_batch(&mut rows)
@@ -87,7 +87,7 @@ fn row<'a>(piece: &Piece<'_, Absence>, words: &'a mut Names) -> Row<'a> {
     Row {
         ts_ns: piece.from_ns,
         dur_ns: piece.until_ns - piece.from_ns,
-        task_id: piece.life.cast_signed(),
+        task_id: piece.task.cast_signed(),
         part: piece.part.name().into(),
         cause: absence.and_then(|absence| absence.cause).filter(|_| piece.part == Part::Waiting).map(|cause| cause.name().into()),
         waker: absence.and_then(|absence| words.waker_name(absence.waker)),

@@ -58,7 +58,7 @@ impl State {
 pub(super) enum Waker {
     Unknown,
     Interrupt,
-    /// A recorded thread, by its life.
+    /// A recorded thread, by its task.
     Thread(u32),
     /// Another one, by the number of its name.
     Other(u32),
@@ -67,7 +67,7 @@ pub(super) enum Waker {
 /// A time that a thread was on no CPU. All that there are may stay in memory until the end, so it is small.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Absence {
-    pub(super) life: u32,
+    pub(super) task: u32,
     pub(super) from_ns: i64,
     /// Of one that waits for nothing, `from_ns`.
     pub(super) woken_ns: i64,
@@ -84,7 +84,7 @@ pub(super) struct Absence {
     pub(super) stack: i32,
     /// The lock of the kernel that it waits for, a row in `locks`; below 0: none, or not known.
     pub(super) lock: i32,
-    /// Who had the lock of the program that it waits for when it began to wait, a life; below 0: not known.
+    /// Who had the lock of the program that it waits for when it began to wait, a task; below 0: not known.
     pub(super) holder: i32,
     /// What it waits for; none: a CPU only, or not looked for yet.
     pub(super) cause: Option<Cause>,
@@ -168,11 +168,11 @@ impl Rows {
             ts_ns: absence.from_ns,
             dur_ns,
             wait_ns: absence.woken_ns.saturating_sub(absence.from_ns).clamp(0, dur_ns),
-            task_id: absence.life.cast_signed(),
+            task_id: absence.task.cast_signed(),
             state: absence.state.name().into(),
             cause: absence.cause.map(|cause| cause.name().into()),
             waker_task_id: match absence.waker {
-                Waker::Thread(life) => Some(life.cast_signed()),
+                Waker::Thread(task) => Some(task.cast_signed()),
                 _ => None,
             },
             waker: words.waker_name(absence.waker),

@@ -271,8 +271,8 @@ fn an_id_that_is_used_again_is_another_thread() {
         leaves(45, 8, STATE_DEAD, libc::SYS_exit_group),
     ];
     let tables = Tables::of(&[&events]);
-    let lives = shown(&tables, "processes", "start_ts_ns end_ts_ns tid");
-    assert_eq!(lives[1..].iter().map(|row| row.split(' ').next().unwrap()).collect::<Vec<_>>(), ["10", "30"]);
+    let tasks = shown(&tables, "processes", "start_ts_ns end_ts_ns tid");
+    assert_eq!(tasks[1..].iter().map(|row| row.split(' ').next().unwrap()).collect::<Vec<_>>(), ["10", "30"]);
     assert_eq!(shown(&tables, "run_states", "ts_ns dur_ns task_id state"), ["10 2 1 new", "30 5 2 new"]);
 }
 

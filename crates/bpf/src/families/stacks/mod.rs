@@ -13,7 +13,7 @@ use crate::{
     BpfError,
     conversion::{Conversion, places::Places},
     events::{EVENT_MAPPED, EVENT_PROGRAM, EVENT_PYTHON, EVENT_PYTHON_CODE, EVENT_STACK, MappedEvent, Raw},
-    families::{CPU, Converter, Family, Recorded, SCHED, STACKS, Spared, calls::events::Call},
+    families::{CPU, Converter, Family, Recorded, SCHED, STACKS, Shrink, calls::events::Call},
     stacks::kernel,
     transport::notes::Start,
 };
@@ -35,11 +35,11 @@ impl Converter for Stacks {
         shows: "where in programs calls are made",
         recorded: Recorded::OnDemand,
         left_out: &[],
-        spared: &[
-            Spared::Value("known_stacks"),
-            Spared::Value("learned_tops"),
-            Spared::Value("reported_codes"),
-            Spared::Entries("layouts"),
+        unused_maps: &[
+            Shrink::Value("known_stacks"),
+            Shrink::Value("learned_tops"),
+            Shrink::Value("reported_codes"),
+            Shrink::Entries("layouts"),
         ],
         kinds: &[
             (EVENT_STACK, "stacks"),

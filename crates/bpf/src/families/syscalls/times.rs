@@ -46,7 +46,7 @@ impl Times {
             let meaning = meanings.of(number);
             let (lower_ns, upper_ns) = bounds(class);
             batch.push(&rows::SyscallTimes {
-                task_id: owners.life(pid, conversion.clock.epoch_ns(times.first_ns)),
+                task_id: owners.task(pid, conversion.clock.epoch_ns(times.first_ns)),
                 call: meanings.calls.names()[usize::from(meaning.call)].as_str().into(),
                 class: CLASS_WORDS[meaning.class as usize].into(),
                 lower_ns: signed(lower_ns),

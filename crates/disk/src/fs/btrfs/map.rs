@@ -246,8 +246,8 @@ impl<'a> Map<'a> {
 }
 
 impl Map<'_> {
-    /// What is in use, with what only files refer to: extents that were made after the extent tree was read must not be free too. EncoderThread it, which of
-    /// the pieces are referred to as a whole.
+    /// Extents in use, including those that only files refer to: an extent that was allocated after the extent
+    /// tree was read must not be reported as free too. Also returns which pieces are referenced as a whole.
     fn with_later(&self) -> (Vec<Used>, Vec<bool>) {
         let (mut all, mut is_whole) = (Vec::with_capacity(self.used.len()), Vec::with_capacity(self.used.len()));
         let mut pieces = self.used.iter().zip(&self.is_whole).peekable();

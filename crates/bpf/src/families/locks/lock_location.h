@@ -1,4 +1,4 @@
-// Where a lock lies: in an object of a slab cache, in the kernel's image, in the run queue of a CPU.
+// Determines where a lock is: in an object of a slab cache, in the kernel's image, in the run queue of a CPU.
 #pragma once
 
 #include "bpf/kernel.h"

@@ -22,7 +22,7 @@ pub(crate) struct Totals {
 
 /// A process, of which records came.
 #[derive(Clone, Copy, Debug, Default)]
-struct Life {
+struct Process {
     parent: u32,
     sums: Sums,
     /// Those of its first task.
@@ -32,12 +32,12 @@ struct Life {
 
 /// Processes that ended, and those of them that are of the run.
 #[derive(Debug)]
-pub(crate) struct Lives {
+pub(crate) struct Processes {
     ours: u32,
     /// Processes that live, and had threads that ended.
-    open: HashMap<u32, Life>,
+    open: HashMap<u32, Process>,
     /// Processes that ended, in that order, of which is not known yet whose they are.
-    ended: Vec<(u32, Life)>,
+    ended: Vec<(u32, Process)>,
     /// Processes of the run that ended.
     members: HashSet<u32>,
     /// First tasks of children of ours: the command is one of them.
@@ -46,10 +46,10 @@ pub(crate) struct Lives {
     knows_process: bool,
 }
 
-impl Lives {
+impl Processes {
     /// Processes below this one are of the run.
     pub(crate) fn new(ours: u32) -> Self {
-        Lives {
+        Processes {
             ours,
             open: HashMap::new(),
             ended: Vec::new(),
@@ -62,17 +62,17 @@ impl Lives {
 
     pub(crate) fn add(&mut self, record: &Record) {
         self.knows_process &= record.knows_process;
-        let life = self.open.entry(record.process).or_default();
-        life.parent = record.parent;
-        life.sums.add(&record.sums);
-        life.tasks += 1;
+        let process = self.open.entry(record.process).or_default();
+        process.parent = record.parent;
+        process.sums.add(&record.sums);
+        process.tasks += 1;
         if record.task == record.process {
-            life.first = record.sums;
+            process.first = record.sums;
         }
         if record.is_last
-            && let Some(life) = self.open.remove(&record.process)
+            && let Some(process) = self.open.remove(&record.process)
         {
-            self.ended.push((record.process, life));
+            self.ended.push((record.process, process));
         }
     }
 
@@ -82,33 +82,33 @@ impl Lives {
         let mut place_of: HashMap<u32, usize> = HashMap::new();
         let mut decided: Vec<Option<bool>> = vec![None; ended.len()];
         // From the last: parents come after their children.
-        for (place, (pid, life)) in ended.iter().enumerate().rev() {
-            let of_parent = match place_of.get(&life.parent) {
-                _ if life.parent == self.ours => Some(true),
+        for (place, (pid, process)) in ended.iter().enumerate().rev() {
+            let of_parent = match place_of.get(&process.parent) {
+                _ if process.parent == self.ours => Some(true),
                 Some(place) => decided[*place],
-                None => self.is_of_living(life.parent, &parent_of),
+                None => self.is_of_living(process.parent, &parent_of),
             };
             decided[place] = of_parent;
             place_of.insert(*pid, place);
         }
-        for (place, (pid, life)) in ended.into_iter().enumerate() {
-            let before = || self.members.contains(&life.parent).then_some(true);
+        for (place, (pid, process)) in ended.into_iter().enumerate() {
+            let before = || self.members.contains(&process.parent).then_some(true);
             match decided[place].or_else(before) {
                 Some(true) => {
                     self.members.insert(pid);
-                    if life.parent == self.ours {
-                        self.children.insert(pid, life.first);
+                    if process.parent == self.ours {
+                        self.children.insert(pid, process.first);
                     }
-                    self.count(&life, true);
+                    self.count(&process, true);
                 }
-                None if !at_the_end => self.ended.push((pid, life)),
+                None if !at_the_end => self.ended.push((pid, process)),
                 _ => {}
             }
         }
         if at_the_end {
-            for (pid, life) in std::mem::take(&mut self.open) {
+            for (pid, process) in std::mem::take(&mut self.open) {
                 if self.is_of_living(pid, &parent_of) == Some(true) {
-                    self.count(&life, false);
+                    self.count(&process, false);
                 }
             }
         }
@@ -122,9 +122,9 @@ impl Lives {
         }
     }
 
-    fn count(&mut self, life: &Life, has_ended: bool) {
-        self.totals.sums.add(&life.sums);
-        self.totals.tasks += life.tasks;
+    fn count(&mut self, process: &Process, has_ended: bool) {
+        self.totals.sums.add(&process.sums);
+        self.totals.tasks += process.tasks;
         self.totals.processes = self.totals.processes.map(|count| count + u64::from(has_ended));
     }
 
@@ -147,11 +147,11 @@ mod tests {
 
     /// Processes and tasks of the run; `living` has parents of those that live.
     fn counted(records: &[Record], living: &[(u32, u32)]) -> (u64, u64) {
-        let mut lives = Lives::new(OURS);
-        records.iter().for_each(|record| lives.add(record));
+        let mut processes = Processes::new(OURS);
+        records.iter().for_each(|record| processes.add(record));
         let living: HashMap<u32, u32> = living.iter().copied().collect();
-        lives.resolve(|pid| living.get(&pid).copied(), true);
-        let totals = lives.totals(20);
+        processes.resolve(|pid| living.get(&pid).copied(), true);
+        let totals = processes.totals(20);
         assert_eq!(totals.sums.cpu_ns, totals.tasks);
         (totals.processes.unwrap(), totals.tasks)
     }
@@ -194,20 +194,20 @@ mod tests {
 
     #[test]
     fn what_cannot_be_decided_waits_for_the_next_time() {
-        let mut lives = Lives::new(OURS);
-        lives.add(&end(21, 21, 20, true));
-        lives.resolve(|_| None, false);
-        assert_eq!(lives.totals(20).tasks, 0);
-        lives.add(&end(20, 20, OURS, true));
-        lives.resolve(|_| None, true);
-        assert_eq!(lives.totals(20).tasks, 2);
+        let mut processes = Processes::new(OURS);
+        processes.add(&end(21, 21, 20, true));
+        processes.resolve(|_| None, false);
+        assert_eq!(processes.totals(20).tasks, 0);
+        processes.add(&end(20, 20, OURS, true));
+        processes.resolve(|_| None, true);
+        assert_eq!(processes.totals(20).tasks, 2);
     }
 
     #[test]
     fn a_kernel_that_does_not_tell_processes_gives_no_number_of_them() {
-        let mut lives = Lives::new(OURS);
-        lives.add(&Record { knows_process: false, ..end(20, 20, OURS, true) });
-        lives.resolve(|_| None, true);
-        assert_eq!((lives.totals(20).tasks, lives.totals(20).processes), (1, None));
+        let mut processes = Processes::new(OURS);
+        processes.add(&Record { knows_process: false, ..end(20, 20, OURS, true) });
+        processes.resolve(|_| None, true);
+        assert_eq!((processes.totals(20).tasks, processes.totals(20).processes), (1, None));
     }
 }

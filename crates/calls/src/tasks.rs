@@ -1,4 +1,4 @@
-//! Lives of threads and processes: `processes` and `commands`.
+//! Tasks, which are processes and threads from their creation to their end: the tables `processes` and `commands`.
 
 use std::rc::Rc;
 
@@ -16,7 +16,7 @@ pub struct Program {
 /// A row of `processes`.
 #[derive(Debug)]
 #[allow(missing_docs)]
-pub struct Life {
+pub struct Task {
     pub session: u32,
     pub pid: i32,
     pub tid: i32,
@@ -57,31 +57,31 @@ pub fn write_commands(recording: &mut Recording, names: &[String]) -> Result<(),
 }
 
 /// Write `processes`.
-pub fn write_processes(recording: &mut Recording, lives: &[Life], sessions: &[String]) -> Result<(), TableError> {
-    let (depths, orders) = tree(lives);
-    let processes = processes(lives);
-    recording.replace_rows((0i32..).zip(lives).map(|(task_id, life)| {
+pub fn write_processes(recording: &mut Recording, tasks: &[Task], sessions: &[String]) -> Result<(), TableError> {
+    let (depths, orders) = tree(tasks);
+    let processes = processes(tasks);
+    recording.replace_rows((0i32..).zip(tasks).map(|(task_id, task)| {
         let index = task_id as usize;
-        let (program, usage) = (life.program.as_ref(), life.usage.as_ref());
+        let (program, usage) = (task.program.as_ref(), task.usage.as_ref());
         rows::Processes {
             task_id,
             process_id: processes[index],
-            pid: life.pid,
-            tid: life.tid,
-            ppid: life.ppid,
+            pid: task.pid,
+            tid: task.tid,
+            ppid: task.ppid,
             depth: depths[index],
             tree_order: orders[index],
-            start_ts_ns: life.start_ns,
-            end_ts_ns: life.end_ns,
+            start_ts_ns: task.start_ns,
+            end_ts_ns: task.end_ns,
             comm_id: program.map(|program| program.comm_id),
             command: program.map(|program| program.command.as_str().into()),
-            thread_name: life.name.as_deref().map(Into::into),
-            execs: life.execs,
-            calls: life.calls,
-            exit_code: life.exit_code,
-            exit_signal: life.exit_signal.as_deref().map(Into::into),
-            user_id: life.user_id.map(i64::from),
-            log: sessions[life.session as usize].as_str().into(),
+            thread_name: task.name.as_deref().map(Into::into),
+            execs: task.execs,
+            calls: task.calls,
+            exit_code: task.exit_code,
+            exit_signal: task.exit_signal.as_deref().map(Into::into),
+            user_id: task.user_id.map(i64::from),
+            log: sessions[task.session as usize].as_str().into(),
             user_ns: usage.map(|usage| usage.user_ns),
             system_ns: usage.map(|usage| usage.system_ns),
             minor_faults: usage.map(|usage| usage.minor_faults),
@@ -96,16 +96,16 @@ pub fn write_processes(recording: &mut Recording, lives: &[Life], sessions: &[St
     }))
 }
 
-/// The process of each life, named by the life of its first thread. A thread belongs to the process that made it where the log shows
+/// The process of each task, named by the task of its first thread. A thread belongs to the process that made it where the log shows
 /// that, else to the last process with its id in the same log.
-fn processes(lives: &[Life]) -> Vec<i32> {
+fn processes(tasks: &[Task]) -> Vec<i32> {
     let mut current: FxHashMap<(u32, i32), usize> = FxHashMap::default();
-    let mut found = Vec::with_capacity(lives.len());
-    // Where the way from each life ends, once it was gone; every life on a way has the same process, so that the others' ways end there too.
-    let mut ends: Vec<Option<usize>> = vec![None; lives.len()];
+    let mut found = Vec::with_capacity(tasks.len());
+    // Where the path from each task ends, once it was followed; all tasks on a path have the same process, so their paths end there too.
+    let mut ends: Vec<Option<usize>> = vec![None; tasks.len()];
     let mut way = Vec::new();
-    for (index, life) in lives.iter().enumerate() {
-        let key = (life.session, life.pid);
+    for (index, task) in tasks.iter().enumerate() {
+        let key = (task.session, task.pid);
         let mut at = index;
         // Threads make threads. A log of garbage may name two that made each other: a way ends where it comes back.
         let mut first = loop {
@@ -114,13 +114,13 @@ fn processes(lives: &[Life]) -> Vec<i32> {
             }
             ends[at] = Some(index);
             way.push(at);
-            match lives[at].parent.filter(|parent| (lives[*parent].session, lives[*parent].pid) == key) {
+            match tasks[at].parent.filter(|parent| (tasks[*parent].session, tasks[*parent].pid) == key) {
                 Some(parent) => at = parent,
                 None => break at,
             }
         };
-        way.drain(..).for_each(|life| ends[life] = Some(first));
-        if first == index && life.tid != life.pid {
+        way.drain(..).for_each(|task| ends[task] = Some(first));
+        if first == index && task.tid != task.pid {
             first = *current.entry(key).or_insert(index);
         } else if first == index {
             current.insert(key, index);
@@ -130,21 +130,21 @@ fn processes(lives: &[Life]) -> Vec<i32> {
     found
 }
 
-/// Depth of each life below its root, and its place in depth-first order, children by start.
-fn tree(lives: &[Life]) -> (Vec<i32>, Vec<i32>) {
-    let mut children: Vec<Vec<usize>> = vec![Vec::new(); lives.len()];
+/// Depth of each task below its root, and its place in depth-first order, children by start.
+fn tree(tasks: &[Task]) -> (Vec<i32>, Vec<i32>) {
+    let mut children: Vec<Vec<usize>> = vec![Vec::new(); tasks.len()];
     let mut open: Vec<(usize, i32)> = Vec::new();
-    for (index, life) in lives.iter().enumerate() {
-        match life.parent {
+    for (index, task) in tasks.iter().enumerate() {
+        match task.parent {
             Some(parent) => children[parent].push(index),
             None => open.push((index, 0)),
         }
     }
     for list in &mut children {
-        list.sort_by_key(|child| lives[*child].start_ns);
+        list.sort_by_key(|child| tasks[*child].start_ns);
     }
     open.reverse();
-    let (mut depths, mut orders) = (vec![0; lives.len()], vec![0; lives.len()]);
+    let (mut depths, mut orders) = (vec![0; tasks.len()], vec![0; tasks.len()]);
     let mut next = 0;
     while let Some((index, depth)) = open.pop() {
         depths[index] = depth;
@@ -159,9 +159,9 @@ fn tree(lives: &[Life]) -> (Vec<i32>, Vec<i32>) {
 mod tests {
     use super::*;
 
-    fn life(tid: i32, parent: Option<usize>) -> Life {
+    fn task(tid: i32, parent: Option<usize>) -> Task {
         let (program, exit_code, exit_signal, usage) = (None, None, None, None);
-        Life {
+        Task {
             session: 0,
             pid: 1,
             tid,
@@ -184,10 +184,10 @@ mod tests {
     fn a_long_chain_of_threads_is_gone_once() {
         // Each was made by the next one, and two made each other.
         let count = 300_000;
-        let mut lives: Vec<Life> = (0..count).map(|index| life(i32::try_from(index).unwrap() + 2, Some(index + 1))).collect();
-        lives.push(life(1, None));
-        assert!(processes(&lives).iter().all(|process| usize::try_from(*process).unwrap() == count));
-        lives[count].parent = Some(count - 1);
-        assert_eq!(processes(&lives).len(), lives.len());
+        let mut tasks: Vec<Task> = (0..count).map(|index| task(i32::try_from(index).unwrap() + 2, Some(index + 1))).collect();
+        tasks.push(task(1, None));
+        assert!(processes(&tasks).iter().all(|process| usize::try_from(*process).unwrap() == count));
+        tasks[count].parent = Some(count - 1);
+        assert_eq!(processes(&tasks).len(), tasks.len());
     }
 }
