@@ -1,16 +1,23 @@
 //! From every `knowhow/tables/*.toml`: the definition of the table and its typed rows, so that the executable can be copied alone to another
-//! machine, and a writer that misses a column, or names one that is not there, does not compile.
+//! machine, and a writer that misses a column, or names one that is not there, does not compile. From `knowhow/sentences`: constructors of
+//! facts.
 
 #[path = "build/definition.rs"]
 mod definition;
 #[path = "build/definitions.rs"]
 mod definitions;
+#[path = "build/facts.rs"]
+mod facts;
 #[path = "build/rows.rs"]
 mod rows;
 
-use std::{env, fs, path::Path};
+use std::{collections::BTreeMap, env, fs, path::Path};
 
 use definition::Table;
+use serde::de::DeserializeOwned;
+
+/// Subjects of `knowhow/sentences` that the native half states facts of. Others are Python's: rewording those builds nothing.
+const NATIVE_SUBJECTS: [&str; 7] = ["capture", "clock", "disk", "dump", "issues", "load", "load_logs"];
 
 fn main() {
     let tables = Path::new(&env::var("CARGO_MANIFEST_DIR").unwrap()).join("../../knowhow/tables");
@@ -25,9 +32,13 @@ fn main() {
     let out = env::var("OUT_DIR").unwrap();
     fs::write(Path::new(&out).join("definitions.rs"), definitions::code(&parsed)).unwrap();
     fs::write(Path::new(&out).join("rows.rs"), rows::code(&parsed)).unwrap();
+    let sentences = tables.with_file_name("sentences");
+    let subjects: BTreeMap<String, facts::Subject> =
+        NATIVE_SUBJECTS.iter().map(|subject| ((*subject).into(), parse(&sentences.join(format!("{subject}.toml"))))).collect();
+    fs::write(Path::new(&out).join("facts.rs"), facts::code(&subjects)).unwrap();
 }
 
-fn parse(file: &Path) -> Table {
+fn parse<T: DeserializeOwned>(file: &Path) -> T {
     println!("cargo:rerun-if-changed={}", file.display());
     toml::from_str(&fs::read_to_string(file).unwrap()).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 TIMES = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
 SIZES = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
 _MINUTES_FROM_S = 120
-_EXACT_BELOW = 1e15
 _SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 # Characters that steer a terminal or a page, first and last of each range: controls, and what changes the
 # direction of text or is not seen. Without the joiners of scripts and of pictures.
@@ -27,7 +26,6 @@ _RANGES = [f"{chr(first)}-{chr(last)}" for first, last in (*STEERING, (0xD800, 0
 _STEERING = re.compile(f"[{''.join(_RANGES)}]")
 # In JSON the first of them are escaped anyway, or stand between the values.
 _STEERING_IN_JSON = re.compile(f"[{''.join(_RANGES[1:])}]")
-_THREE_DIGITS = 1000
 _RATIO_DIGITS = 3
 
 
@@ -88,31 +86,6 @@ def truncated(value: float, digits: int = _RATIO_DIGITS) -> str:
     number = Decimal(f"{value:.12g}")
     last = min(number.adjusted() - digits + 1, 0)
     return f"{number.quantize(Decimal(1).scaleb(last), ROUND_DOWN):f}"
-
-
-def in_words(value: object, unit: str | None, lang: str = "en") -> str:
-    """A value of a column with that unit as it appears in a sentence; `unknown` where there is none."""
-    if value is None:
-        return "不明" if lang == "ja" else "unknown"
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
-    if unit == "ns":
-        return human_ns(value)
-    if unit == "s":
-        return human_ns(value * TIMES[0][0])
-    if unit == "B":
-        return human_bytes(value)
-    if unit == "B/s":
-        return f"{human_bytes(value)}/s"
-    if unit == "ratio":
-        return truncated(value)
-    if isinstance(value, int) or (value == int(value) and abs(value) < _EXACT_BELOW):
-        number = f"{int(value):,}"
-    else:
-        number = f"{value:.3g}" if abs(value) < _THREE_DIGITS else f"{value:,.0f}"
-    return f"{number} {unit}" if unit else number
 
 
 def _scaled(value: float | None, units: Sequence[tuple[int, str]]) -> str:

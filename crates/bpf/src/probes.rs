@@ -9,7 +9,7 @@ use std::{
 };
 
 use libbpf_rs::{ErrorKind, Link, MapCore, MapFlags, Object};
-use sysdock_table::FamilyState;
+use sysdock_table::{Fact, FamilyState, Value, facts::capture as facts};
 
 use crate::{
     config::{Config, Stacks, Target, own_pid_namespace},
@@ -163,11 +163,11 @@ impl Probes {
         };
         refusal::listen();
         let cpus = libbpf_rs::num_possible_cpus().map_err(failed("count the CPUs"))?;
-        let mut without_stacks = "not requested".to_string();
+        let mut without_stacks = facts::not_requested();
         let (calls, processes) = match load_first(&config, cpus, &settings.families) {
             Err(error) if config.stacks != Stacks::Off => {
                 config.stacks = Stacks::Off;
-                without_stacks = error.reason;
+                without_stacks = facts::refused(error.reason);
                 config.layouts = settings.families.contains(&CPU) || settings.probe_list.stacks;
                 load_first(&config, cpus, &settings.families)?
             }
@@ -184,10 +184,10 @@ impl Probes {
             } else if settings.families.contains(&family) && family.object.is_empty() {
                 None
             } else if settings.families.contains(&family) {
-                let loaded = loaded.next().expect("each family was loaded").map_err(|error| error.reason);
+                let loaded = loaded.next().expect("each family was loaded").map_err(|error| facts::refused(error.reason));
                 loaded.map(|object| objects.push(Loaded { object, family: Some(family), is_idle: false })).err()
             } else {
-                Some("not requested".to_string())
+                Some(facts::not_requested())
             };
             families.push(FamilyState { family: family.name.to_string(), missing });
         }
@@ -254,7 +254,7 @@ impl Probes {
                 (Err(error), None) => return Err(failed("attach a program")(error)),
                 (Err(error), Some(family)) => {
                     let state = self.families.iter_mut().find(|state| state.family == family.name);
-                    state.expect("each family has a state").missing = Some(error.to_string());
+                    state.expect("each family has a state").missing = Some(facts::refused(error.to_string()));
                 }
             }
         }
@@ -271,7 +271,10 @@ impl Probes {
             (Some(loaded), _) => self.links.extend(attach(&loaded.object, probe_list)?),
             (None, Some(probe)) => {
                 let state = self.families.iter().find(|state| state.family == PROBES.name);
-                return Err((probe.text.clone(), state.and_then(|state| state.missing.clone()).unwrap_or_default()));
+                return Err((
+                    probe.text.clone(),
+                    state.and_then(|state| state.missing.as_ref()).map_or_else(String::new, refusal),
+                ));
             }
             (None, None) => {}
         }
@@ -308,5 +311,13 @@ impl Probes {
     /// End recording; what is in the rings stays there.
     pub fn detach(&mut self) {
         self.links.clear();
+    }
+}
+
+/// What the kernel reported, as it is in `missing` of a family.
+fn refusal(missing: &Fact) -> String {
+    match missing.value("reason") {
+        Some(Value::Text(reason)) => reason.clone(),
+        _ => missing.code().into(),
     }
 }

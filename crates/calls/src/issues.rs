@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use sysdock_table::{ROWS_PER_GROUP, Recording, TableError, readable, rows};
+use sysdock_table::{Fact, ROWS_PER_GROUP, Recording, TableError, readable, rows};
 
 /// What can be wrong with a line, an event or a thread; the values of `import_issues.issue`, explained in docs/reference/import-issues.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +77,7 @@ struct IssueRow {
     source: usize,
     line: u64,
     issue: Issue,
-    detail: Option<String>,
+    detail: Option<Fact>,
     excerpt: Option<String>,
 }
 
@@ -94,7 +94,7 @@ pub struct Issues {
 
 impl Issues {
     /// Count an issue at a place (source, line); `text` is the line, as far as it is at hand. True when it is time to [`Issues::flush`].
-    pub fn add(&mut self, issue: Issue, place: (usize, u64), text: &[u8], detail: Option<String>) -> bool {
+    pub fn add(&mut self, issue: Issue, place: (usize, u64), text: &[u8], detail: Option<Fact>) -> bool {
         const EXCERPTS: u64 = 10_000;
         const EXCERPT_BYTES: usize = 120;
         // It may hold a name from the log.
@@ -104,16 +104,13 @@ impl Issues {
         let keep = !text.is_empty() && self.excerpts < EXCERPTS;
         self.excerpts += u64::from(keep);
         let excerpt = keep.then(|| readable(&text[..text.len().min(EXCERPT_BYTES)]).into_owned());
-        let detail = detail.map(|mut detail| {
-            detail.truncate((0..=DETAIL_BYTES.min(detail.len())).rev().find(|end| detail.is_char_boundary(*end)).unwrap_or(0));
-            detail
-        });
+        let detail = detail.map(|detail| detail.with_texts_up_to(DETAIL_BYTES));
         self.rows.push(IssueRow { source: place.0, line: place.1, issue, detail, excerpt });
         self.rows.len() >= ROWS_PER_GROUP
     }
 
     /// Count an issue that came up `count` times in a source, as one row; `detail` says how often.
-    pub fn add_many(&mut self, issue: Issue, source: usize, count: u64, detail: String) {
+    pub fn add_many(&mut self, issue: Issue, source: usize, count: u64, detail: Fact) {
         if count > 0 {
             self.add(issue, (source, 0), b"", Some(detail));
             *self.counts.entry(issue.name()).or_default() += count - 1;
@@ -131,7 +128,7 @@ impl Issues {
             line: row.line.cast_signed(),
             issue: row.issue.name().into(),
             understood: row.issue.understood(),
-            detail: row.detail.as_deref().map(Into::into),
+            detail: row.detail.iter().cloned().collect(),
             excerpt: row.excerpt.as_deref().map(Into::into),
         }))?;
         self.rows.clear();

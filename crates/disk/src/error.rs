@@ -3,7 +3,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use sysdock_table::TableError;
+use sysdock_table::{Fact, TableError};
 
 /// What can go wrong between a file system and its tables. Text for people is formed in `native`.
 #[derive(Debug)]
@@ -13,10 +13,8 @@ pub enum DiskError {
     Io(PathBuf, io::Error),
     /// A device or image without a file system that is known.
     NoFileSystem(PathBuf),
-    /// A file system that no method can read as it stands: its name, and why.
-    NotReadable(PathBuf, String, &'static str),
     /// A file system that is not read as it stands: why, and what to do.
-    Refused(PathBuf, String, &'static str),
+    Refused(PathBuf, Fact, &'static str),
     /// The recording cannot be written.
     Table(TableError),
 }
@@ -32,8 +30,7 @@ impl fmt::Display for DiskError {
         match self {
             DiskError::Io(path, error) => write!(f, "{}: {error}", path.display()),
             DiskError::NoFileSystem(path) => write!(f, "{}: no file system", path.display()),
-            DiskError::NotReadable(path, kind, why) => write!(f, "{}: {kind}: {why}", path.display()),
-            DiskError::Refused(path, why, _) => write!(f, "{}: {why}", path.display()),
+            DiskError::Refused(path, why, _) => write!(f, "{}: {}", path.display(), why.code()),
             DiskError::Table(error) => error.fmt(f),
         }
     }

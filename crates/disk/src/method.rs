@@ -8,7 +8,7 @@ use std::{
     thread,
 };
 
-use sysdock_table::{Cancel, Ending, Progress, Recording};
+use sysdock_table::{Cancel, Ending, Fact, Facts, Progress, Recording};
 
 use crate::{DiskError, Target};
 
@@ -92,12 +92,12 @@ pub(crate) struct Work<'a> {
     pub(crate) cancel: &'a Cancel,
     pub(crate) report: &'a mut dyn FnMut(Progress),
     /// Why a method before this one was not able to read the target; empty: there was none.
-    pub(crate) why_not: String,
+    pub(crate) why_not: Option<Fact>,
 }
 
 /// A method that cannot be used here, or that failed.
 pub(crate) enum Unable {
-    Because(String),
+    Because(Fact),
     Failed(DiskError),
 }
 
@@ -115,7 +115,7 @@ pub struct Outcome {
     /// The value of `file_systems.method`.
     pub method: &'static str,
     /// Why by this one.
-    pub reason: String,
+    pub reason: Facts,
     /// Files, folders, links and the like that were met, and those of them that could not be read.
     pub files: u64,
     /// See `files`.
@@ -125,7 +125,7 @@ pub struct Outcome {
     /// How the file system was made and is used, for `environment`: names and values.
     pub facts: Vec<(String, String)>,
     /// What could not be understood: the value of `import_issues.issue`, and its detail.
-    pub issues: Vec<(&'static str, String)>,
+    pub issues: Vec<(&'static str, Fact)>,
 }
 
 /// Why a scan ended that wrote its tables.

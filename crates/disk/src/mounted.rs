@@ -4,6 +4,8 @@ use std::{io, path::Path};
 
 use sysdock_mounts::Mount;
 
+use sysdock_table::{Fact, Facts, facts::disk as facts};
+
 use crate::{
     DiskError,
     method::{Outcome, Work, ending},
@@ -24,11 +26,11 @@ pub(crate) struct MountedScan<'a> {
     pub(crate) moment: &'static str,
     /// The value of `file_systems.method`.
     pub(crate) method: &'static str,
-    pub(crate) reason: String,
+    pub(crate) reason: Facts,
     pub(crate) files: u64,
     pub(crate) unread: u64,
     /// What could not be read: values of `import_issues.issue`, and details.
-    pub(crate) issues: Vec<(&'static str, String)>,
+    pub(crate) issues: Vec<(&'static str, Fact)>,
     /// Why it is not complete: the kernel stopped answering.
     pub(crate) broken: Option<io::Error>,
     pub(crate) devices: Devices,
@@ -70,7 +72,11 @@ impl MountedScan<'_> {
             Devices::One => DeviceRow::write(&[DeviceRow::only(&row)], work.recording)?,
             Devices::All(devices) => DeviceRow::write(&devices, work.recording)?,
         }
-        issues.extend(self.broken.iter().map(|error| (BROKEN_OFF, format!("{}: {error}", self.path.display()))));
+        issues.extend(
+            self.broken
+                .iter()
+                .map(|error| (BROKEN_OFF, facts::broken_off(self.path.to_string_lossy().into_owned(), error.to_string()))),
+        );
         write_issues(&issues, self.path, work.recording)?;
         let ending = ending(work.cancel, self.broken.is_some());
         Ok(Outcome { ending, method, reason, files, unread, example: None, facts: Vec::new(), issues })

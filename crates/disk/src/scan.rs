@@ -2,7 +2,7 @@
 
 use std::{fs::File, os::unix::fs::FileExt, path::Path};
 
-use sysdock_table::{Cancel, Progress, Recording};
+use sysdock_table::{Cancel, Progress, Recording, facts::disk as facts};
 
 use crate::{
     DiskError, Outcome, Settings, Target,
@@ -37,7 +37,7 @@ pub fn scan(
     cancel: &Cancel,
     report: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, DiskError> {
-    scan_by(&METHODS, target, Work { recording, settings, cancel, report, why_not: String::new() })
+    scan_by(&METHODS, target, Work { recording, settings, cancel, report, why_not: None })
 }
 
 /// By the first of these methods that is able to.
@@ -48,7 +48,7 @@ pub(crate) fn scan_by(methods: &[&dyn Method], target: &Target, mut work: Work<'
     for method in methods.iter().filter(|method| method.takes(target)) {
         match method.scan(target, &mut work) {
             Ok(outcome) => return Ok(outcome),
-            Err(Unable::Because(why)) => work.why_not = why,
+            Err(Unable::Because(why)) => work.why_not = Some(why),
             Err(Unable::Failed(error)) => return Err(error),
         }
     }
@@ -70,7 +70,7 @@ fn refuse_unmounted(methods: &[&dyn Method], target: &Target) -> Result<(), Disk
     match methods.iter().find_map(|method| method.mounted_only(&image)) {
         None => Ok(()),
         Some(kind) => {
-            let why = format!("{kind} that is not mounted, and is read only while it is");
+            let why = facts::only_while_mounted(kind);
             let hint = "mount it, an image by `mount -o loop,ro IMAGE DIRECTORY`, and scan the mount point";
             Err(DiskError::Refused(target.path.clone(), why, hint))
         }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use sysdock_table::{Recording, TableError, rows};
+use sysdock_table::{Fact, Facts, Recording, TableError, rows};
 
 /// Values of `import_issues.issue`, explained in docs/reference/import-issues.md.
 pub(crate) const UNREADABLE_BLOCK: &str = "unreadable_block";
@@ -20,7 +20,7 @@ pub(crate) struct FileSystemRow {
     pub(crate) size_bytes: u64,
     pub(crate) free_bytes: Option<u64>,
     pub(crate) method: &'static str,
-    pub(crate) reason: String,
+    pub(crate) reason: Facts,
     pub(crate) files: u64,
     pub(crate) unread_files: u64,
     pub(crate) is_whole: bool,
@@ -40,7 +40,7 @@ impl FileSystemRow {
             size_bytes: self.size_bytes.cast_signed(),
             free_bytes: self.free_bytes.map(u64::cast_signed),
             method: self.method.into(),
-            reason: self.reason.as_str().into(),
+            reason: self.reason.clone(),
             files: self.files.cast_signed(),
             unread_files: self.unread_files.cast_signed(),
             whole: self.is_whole,
@@ -89,7 +89,7 @@ impl DeviceRow {
 }
 
 /// What could not be understood of `path`: kinds, and how many of each with an example.
-pub(crate) fn write_issues(issues: &[(&'static str, String)], path: &Path, recording: &mut Recording) -> Result<(), TableError> {
+pub(crate) fn write_issues(issues: &[(&'static str, Fact)], path: &Path, recording: &mut Recording) -> Result<(), TableError> {
     if issues.is_empty() {
         return Ok(());
     }
@@ -99,7 +99,7 @@ pub(crate) fn write_issues(issues: &[(&'static str, String)], path: &Path, recor
         line: 0,
         issue: (*issue).into(),
         understood: false,
-        detail: Some(detail.into()),
+        detail: detail.clone().into(),
         excerpt: None,
     }))
 }

@@ -9,6 +9,8 @@ use std::{
 
 use sysdock_mounts::{self as mounts, Mount};
 
+use sysdock_table::facts::disk as facts;
+
 use crate::DiskError;
 
 /// What is to be scanned.
@@ -85,8 +87,8 @@ impl Target {
             TargetKind::FileSystem(mount) | TargetKind::Image(Some(mount)) => Ok(mount.point.clone()),
             TargetKind::Within(_) => Ok(self.path.clone()),
             TargetKind::Image(None) => {
-                let why = "it is not mounted, so that no path of a recording leads to its files";
-                Err(DiskError::Refused(self.path.clone(), why.into(), "mount it, and scan the mount point"))
+                let why = facts::no_path_leads_there();
+                Err(DiskError::Refused(self.path.clone(), why, "mount it, and scan the mount point"))
             }
         }
     }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use rustc_hash::FxHashMap;
-use sysdock_table::{Recording, rows};
+use sysdock_table::{Recording, facts::disk as facts, rows};
 
 use crate::{DiskError, fs::METHODS, method::Numbering, target::Target};
 
@@ -131,7 +131,7 @@ fn write_issues(counts: &[(&'static str, u64)], target: &Target, recording: &mut
         line: 0,
         issue: (*issue).into(),
         understood: true,
-        detail: Some(format!("{count} files of the recording").into()),
+        detail: facts::files_of_recording(*count).into(),
         excerpt: None,
     };
     Ok(recording.write_rows(counts.into_iter().map(row))?)

@@ -20,7 +20,7 @@ use std::{
 };
 
 use rustc_hash::FxHashSet;
-use sysdock_table::Cancel;
+use sysdock_table::{Cancel, Fact, facts::disk as facts};
 
 use crate::{
     batch::{Batch, Inode, Kind},
@@ -134,9 +134,9 @@ impl<'a> Walk<'a> {
     }
 
     /// What the device did not give, as an issue.
-    pub(crate) fn issues(&self) -> Vec<(&'static str, String)> {
+    pub(crate) fn issues(&self) -> Vec<(&'static str, Fact)> {
         let (count, example) = &*locked(&self.read_errors);
-        let detail = || format!("{count} files or folders, such as {example}");
+        let detail = || facts::unreadable_files(*count, example.to_string());
         (*count > 0).then(|| (UNREADABLE_BLOCK, detail())).into_iter().collect()
     }
 

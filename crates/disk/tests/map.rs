@@ -25,7 +25,7 @@ fn file_system(blocks: i64) -> [rows::FileSystems<'static>; 1] {
         size_bytes: bytes(blocks),
         free_bytes: Some(0),
         method: "raw".into(),
-        reason: "".into(),
+        reason: sysdock_table::Facts::default(),
         files: 0,
         unread_files: 0,
         whole: true,

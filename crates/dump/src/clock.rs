@@ -4,6 +4,8 @@
 //! clock*, which is never corrected. The *wall clock* is what other recordings have. The timekeeper knows the wall clock and boot time at its last tick;
 //! the log clock at the same moment follows from the same cycles where both clocks count them, else from what the kernel compared last.
 
+use sysdock_table::{Fact, facts::clock as facts};
+
 use crate::{error::Fault, kernel::Kernel};
 
 /// How the three clocks of a kernel lie to each other.
@@ -35,13 +37,11 @@ pub enum LogClock {
 impl LogClock {
     /// What it means for times of the log, as a note in the recording.
     #[must_use]
-    pub fn note(self) -> &'static str {
+    pub fn note(self) -> Fact {
         match self {
-            LogClock::SameCycles => "times of the log and of the scheduler count the same cycles as the wall clock",
-            LogClock::ByTicks => "times of the log and of the scheduler follow the wall clock from tick to tick",
-            LogClock::ComparedOnce => {
-                "times of the log and of the scheduler are off by what their clock has drifted since it was compared"
-            }
+            LogClock::SameCycles => facts::same_cycles(),
+            LogClock::ByTicks => facts::tick_to_tick(),
+            LogClock::ComparedOnce => facts::drifted(),
         }
     }
 }

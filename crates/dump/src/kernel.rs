@@ -3,7 +3,7 @@
 use std::{cell::OnceCell, ops::Range, sync::Arc};
 
 use serde_json::{Value, json};
-use sysdock_table::Cancel;
+use sysdock_table::{Cancel, Fact, facts::dump as facts};
 
 use crate::{
     btf::{Field, Types},
@@ -37,7 +37,7 @@ pub struct Description {
     /// Types that the kernel describes; 0: none could be read.
     pub types: usize,
     /// What is wrong, or missing, and was not in the way.
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Fact>,
 }
 
 impl Description {
@@ -89,7 +89,7 @@ impl Kernel {
             Some(info) => info,
             None => {
                 if is_file {
-                    remarks.push("the file has no VMCOREINFO note; the copy in the memory of the kernel was used".into());
+                    remarks.push(facts::vmcoreinfo_from_memory());
                 }
                 VmCoreInfo::search(&*physical)
                     .ok_or_else(|| DumpError::NoDump(path.into(), "no kernel has left its VMCOREINFO in it".into()))?
@@ -100,14 +100,14 @@ impl Kernel {
             DumpError::NotReadable(path.into(), "VMCOREINFO lacks the address of the kernel's page table".into())
         })?;
         let symbols = Symbols::read(&memory, &info).unwrap_or_else(|fault| {
-            remarks.push(format!("the names of the kernel (kallsyms) cannot be read: {}", fault.name()));
+            remarks.push(facts::no_kallsyms(fault.name()));
             Symbols::default()
         });
         if let Some(start) = symbols.address("page_offset_base").and_then(|place| memory.u64(place).ok()) {
             memory.set_direct_map(start);
         }
         let types = types_of(&memory, &symbols).unwrap_or_else(|fault| {
-            remarks.push(format!("the types of the kernel (BTF) cannot be read: {}", fault.name()));
+            remarks.push(facts::no_btf(fault.name()));
             Types::default()
         });
         let description = Description {

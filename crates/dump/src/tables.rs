@@ -13,6 +13,8 @@ use sysdock_table::{
     rows::{self, Row},
 };
 
+use sysdock_table::{Fact, facts::dump as facts};
+
 use crate::{
     Clock, Fault, Frame, Kernel, LockWait, Log, MemoryUse, OpenFile, OpenFiles, Processor, Stacks, Task, Tasks,
     debug_info::Line,
@@ -165,7 +167,7 @@ pub struct Outcome {
     /// Whether an end was requested before all was read.
     pub interrupted: bool,
     /// A value of `import_issues.issue`, and what happened.
-    pub issues: Vec<(&'static str, String)>,
+    pub issues: Vec<(&'static str, Fact)>,
 }
 
 /// Of `import_issues.issue`: a part of the dump is missing or damaged. Explained in docs/reference/import-issues.md, as is the next one.
@@ -219,7 +221,7 @@ pub fn write(
         line: 0,
         issue: (*issue).into(),
         understood: *issue == REMARK,
-        detail: Some(detail.as_str().into()),
+        detail: detail.clone().into(),
         excerpt: None,
     }))?;
     write_description(kernel, path, &outcome, out)?;
@@ -247,7 +249,7 @@ fn write_selected(selection: &Selection<'_>, out: &mut impl Sink) -> Result<Outc
             write_log(log, outcome.clock.as_ref(), out)?;
         }
         if log.unread > 0 {
-            outcome.issues.push((UNREADABLE, format!("{} records of the log", log.unread)));
+            outcome.issues.push((UNREADABLE, facts::log_records_unread(log.unread)));
         }
     }
     note(&mut outcome, "the log", log.as_ref().err());
@@ -275,7 +277,7 @@ fn write_selected(selection: &Selection<'_>, out: &mut impl Sink) -> Result<Outc
 }
 
 fn note(outcome: &mut Outcome, what: &str, fault: Option<&Fault>) {
-    outcome.issues.extend(fault.map(|fault| (UNREADABLE, format!("{what}: {}", fault.name()))));
+    outcome.issues.extend(fault.map(|fault| (UNREADABLE, facts::unread(what, fault.name()))));
 }
 
 /// Tasks, stacks and locks: each needs what comes before it.
@@ -297,7 +299,7 @@ fn write_tasks(
         counts::write(kernel, &found, log, out)?;
     }
     let Tasks { tasks, broken } = found;
-    outcome.issues.extend(broken.iter().map(|(what, fault)| (UNREADABLE, format!("{what}: {}", fault.name()))));
+    outcome.issues.extend(broken.iter().map(|(what, fault)| (UNREADABLE, facts::unread(what.as_str(), fault.name()))));
     write_of_tasks(selection, &tasks, out, outcome)?;
     outcome.tasks = tasks.len() as u64;
     outcome.whole_tasks = tasks.iter().filter(|task| task.fault.is_none()).count() as u64;

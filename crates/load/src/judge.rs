@@ -2,6 +2,8 @@
 
 use std::io;
 
+use sysdock_table::{Fact, facts::load as facts};
+
 use crate::{
     Item, Measured, Operation, Status, Step,
     device::{Below, FileSystem},
@@ -29,18 +31,18 @@ pub(crate) fn rows(step: &Step, phase: &PhaseOutcome, file_system: &FileSystem, 
 }
 
 /// Rows of a step whose workers could not be started, or that was not begun.
-pub(crate) fn rows_without(step: &Step, status: Status, note: &str, host: &str) -> Vec<Measured> {
+pub(crate) fn rows_without(step: &Step, status: Status, note: &Fact, host: &str) -> Vec<Measured> {
     step.wanted().into_iter().map(|operation| row_without(step, operation, status, note, host)).collect()
 }
 
 /// Rows of the operations of a step that were not begun.
-pub(crate) fn rows_of_others(step: &Step, begun: &[Operation], note: &str, host: &str) -> Vec<Measured> {
+pub(crate) fn rows_of_others(step: &Step, begun: &[Operation], note: &Fact, host: &str) -> Vec<Measured> {
     let others = step.wanted().into_iter().filter(|operation| !begun.contains(operation));
     others.map(|operation| row_without(step, operation, Status::Skipped, note, host)).collect()
 }
 
-fn row_without(step: &Step, operation: Operation, status: Status, note: &str, host: &str) -> Measured {
-    Measured { status, note: Some(note.to_string()), ..frame(step, operation, host) }
+fn row_without(step: &Step, operation: Operation, status: Status, note: &Fact, host: &str) -> Measured {
+    Measured { status, note: note.clone().into(), ..frame(step, operation, host) }
 }
 
 /// What was requested.
@@ -88,8 +90,7 @@ fn row(
     row.rates();
     let found = findings(step, phase, &row, file_system);
     row.status = found.first().map_or(Status::Measured, |(status, _)| *status);
-    let notes: Vec<String> = found.into_iter().map(|(_, note)| note).filter(|note| !note.is_empty()).collect();
-    row.note = (!notes.is_empty()).then(|| notes.join("; "));
+    row.note = found.into_iter().map(|(_, note)| note).collect();
     row
 }
 
@@ -100,19 +101,19 @@ fn overlap(row: &Measured, last_start: Option<i64>) -> Option<f64> {
 }
 
 /// Why the numbers may not be what they seem, the gravest first. The last ones do not change that they were measured.
-fn findings(step: &Step, phase: &PhaseOutcome, row: &Measured, file_system: &FileSystem) -> Vec<(Status, String)> {
+fn findings(step: &Step, phase: &PhaseOutcome, row: &Measured, file_system: &FileSystem) -> Vec<(Status, Fact)> {
     let mut found = Vec::new();
     if phase.interrupted {
-        found.push((Status::Interrupted, "interrupted: this is what was done by then".to_string()));
+        found.push((Status::Interrupted, facts::interrupted()));
     }
     if phase.damaged > 0 && row.operation == "read" {
-        found.push((Status::Damaged, format!("{} requests did not read what had been written", phase.damaged)));
+        found.push((Status::Damaged, facts::wrong_content(phase.damaged)));
     }
     if phase.hung {
-        found.push((Status::Failed, "given up: no worker and no device made progress for too long".into()));
+        found.push((Status::Failed, facts::given_up()));
     }
     for (how, count) in &phase.deaths {
-        found.push((Status::Failed, format!("{count} of {} workers {how}", step.processes)));
+        found.push((Status::Failed, facts::workers_ended(*count, step.processes, how.fact())));
     }
     found.extend(errors(phase, row));
     if row.operations > 0 {
@@ -126,63 +127,60 @@ fn findings(step: &Step, phase: &PhaseOutcome, row: &Measured, file_system: &Fil
         found.push((Status::NotKnown, remark.clone()));
     }
     if phase.cpu_throttled {
-        found.push((Status::Throttled, "the CPU limit of the control group was reached".into()));
+        found.push((Status::Throttled, facts::cpu_limit_reached()));
     }
     if row.bytes > 0 {
-        found.extend(
-            file_system.limits().into_iter().map(|limit| (Status::Throttled, format!("the control group has a limit: {limit}"))),
-        );
+        found.extend(file_system.limits().into_iter().map(|limit| (Status::Throttled, facts::group_limit(limit))));
     }
     found
 }
 
-fn errors(phase: &PhaseOutcome, row: &Measured) -> Option<(Status, String)> {
+fn errors(phase: &PhaseOutcome, row: &Measured) -> Option<(Status, Fact)> {
     let why = || io::Error::from_raw_os_error(phase.errno).to_string().to_lowercase();
     let full = matches!(phase.errno, libc::ENOSPC | libc::EDQUOT);
     match (row.errors > 0 && phase.errno != 0, row.operations) {
-        (true, _) if full => Some((Status::Full, why())),
-        (true, 0) => Some((Status::Failed, why())),
-        (true, _) if phase.idle > 0 => Some((Status::Failed, format!("{} workers could not begin: {}", phase.idle, why()))),
-        (true, _) => Some((Status::Measured, format!("{} operations failed: {}", row.errors, why()))),
-        (false, 0) if phase.operations.len() == 1 && !phase.interrupted => Some((Status::Failed, "nothing was done".into())),
+        (true, _) if full => Some((Status::Full, facts::error(why()))),
+        (true, 0) => Some((Status::Failed, facts::error(why()))),
+        (true, _) if phase.idle > 0 => Some((Status::Failed, facts::workers_not_begun(phase.idle, why()))),
+        (true, _) => Some((Status::Measured, facts::operations_failed(row.errors, why()))),
+        (false, 0) if phase.operations.len() == 1 && !phase.interrupted => Some((Status::Failed, facts::nothing_done())),
         _ => None,
     }
 }
 
-fn timing(row: &Measured) -> Vec<(Status, String)> {
+fn timing(row: &Measured) -> Vec<(Status, Fact)> {
     let mut found = Vec::new();
     let window = row.ended_ns.zip(row.started_ns).map_or(0, |(end, start)| end - start);
     if window < SHORTEST_NS {
-        found.push((Status::TooShort, format!("it took only {:.1} ms: use more files or bytes", window as f64 / 1e6)));
+        found.push((Status::TooShort, facts::too_short(window)));
     }
     if let Some(overlap) = row.overlap.filter(|overlap| *overlap < LEAST_OVERLAP) {
-        let note = format!("all workers ran at the same time for only {:.0} % of the time", 100.0 * overlap);
-        found.push((Status::NoOverlap, note));
+        found.push((Status::NoOverlap, facts::little_overlap(overlap)));
     }
     found
 }
 
 /// Where the bytes that were read came from.
-fn origin(phase: &PhaseOutcome, row: &Measured, file_system: &FileSystem) -> Option<(Status, String)> {
-    let percent = |bytes: u64| 100.0 * bytes as f64 / row.bytes as f64;
+fn origin(phase: &PhaseOutcome, row: &Measured, file_system: &FileSystem) -> Option<(Status, Fact)> {
+    let part = |bytes: u64| bytes as f64 / row.bytes as f64;
     match (&file_system.below, phase.devices) {
-        (Below::Memory, _) => Some((Status::FromMemory, format!("{} lies in memory", file_system.kind()))),
-        (_, None) => {
-            Some((Status::NotKnown, format!("{}: whether a server or memory answered is not known here", file_system.kind())))
-        }
+        (Below::Memory, _) => Some((Status::FromMemory, facts::in_memory(file_system.kind()))),
+        (_, None) => Some((Status::NotKnown, facts::origin_unknown(file_system.kind()))),
         (_, Some(devices)) => {
             // Others may use the device, too: so what was read for the workers counts as well.
             let read = devices.read.min(phase.read_for_workers);
             let from_memory = (read as f64) < FROM_DEVICE * row.bytes as f64;
-            from_memory.then(|| (Status::FromMemory, format!("the device read {:.0} % of these bytes", percent(read))))
+            from_memory.then(|| (Status::FromMemory, facts::from_memory(part(read))))
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use sysdock_table::Facts;
+
     use super::*;
-    use crate::{device::Counters, histogram::CLASSES};
+    use crate::{device::Counters, histogram::CLASSES, workers::Death};
 
     const MS: i64 = 1_000_000;
 
@@ -217,7 +215,7 @@ mod tests {
     #[test]
     fn rates_count_from_the_first_start_to_the_last_end() {
         let row = judged(|_| {});
-        assert_eq!((row.status, &row.note), (Status::Measured, &None));
+        assert_eq!((row.status, &row.note), (Status::Measured, &Facts::default()));
         assert_eq!((row.started_ns, row.first_end_ns, row.ended_ns), (Some(0), Some(100 * MS), Some(101 * MS)));
         assert!((row.bytes_per_s.unwrap() - 409_600.0 / 0.101).abs() < 1.0);
         assert!((row.overlap.unwrap() - 99.0 / 101.0).abs() < 1e-9);
@@ -236,20 +234,19 @@ mod tests {
         assert_eq!(status(&|phase| phase.interrupted = true), Status::Interrupted);
         assert_eq!(status(&|phase| phase.hung = true), Status::Failed);
         assert_eq!(status(&|phase| phase.cpu_throttled = true), Status::Throttled);
-        let killed = |phase: &mut PhaseOutcome| phase.deaths = [("killed by signal 9".to_string(), 1)].into();
+        let killed = |phase: &mut PhaseOutcome| phase.deaths = [(Death::Signal(9), 1)].into();
         assert_eq!(status(&killed), Status::Failed);
         let full = judged(|phase| (phase.lanes[0].errors, phase.errno) = (1, libc::ENOSPC));
         assert_eq!(full.status, Status::Full);
         let some_failed = judged(|phase| (phase.lanes[0].errors, phase.errno) = (3, libc::EIO));
         assert_eq!(some_failed.status, Status::Measured);
-        assert!(some_failed.note.unwrap().starts_with("3 operations failed: "));
+        assert!(some_failed.note.codes() == ["load/operations_failed"]);
     }
 
     #[test]
     fn the_gravest_doubt_is_the_status_and_all_are_in_the_note() {
         let row = judged(|phase| (phase.damaged, phase.read_for_workers, phase.cpu_throttled) = (2, 0, true));
         assert_eq!(row.status, Status::Damaged);
-        let note = row.note.unwrap();
-        assert!(note.contains("; the device read 0 %") && note.contains("; the CPU limit"), "{note}");
+        assert_eq!(row.note.codes(), ["load/wrong_content", "load/from_memory", "load/cpu_limit_reached"]);
     }
 }

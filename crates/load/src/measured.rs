@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use sysdock_table::{Recording, TableError, rows};
+use sysdock_table::{Facts, Recording, TableError, rows};
 
 /// What a measurement is worth; the values of `status` in `load_results`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +93,7 @@ pub struct Measured {
     pub p99_ns: Option<i64>,
     pub max_ns: Option<i64>,
     pub status: Status,
-    pub note: Option<String>,
+    pub note: Facts,
     /// Rows of `load_latencies`.
     pub latencies: Vec<LatencyClass>,
     /// Rows of `load_intervals`.
@@ -130,7 +130,7 @@ impl Measured {
             p99_ns: None,
             max_ns: None,
             status: Status::Measured,
-            note: None,
+            note: Facts::default(),
             latencies: Vec::new(),
             progress: Vec::new(),
         }
@@ -205,6 +205,6 @@ fn result_row(result_id: i32, measured: &Measured) -> rows::LoadResults<'_> {
         p99_ns: measured.p99_ns,
         max_ns: measured.max_ns,
         status: measured.status.name().into(),
-        note: measured.note.as_deref().map(Into::into),
+        note: measured.note.clone(),
     }
 }

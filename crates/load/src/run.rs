@@ -2,7 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
-use sysdock_table::Cancel;
+use sysdock_table::{Cancel, facts::load as facts};
 
 use crate::{
     Item, LoadError, Measured, Status, Step,
@@ -79,7 +79,7 @@ impl Load {
     pub fn measure(&mut self, step: &Step, cancel: &Cancel, caller: &mut dyn Caller) -> Result<Vec<Measured>, LoadError> {
         step.check()?;
         if let Some((needed, free)) = self.lacks_room(step) {
-            let note = format!("{needed} bytes are needed, and {free} may be used");
+            let note = facts::no_room(needed, free);
             return Ok(judge::rows_without(step, Status::Full, &note, &self.host));
         }
         let around = Surroundings {
@@ -93,7 +93,7 @@ impl Load {
         let outcome = workers::measure(step, self.data_bytes, &around, caller);
         self.steps_done += 1;
         let rows = match outcome {
-            Err(error) => judge::rows_without(step, Status::Failed, &error.to_string().to_lowercase(), &self.host),
+            Err(error) => judge::rows_without(step, Status::Failed, &facts::error(error.to_string().to_lowercase()), &self.host),
             Ok(outcome) => self.rows_of(step, &outcome),
         };
         self.clear(step);
@@ -103,14 +103,14 @@ impl Load {
     /// The rows of a step that is not done, as there is no time for it.
     #[must_use]
     pub fn skipped(&self, step: &Step) -> Vec<Measured> {
-        judge::rows_without(step, Status::Skipped, "not measured: the time for all steps was up", &self.host)
+        judge::rows_without(step, Status::Skipped, &facts::time_up(), &self.host)
     }
 
     fn rows_of(&mut self, step: &Step, outcome: &workers::StepOutcome) -> Vec<Measured> {
         self.data_bytes = outcome.data_bytes;
         if let Some((started, error)) = &outcome.refused {
             let wanted = items::workers(step);
-            let note = format!("{started} of {wanted} processes could be started: {}", error.to_string().to_lowercase());
+            let note = facts::too_few_processes(*started, wanted, error.to_string().to_lowercase());
             return judge::rows_without(step, Status::Failed, &note, &self.host);
         }
         let rows = |phase| judge::rows(step, phase, &self.file_system, &self.host);
@@ -118,8 +118,7 @@ impl Load {
         // Who is requested a step gives a row for each operation: rows of several hosts belong together by their order.
         if outcome.phases.last().is_some_and(|last| last.hung) {
             let begun: Vec<_> = outcome.phases.iter().flat_map(|phase| &phase.operations).copied().collect();
-            let note = "not measured: an operation before it was given up";
-            rows.extend(judge::rows_of_others(step, &begun, note, &self.host));
+            rows.extend(judge::rows_of_others(step, &begun, &facts::after_given_up(), &self.host));
         }
         rows
     }

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use sysdock_table::Cancel;
+use sysdock_table::{Cancel, Fact, facts::load as facts};
 
 use crate::{
     Operation, Progress, Step,
@@ -62,6 +62,22 @@ pub(crate) struct LaneSum {
     pub(crate) latencies: Vec<u64>,
 }
 
+/// How a worker ended before its work was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Death {
+    Signal(i32),
+    Status(i32),
+}
+
+impl Death {
+    pub(crate) fn fact(self) -> Fact {
+        match self {
+            Death::Signal(signal) => facts::killed_by_signal(signal),
+            Death::Status(status) => facts::ended_with_status(status),
+        }
+    }
+}
+
 /// What came of a phase. Times are since the epoch.
 pub(crate) struct PhaseOutcome {
     pub(crate) operations: Vec<Operation>,
@@ -78,11 +94,11 @@ pub(crate) struct PhaseOutcome {
     pub(crate) cpu_throttled: bool,
     pub(crate) progress: Vec<Progress>,
     /// How each worker ended that was not to end.
-    pub(crate) deaths: BTreeMap<String, u32>,
+    pub(crate) deaths: BTreeMap<Death, u32>,
     pub(crate) interrupted: bool,
     pub(crate) hung: bool,
-    /// What could not be done before, as text.
-    pub(crate) remark: Option<String>,
+    /// What could not be done before the phase.
+    pub(crate) remark: Option<Fact>,
 }
 
 /// What came of a step.
@@ -99,7 +115,7 @@ struct Workers<'a> {
     board: &'a Board,
     /// Number and process id.
     alive: Vec<(u32, libc::pid_t)>,
-    deaths: BTreeMap<String, u32>,
+    deaths: BTreeMap<Death, u32>,
 }
 
 /// Do a step.
@@ -266,7 +282,7 @@ fn start_time(count: u32, epoch: i64, at: Option<i64>) -> u64 {
 /// Have the kernel forget names and inodes that are not in use. What prevented it.
 ///
 /// Those of changed files stay, so the file system that is measured is synchronized before, and no other.
-fn drop_dentries(folder: &Path, patience: Duration) -> Option<String> {
+fn drop_dentries(folder: &Path, patience: Duration) -> Option<Fact> {
     let synchronized = guarded(patience, || {
         let folder = File::open(folder)?;
         // SAFETY: the descriptor is open.
@@ -274,10 +290,8 @@ fn drop_dentries(folder: &Path, patience: Duration) -> Option<String> {
     });
     match synchronized.and_then(|()| fs::write("/proc/sys/vm/drop_caches", "2")) {
         Ok(()) => None,
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            Some("names and inodes stayed in memory: only root can have the kernel drop them".into())
-        }
-        Err(error) => Some(format!("names and inodes stayed in memory: {}", error.to_string().to_lowercase())),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Some(facts::names_kept()),
+        Err(error) => Some(facts::names_kept_by_error(error.to_string().to_lowercase())),
     }
 }
 
@@ -359,8 +373,8 @@ impl Workers<'_> {
                 return true;
             }
             let how = match libc::WIFSIGNALED(status) {
-                true => format!("killed by signal {}", libc::WTERMSIG(status)),
-                false => format!("ended with status {}", libc::WEXITSTATUS(status)),
+                true => Death::Signal(libc::WTERMSIG(status)),
+                false => Death::Status(libc::WEXITSTATUS(status)),
             };
             *self.deaths.entry(how).or_default() += 1;
             false

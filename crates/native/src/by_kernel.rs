@@ -31,6 +31,7 @@ use crate::{
     progress::Reporter,
     record::{self, Exit},
     relay::{self, Relay},
+    sentences,
     signals::{self, Counts},
     watched,
 };
@@ -479,7 +480,7 @@ pub(crate) fn note_what_is_missing(arguments: &arguments::Record, states: &[Fami
     for family in wanted {
         let state = states.iter().find(|state| state.family == family.name);
         if let Some(reason) = state.and_then(|state| state.missing.as_ref()) {
-            messages::note(&format!("{} are not recorded: {reason}", family.shows));
+            messages::note(&format!("{} are not recorded: {}", family.shows, sentences::sentence(reason)));
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::{
     messages::{self, Message},
     privileges,
     progress::Reporter,
-    signals,
+    sentences, signals,
 };
 
 /// Scan; returns the exit status.
@@ -141,9 +141,9 @@ fn describe(recording: &mut Recording, outcome: &Outcome, (clock, started): (Ins
 
 /// By which method and why, and what could not be read.
 fn print_remarks(outcome: &Outcome) {
-    messages::note(&format!("{}: {}", outcome.method, outcome.reason));
+    messages::note(&format!("{}: {}", outcome.method, sentences::all(&outcome.reason)));
     for (issue, detail) in &outcome.issues {
-        messages::note(&format!("{issue}: {detail}"));
+        messages::note(&format!("{issue}: {}", sentences::sentence(detail)));
     }
     if outcome.unread == 0 {
         return;

@@ -13,14 +13,14 @@ use std::{
 use serde_json::json;
 use sysdock_bpf::{BpfError, Elements, KernelNames, Recovered};
 use sysdock_dump::{BpfArray, Description, DumpError, Kernel, Outcome, Part, Question, Source};
-use sysdock_table::{Cancel, Capture, Ending, Folder, Manifest, Recording};
+use sysdock_table::{Cancel, Capture, Ending, Folder, Manifest, Recording, facts};
 
 use crate::{
     arguments, confine, environment, import,
     messages::{self, Message},
     privileges,
     progress::Reporter,
-    signals,
+    sentences, signals,
 };
 
 /// Say what a dump is of, as JSON; returns the exit status.
@@ -230,7 +230,7 @@ fn describe(recording: &mut Recording, outcome: &Outcome) {
     capture.understood = outcome.whole_tasks;
     if let Some(clock) = outcome.clock {
         capture.clock.kind = "epoch".into();
-        capture.clock.note = Some(format!("the wall clock of the kernel when it stopped; {}", clock.log.note()));
+        capture.clock.note = [facts::clock::of_the_stopped_kernel(), clock.log.note()].into_iter().collect();
     }
     for (issue, _) in &outcome.issues {
         *capture.issues.entry((*issue).into()).or_default() += 1;
@@ -250,7 +250,7 @@ fn print_summary(about: &Description, outcome: &Outcome) {
     }
     for (issue, detail) in &outcome.issues {
         let prefix = if *issue == sysdock_dump::UNREADABLE { "could not be read: " } else { "" };
-        messages::note(&format!("{prefix}{detail}"));
+        messages::note(&format!("{prefix}{}", sentences::sentence(detail)));
     }
 }
 

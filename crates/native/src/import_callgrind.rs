@@ -11,7 +11,7 @@ use sysdock_itrace::{
     callgrind::{Profile, ProfileError, is_profile},
 };
 use sysdock_strace::unpacked;
-use sysdock_table::{Capture, Ending, Folder, Manifest, Recording, Source};
+use sysdock_table::{Capture, Ending, Folder, Manifest, Recording, Source, facts};
 
 use crate::{
     arguments, confine, environment,
@@ -81,7 +81,7 @@ fn open(path: &Path) -> Result<File, Message> {
 fn manifest(logs: &[PathBuf]) -> Manifest {
     let mut capture = Capture::new(RECORDER, "instructions", ABOUT);
     capture.clock.kind = "relative".into();
-    capture.clock.note = Some("a profile contains sums only: neither times nor order".into());
+    capture.clock.note = facts::clock::sums_only().into();
     let source = |path: &PathBuf| Source {
         path: path.to_string_lossy().into_owned(),
         bytes: path.metadata().map_or(0, |about| about.len()),

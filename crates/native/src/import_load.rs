@@ -9,12 +9,12 @@ use std::{
 
 use sysdock_load::foreign::{self, BEGINNING, LONGEST_LOG, Log, Tool};
 use sysdock_strace::unpacked;
-use sysdock_table::{Capture, Ending, Folder, Manifest, Recording, Source, TableError, rows};
+use sysdock_table::{Capture, Ending, Fact, Folder, Manifest, Recording, Source, TableError, facts, rows};
 
 use crate::{
     arguments, confine, environment,
     messages::{self, Message},
-    privileges,
+    privileges, sentences,
 };
 
 /// A result that is in a log and not in the tables; the value of `import_issues.issue`, explained in docs/reference/import-issues.md.
@@ -177,7 +177,7 @@ fn text(input: &Input) -> Result<(Vec<u8>, Option<String>), Message> {
 fn nothing(input: &Input, log: &Log) -> Message {
     let (place, tool) = (input.path.display(), input.tool.name());
     let why = match log.broken.first() {
-        Some(broken) => format!("line {}: {}", broken.line, broken.detail),
+        Some(broken) => format!("line {}: {}", broken.line, sentences::sentence(&broken.detail)),
         None => "it has no result of a file system".into(),
     };
     let hint = match input.tool {
@@ -192,18 +192,18 @@ fn nothing(input: &Input, log: &Log) -> Message {
 /// Say how much of a log is in the tables.
 fn issues(source: usize, log: &Log, failure: Option<&str>, recording: &mut Recording) -> Result<(), TableError> {
     let path = recording.manifest.capture().sources[source].path.clone();
-    let row = |line: u64, issue: &'static str, detail: &str, excerpt: Option<String>| (line, issue, detail.to_string(), excerpt);
+    let row = |line: u64, issue: &'static str, detail: Fact, excerpt: Option<String>| (line, issue, detail, excerpt);
     let broken = log.broken.iter().map(|broken| {
         let excerpt = sysdock_table::readable(broken.text.trim_end().as_bytes()).into_owned();
-        row(broken.line, BROKEN_RESULT, &broken.detail, Some(excerpt))
+        row(broken.line, BROKEN_RESULT, broken.detail.clone(), Some(excerpt))
     });
-    let found: Vec<_> = broken.chain(failure.map(|why| row(0, DAMAGED, why, None))).collect();
+    let found: Vec<_> = broken.chain(failure.map(|why| row(0, DAMAGED, facts::load::error(why), None))).collect();
     recording.write_rows(found.iter().map(|(line, issue, detail, excerpt)| rows::ImportIssues {
         source: path.as_str().into(),
         line: line.cast_signed(),
         issue: (*issue).into(),
         understood: false,
-        detail: Some(detail.as_str().into()),
+        detail: detail.clone().into(),
         excerpt: excerpt.as_deref().map(Into::into),
     }))?;
     let capture = recording.manifest.capture_mut();

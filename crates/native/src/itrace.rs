@@ -11,7 +11,7 @@ use std::{
 
 use sysdock_itrace::{Chosen, EVENTS, Executed, Filter, ItraceError, Outcome, facts_of, stepping};
 use sysdock_itrace_file::{Facts, FileError, Writer};
-use sysdock_table::{Cancel, Capture, Ending, Folder, Manifest, Progress, Recording};
+use sysdock_table::{Cancel, Capture, Ending, Folder, Manifest, Progress, Recording, facts};
 
 use crate::{
     arguments, by_kernel, confine, environment, import,
@@ -219,7 +219,7 @@ pub(crate) fn manifest(started: SystemTime) -> Manifest {
     let mut capture = Capture::new("itrace", "instructions", sysdock_itrace::ABOUT);
     // Steps are its clock.
     capture.clock.kind = "relative".into();
-    capture.clock.note = Some("instructions have no time of their own: they are numbered".into());
+    capture.clock.note = facts::clock::instructions_numbered().into();
     let mut manifest = Manifest::of(capture);
     manifest.started_ns = environment::epoch_ns(started);
     manifest.tool.host = environment::host_name();

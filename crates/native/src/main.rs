@@ -30,6 +30,7 @@ mod privileges;
 mod progress;
 mod record;
 mod relay;
+mod sentences;
 mod signals;
 mod terminal;
 mod top;

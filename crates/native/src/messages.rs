@@ -13,7 +13,7 @@ use sysdock_measure::MeasureError;
 use sysdock_strace::{Estimate, ImportError, Sign, Tool};
 use sysdock_table::TableError;
 
-use crate::terminal;
+use crate::{sentences, terminal};
 
 /// Exit status of an error.
 pub(crate) const EXIT_ERROR: u8 = 2;
@@ -199,7 +199,9 @@ impl From<DiskError> for Message {
                 format!("{}: no known file system", path.display()),
                 "blkid shows what a device holds; a disk with partitions has a device for each",
             ),
-            DiskError::Refused(path, why, hint) => Message::new(format!("{}: {why}", path.display()), hint),
+            DiskError::Refused(path, why, hint) => {
+                Message::new(format!("{}: {}", path.display(), sentences::sentence(&why)), hint)
+            }
             other => Message::bare(other.to_string()),
         }
     }

@@ -8,6 +8,8 @@ use sysdock_calls::{
     syscalls::{Class, Shape},
 };
 
+use sysdock_table::{Fact, facts::issues as facts};
+
 use crate::{fields::Call, text};
 
 /// The year 2200. Nanoseconds since 1970 end in 2262: there is room for what is added to a time.
@@ -49,7 +51,7 @@ pub(crate) fn transferred(bytes: i64) -> Option<i64> {
 
 /// What of a call cannot be, if anything: its duration or its result.
 #[inline]
-pub(crate) fn impossible(shape: &Shape, call: &Call<'_>) -> Option<String> {
+pub(crate) fn impossible(shape: &Shape, call: &Call<'_>) -> Option<Fact> {
     // Nearly all calls are short, and return little.
     let value = call.returned.value.unwrap_or(0);
     let is_common = value.unsigned_abs() <= MOST_BYTES.unsigned_abs() && call.dur_ns.unwrap_or(0) <= LONGEST_NS;
@@ -57,7 +59,7 @@ pub(crate) fn impossible(shape: &Shape, call: &Call<'_>) -> Option<String> {
 }
 
 #[cold]
-fn implausible_call(shape: &Shape, call: &Call<'_>) -> Option<String> {
+fn implausible_call(shape: &Shape, call: &Call<'_>) -> Option<Fact> {
     let too_long = call.dur_ns.is_some_and(|ns| ns > LONGEST_NS);
     let value = call.returned.value.unwrap_or(0);
     let fits = match shape {
@@ -68,11 +70,11 @@ fn implausible_call(shape: &Shape, call: &Call<'_>) -> Option<String> {
 }
 
 #[cold]
-fn explain(too_long: bool, call: &Call<'_>) -> String {
+fn explain(too_long: bool, call: &Call<'_>) -> Fact {
     let name = String::from_utf8_lossy(&call.name[..call.name.len().min(32)]).into_owned();
     match too_long {
-        true => format!("{name}: a duration of {} s", call.dur_ns.unwrap_or(0) / 1_000_000_000),
-        false => format!("{name}: a result of {}", call.returned.value.unwrap_or(0)),
+        true => facts::impossible_duration(name, call.dur_ns.unwrap_or(0)),
+        false => facts::impossible_result(name, call.returned.value.unwrap_or(0)),
     }
 }
 
@@ -89,7 +91,7 @@ pub(crate) fn result(value: Option<i64>) -> i64 {
 /// What of a row cannot be, if anything: places in files, and how long a mapping is. What a call that failed named is left out, as it may have
 /// failed for it.
 #[inline]
-pub(crate) fn impossible_place(shape: &Shape, call: &Call<'_>, row: &mut CallRow) -> Option<String> {
+pub(crate) fn impossible_place(shape: &Shape, call: &Call<'_>, row: &mut CallRow) -> Option<Fact> {
     let is_common = |place: i64| place == NONE || is_near(place);
     if *shape != Shape::Map && is_common(row.offset) && is_common(row.to_offset) {
         return None;
@@ -97,7 +99,7 @@ pub(crate) fn impossible_place(shape: &Shape, call: &Call<'_>, row: &mut CallRow
     implausible_places(shape, call, row)
 }
 
-fn implausible_places(shape: &Shape, call: &Call<'_>, row: &mut CallRow) -> Option<String> {
+fn implausible_places(shape: &Shape, call: &Call<'_>, row: &mut CallRow) -> Option<Fact> {
     let has_failed = call.returned.value.is_none_or(|value| value < 0);
     let mut found = None;
     for place in [&mut row.offset, &mut row.to_offset] {
@@ -107,9 +109,9 @@ fn implausible_places(shape: &Shape, call: &Call<'_>, row: &mut CallRow) -> Opti
         }
     }
     if let Some(offset) = found.filter(|_| !has_failed) {
-        return Some(format!("an offset of {offset}"));
+        return Some(facts::impossible_offset(offset));
     }
     let maps = *shape == Shape::Map && row.class != Class::Memory as u8 && !has_failed;
     let length = if maps { text::leading_number(call.arguments.get(1)).unwrap_or(0) } else { 0 };
-    (!(0..=LONGEST_MAPPING).contains(&length)).then(|| format!("a length of {length}"))
+    (!(0..=LONGEST_MAPPING).contains(&length)).then(|| facts::impossible_length(length))
 }

@@ -2,6 +2,8 @@
 
 use chrono::{Local, LocalResult, NaiveDate, NaiveTime, TimeDelta, TimeZone};
 
+use sysdock_table::{Facts, facts::clock as facts};
+
 use crate::line::Stamp;
 
 const DAY_NS: i64 = 86_400_000_000_000;
@@ -83,27 +85,17 @@ impl Clock {
     /// What recording.json says about it.
     pub(crate) fn describe(&self, has_durations: bool) -> sysdock_table::Clock {
         let resolution_ns = 10i64.pow(9 - u32::from(self.decimals.min(9)));
-        let (kind, resolution_ns, note) = match self.kind.unwrap_or(Form::Order) {
-            Form::Epoch => ("epoch", resolution_ns, None),
-            Form::TimeOfDay if self.date.is_some() => ("time_of_day", resolution_ns, Some("the date was given by the user")),
-            Form::TimeOfDay => {
-                let note = "the log has times of day only; the date was inferred from the log's modification time, the zone is this machine's";
-                ("time_of_day", resolution_ns, Some(note))
-            }
-            Form::Relative => {
-                ("relative", resolution_ns, Some("the log has time differences only; times count from its first line"))
-            }
-            Form::Order => ("order", 1, Some("the log has no clock; times only count lines")),
+        let (kind, resolution_ns, notes) = match self.kind.unwrap_or(Form::Order) {
+            Form::Epoch => ("epoch", resolution_ns, Vec::new()),
+            Form::TimeOfDay if self.date.is_some() => ("time_of_day", resolution_ns, vec![facts::date_given()]),
+            Form::TimeOfDay => ("time_of_day", resolution_ns, vec![facts::times_of_day(), facts::date_inferred()]),
+            Form::Relative => ("relative", resolution_ns, vec![facts::time_differences(), facts::from_first_line()]),
+            Form::Order => ("order", 1, vec![facts::no_clock(), facts::lines_only()]),
         };
-        let mut notes: Vec<String> = note.map(Into::into).into_iter().collect();
+        let mut note: Facts = notes.into_iter().collect();
         if self.steps_back > 0 {
-            let seconds = self.largest_step_ns / SECOND_NS;
-            let times = self.steps_back;
-            notes.push(format!(
-                "times run back {times} times, by up to {seconds} s: the clock was set, or calls are in the order of their return (-z)"
-            ));
+            note.push(facts::runs_back(self.steps_back, self.largest_step_ns));
         }
-        let note = (!notes.is_empty()).then(|| notes.join("; "));
         sysdock_table::Clock {
             includes_tracer: true,
             kind: kind.into(),
@@ -206,6 +198,6 @@ mod tests {
     fn without_a_clock_lines_are_counted() {
         let mut clock = Clock::new(99, None);
         assert_eq!((clock.time(None, 0), clock.time(None, 0)), (1, 2));
-        assert!(clock.describe(false).note.unwrap().contains("no clock"));
+        assert_eq!(clock.describe(false).note.codes(), ["clock/no_clock", "clock/lines_only"]);
     }
 }

@@ -4,7 +4,7 @@ use sysdock_calls::{
     CallRow, Issue, NONE, object_id,
     syscalls::{Class, Requested, Shape},
 };
-use sysdock_table::{TableError, rows};
+use sysdock_table::{Fact, TableError, facts::issues as facts, rows};
 
 use crate::{
     bounds,
@@ -41,7 +41,7 @@ impl Import<'_> {
         }
         self.stacks.close(&mut self.rows);
         if !bounds::is_time(item.time_ns) {
-            return self.issue(Issue::ImpossibleNumber, item, Some("a time after the year 2200".into()));
+            return self.issue(Issue::ImpossibleNumber, item, Some(facts::after_2200()));
         }
         if item.tid.is_none() || item.text.first() == Some(&b'[') || self.terminals[item.session as usize].is_used() {
             return self.terminal_line(item, line);
@@ -84,7 +84,7 @@ impl Import<'_> {
         let tid = item.tid.unwrap_or(0);
         let (index, guessed) = self.system.thread(item.session, tid, item.time_ns);
         if guessed {
-            self.issue(Issue::ParentGuessed, item, Some(format!("tid {tid}: several threads were in fork")))?;
+            self.issue(Issue::ParentGuessed, item, Some(facts::several_in_fork("tid", tid)))?;
         }
         Ok(index)
     }
@@ -145,7 +145,7 @@ impl Import<'_> {
     #[cold]
     fn lost_end(&mut self, item: &Item<'_>, thread: usize, half: &Half) -> Result<(), TableError> {
         let name = String::from_utf8_lossy(fields::name(&half.text)).into_owned();
-        self.issue(Issue::StartWithoutEnd, item, Some(format!("{name} of line {}", half.place.1)))?;
+        self.issue(Issue::StartWithoutEnd, item, Some(facts::start_at_line(name, half.place.1)))?;
         self.open_call(thread, half)
     }
 
@@ -182,7 +182,7 @@ impl Import<'_> {
         let done = match fields::parse(&joined, &mut places) {
             Ok(()) => self.finish_call(thread, places.number, &places.call(&joined), started_ns, held),
             Err(_) if !item.ended() => self.issue(Issue::CutLine, item, None),
-            Err(error) => self.issue(Issue::BrokenCall, item, Some(format!("both halves together: {}", error.description()))),
+            Err(error) => self.issue(Issue::BrokenCall, item, Some(facts::both_halves(error.fact()))),
         };
         self.joined = joined;
         done
@@ -198,13 +198,13 @@ impl Import<'_> {
         let mut places = TextRanges::default();
         let done = match fields::parse(&joined, &mut places) {
             Ok(()) => {
-                let detail = format!("{}: its arguments are missing", String::from_utf8_lossy(name));
+                let detail = facts::without_arguments(String::from_utf8_lossy(name).into_owned());
                 self.issue(Issue::ResumedWithoutStart, item, Some(detail))?;
                 let call = places.call(&joined);
                 let started_ns = item.time_ns.saturating_sub(call.dur_ns.unwrap_or(0));
                 let (number, &(class, shape)) = self.calls.look_up(places.number, name);
                 if let Some(what) = bounds::impossible(&shape, &call) {
-                    return self.note(Issue::ImpossibleNumber, &what);
+                    return self.note(Issue::ImpossibleNumber, what);
                 }
                 let mut row = self.row(thread, number, class, started_ns);
                 self.fill_result(&mut row, &call);
@@ -214,7 +214,7 @@ impl Import<'_> {
                 self.push(thread, &row)
             }
             Err(_) if !item.ended() => self.issue(Issue::CutLine, item, None),
-            Err(error) => self.issue(Issue::BrokenCall, item, Some(error.description().into())),
+            Err(error) => self.issue(Issue::BrokenCall, item, Some(error.fact())),
         };
         self.joined = joined;
         done
@@ -320,7 +320,7 @@ impl Import<'_> {
         self.last_ns = self.last_ns.max(time_ns);
     }
 
-    pub(crate) fn issue(&mut self, issue: Issue, item: &Item<'_>, detail: Option<String>) -> Result<(), TableError> {
+    pub(crate) fn issue(&mut self, issue: Issue, item: &Item<'_>, detail: Option<Fact>) -> Result<(), TableError> {
         self.issue_at((item.source, item.line_number), issue, item.text, detail)
     }
 
@@ -329,7 +329,7 @@ impl Import<'_> {
         place: (usize, u64),
         issue: Issue,
         text: &[u8],
-        detail: Option<String>,
+        detail: Option<Fact>,
     ) -> Result<(), TableError> {
         if self.issues.add(issue, place, text, detail) {
             self.issues.flush(self.recording)?;
@@ -338,7 +338,7 @@ impl Import<'_> {
     }
 
     /// Something about the current line, whose text is not at hand.
-    pub(crate) fn note(&mut self, issue: Issue, detail: &str) -> Result<(), TableError> {
-        self.issue_at(self.place, issue, b"", Some(detail.into()))
+    pub(crate) fn note(&mut self, issue: Issue, detail: Fact) -> Result<(), TableError> {
+        self.issue_at(self.place, issue, b"", Some(detail))
     }
 }

@@ -6,6 +6,8 @@
 
 use std::borrow::Cow;
 
+use sysdock_table::{Fact, facts::issues as facts};
+
 use crate::{search, text, truss};
 use sysdock_calls::{common_name, syscalls};
 
@@ -264,13 +266,13 @@ pub(crate) fn killed(event: &[u8], whole: &mut Vec<u8>) -> bool {
 }
 
 impl NotACall {
-    /// As text, for `import_issues.detail`.
-    pub(crate) fn description(self) -> &'static str {
+    /// For `import_issues.detail`.
+    pub(crate) fn fact(self) -> Fact {
         match self {
-            NotACall::NoEnd => "the arguments do not end",
-            NotACall::NoReturn => "no return value",
-            NotACall::Mixed => "other text among the arguments",
-            NotACall::Trailing => "unknown text after the return value",
+            NotACall::NoEnd => facts::arguments_do_not_end(),
+            NotACall::NoReturn => facts::no_return_value(),
+            NotACall::Mixed => facts::mixed_arguments(),
+            NotACall::Trailing => facts::trailing_text(),
         }
     }
 }

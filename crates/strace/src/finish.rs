@@ -6,7 +6,7 @@ use sysdock_calls::{
     CallRow, Issue, NONE, Part,
     syscalls::{Class, Shape},
 };
-use sysdock_table::{TableError, rows};
+use sysdock_table::{TableError, facts::issues as facts, rows};
 
 use crate::{bounds, effects::Context, fields::Call, files::Held, import::Import, open_flags, output, text, threads::Printed};
 
@@ -22,13 +22,13 @@ impl Import<'_> {
     ) -> Result<(), TableError> {
         let (number, &(class, ref shape)) = self.calls.look_up(listed, call.name);
         if let Some(what) = bounds::impossible(shape, call) {
-            return self.note(Issue::ImpossibleNumber, &what);
+            return self.note(Issue::ImpossibleNumber, what);
         }
         let mut row = self.row(thread, number, class, started_ns);
         self.system.next_row = self.rows.total();
         let overlapped = self.system.apply(shape, class, &Context { thread, call, held, started_ns }, &mut row);
         if let Some(what) = bounds::impossible_place(shape, call, &mut row) {
-            return self.note(Issue::ImpossibleNumber, &what);
+            return self.note(Issue::ImpossibleNumber, what);
         }
         if class == Class::Write && row.transferred < row.requested && row.transferred >= 0 {
             output::correct_asked(call, &mut row);
@@ -54,12 +54,12 @@ impl Import<'_> {
                 self.mappings.flush(self.recording, false)?;
             }
             Shape::Messages if row.result > 0 && row.transferred == NONE => {
-                let detail = format!("the log does not give the size of all {} messages", row.result);
-                self.note(Issue::UnknownBytes, &detail)?;
+                let detail = facts::messages_without_size(row.result);
+                self.note(Issue::UnknownBytes, detail)?;
             }
             Shape::Submit => self.submitted(thread, call, &row),
             Shape::Reap => self.reaped(thread, call, &row)?,
-            Shape::Ring if row.result != NONE => self.note(Issue::InvisibleIo, "io_uring")?,
+            Shape::Ring if row.result != NONE => self.note(Issue::InvisibleIo, facts::io_uring())?,
             _ => {}
         }
         self.sockets.see(call, &row, &self.system.objects);

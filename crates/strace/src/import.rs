@@ -11,7 +11,7 @@ use std::{
 
 use chrono::NaiveDate;
 use sysdock_calls::{ABOUT, CallRows, Issue, Issues, MappingRows, RESTARTED_CALLS, SignalRows, syscalls::Calls};
-use sysdock_table::{Cancel, Ending, Manifest, Progress, ROWS_PER_PART, Recording, Source, TableError};
+use sysdock_table::{Cancel, Ending, Manifest, Progress, ROWS_PER_PART, Recording, Source, TableError, facts::issues as facts};
 
 use crate::{
     aio::UnderWay,
@@ -429,7 +429,7 @@ impl<'a> Import<'a> {
         for thread in open {
             let Some(half) = self.system.threads.take_half(thread) else { continue };
             let tid = self.system.threads.tasks[self.system.threads.get(thread).task].tid;
-            let detail = format!("{} of tid {tid} has no end", String::from_utf8_lossy(fields::name(&half.text)));
+            let detail = facts::no_end(String::from_utf8_lossy(fields::name(&half.text)).into_owned(), tid);
             self.issues.add(Issue::UnfinishedAtEnd, half.place, &half.text, Some(detail));
             self.open_call(thread, &half)?;
         }
@@ -443,7 +443,12 @@ impl<'a> Import<'a> {
         self.end_killed()?;
         for (source, feed) in merge.feeds.iter().enumerate() {
             if let Some(error) = feed.failure() {
-                self.issues.add(Issue::DamagedInput, (source, 0), b"", Some(format!("{error}, after line {}", feed.line_number)));
+                self.issues.add(
+                    Issue::DamagedInput,
+                    (source, 0),
+                    b"",
+                    Some(facts::read_error(error.to_string(), feed.line_number)),
+                );
                 ending = Ending::InputError;
             }
         }

@@ -337,7 +337,7 @@ impl Import<'_> {
     }
 
     fn not_a_call(&mut self, item: &Item<'_>, error: NotACall) -> Result<(), TableError> {
-        self.issue(Issue::BrokenCall, item, Some(error.description().into()))
+        self.issue(Issue::BrokenCall, item, Some(error.fact()))
     }
 
     /// A line while a call is mixed with output.

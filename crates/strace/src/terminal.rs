@@ -8,7 +8,7 @@
 
 use rustc_hash::FxHashSet;
 use sysdock_calls::{Issue, syscalls};
-use sysdock_table::TableError;
+use sysdock_table::{TableError, facts::issues as facts};
 
 use crate::{
     chunk::{Chunk, Line, Parsed},
@@ -110,7 +110,7 @@ impl Import<'_> {
 
     /// The rest of a torn line never came.
     fn lost_start(&mut self, torn: &Torn) -> Result<(), TableError> {
-        self.issue_at(torn.place, Issue::BrokenCall, &torn.text, Some("the rest of the line is not in the log".into()))
+        self.issue_at(torn.place, Issue::BrokenCall, &torn.text, Some(facts::rest_missing()))
     }
 
     /// The log is at its end.

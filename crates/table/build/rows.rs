@@ -36,12 +36,18 @@ fn type_name(table: &Table) -> String {
 }
 
 fn or_null(column: &Column, kind: &str) -> String {
-    if column.nullable { format!("Option<{kind}>") } else { kind.to_string() }
+    // No facts are NULL.
+    if column.nullable && !is_facts(column) { format!("Option<{kind}>") } else { kind.to_string() }
+}
+
+/// Whether it holds facts: codes with values, which only constructors of `facts` make.
+fn is_facts(column: &Column) -> bool {
+    column.unit.as_deref() == Some("fact")
 }
 
 /// The struct that a writer fills.
 fn row(code: &mut String, table: &Table) {
-    let (name, has_text) = (type_name(table), table.columns.iter().any(|column| column.kind == Kind::String));
+    let (name, has_text) = (type_name(table), table.columns.iter().any(|c| c.kind == Kind::String && !is_facts(c)));
     let (lifetime, any) = if has_text { ("<'a>", "<'_>") } else { ("", "") };
     let json = if table.travels { ", serde::Serialize, serde::Deserialize" } else { "" };
     writeln!(code, "#[doc = {:?}]\n#[derive(Clone, Debug, PartialEq{json})]\npub struct {name}{lifetime} {{", table.text)
@@ -52,6 +58,7 @@ fn row(code: &mut String, table: &Table) {
             Kind::Int32 => "i32",
             Kind::Float64 => "f64",
             Kind::Bool => "bool",
+            Kind::String if is_facts(column) => "Facts",
             Kind::String => "Cow<'a, str>",
         };
         if table.travels && column.nullable {
@@ -61,8 +68,11 @@ fn row(code: &mut String, table: &Table) {
     }
     writeln!(code, "}}\n\nimpl Row for {name}{any} {{\n    type Columns = {name}Columns;\n").unwrap();
     writeln!(code, "    fn add_to(&self, columns: &mut {name}Columns) {{").unwrap();
-    for Column { name, nullable, kind, .. } in &table.columns {
+    for column in &table.columns {
+        let Column { name, nullable, kind, .. } = column;
         let append = match (kind, nullable) {
+            (Kind::String, true) if is_facts(column) => format!("append_option(self.{name}.json().as_deref())"),
+            (Kind::String, false) if is_facts(column) => format!("append_value(&self.{name}.json().unwrap_or_default())"),
             (Kind::String, true) => format!("append_option(self.{name}.as_deref())"),
             (Kind::String, false) => format!("append_value(&self.{name})"),
             (_, true) => format!("append_option(self.{name})"),

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Folder, TableError};
+use crate::{Fact, Facts, Folder, TableError};
 
 /// Version of the folder format. Raise it when a reader of the old format would read wrong numbers.
-pub const FORMAT_VERSION: u32 = 4;
+pub const FORMAT_VERSION: u32 = 5;
 
 /// The file itself.
 pub(crate) const NAME: &str = "recording.json";
@@ -110,16 +110,18 @@ pub struct Clock {
     pub includes_tracer: bool,
     /// What `ts_ns` is the time of: the `entry` into a call or its `return`.
     pub stamps: String,
-    pub note: Option<String>,
+    /// What limits the times.
+    #[serde(default, skip_serializing_if = "Facts::is_empty")]
+    pub note: Facts,
 }
 
 /// What became of one family of events that a capture can record: a value of `about` in `knowhow/tables`, or one that adds columns to tables.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FamilyState {
     /// Its name, as in `sysdock record --what`.
     pub family: String,
     /// Why it is not recorded: what the kernel reported, or that it was not requested. `None`: it is.
-    pub missing: Option<String>,
+    pub missing: Option<Fact>,
 }
 
 /// One input of an import.

@@ -11,7 +11,7 @@ use std::{borrow::Cow, mem::take};
 
 pub use crate::columns::Column;
 use crate::{
-    NULL,
+    Facts, NULL,
     columns::{CodedTexts, Plain, Texts},
 };
 

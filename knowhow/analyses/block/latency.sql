@@ -14,7 +14,7 @@
 -- column: p99_ns BIGINT      99 % took at most this [ns].
 -- column: p999_ns BIGINT     99.9 % took at most this [ns].
 -- column: max_ns BIGINT      Longest time [ns].
--- heads:  part=区間
+-- heads_ja:  part=区間
 -- sums:   requests, bytes
 -- match:  device, op, part
 -- chart:  ranges x=device y=min_ns,p50_ns,p90_ns,p99_ns,p999_ns,max_ns y_scale=log title="Latency" title_ja="レイテンシ"

@@ -10,7 +10,7 @@
 -- column: total_ns BIGINT     CPU time in the function and everything it called [ns].
 -- column: total_share DOUBLE  Share of the CPU time.
 -- column: samples BIGINT      Samples in the function itself.
--- heads:  place=種別
+-- heads_ja:  place=種別
 -- sums:   self_ns, total_ns, samples
 -- match:  place, function, object
 -- chart:  bars x=function y=self_ns color=place title="CPU time by function" title_ja="関数ごとの CPU 時間"

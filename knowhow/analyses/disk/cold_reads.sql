@@ -14,7 +14,7 @@
 -- column: mb_per_s DOUBLE              Megabytes of content per second of that time [MB/s].
 -- column: times_control DOUBLE         That time, as a multiple of that of the control.
 -- column: runs BIGINT                  Runs that count.
--- heads:  files=ファイルの状態
+-- heads_ja:  files=ファイルの状態
 -- chart:  bars x=file_system y=dur_ns color=piece_bytes title="Time by file system and fragment size" title_ja="ファイルシステムと断片のサイズごとの時間"
 -- tags:   disk, time
 WITH cases AS (

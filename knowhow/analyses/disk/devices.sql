@@ -13,7 +13,7 @@
 -- column: share_free DOUBLE         Share of its size that is free.
 -- column: free_extents BIGINT       Fragments of free space.
 -- column: largest_free_bytes BIGINT The largest of them [B].
--- heads:  device=番号, path=デバイス, missing=欠落
+-- heads_ja:  device=番号, path=デバイス, missing=欠落
 -- tags:   disk, bytes
 WITH of_files AS (
     SELECT device, sum(coalesce(stored_bytes, length_bytes)) AS bytes

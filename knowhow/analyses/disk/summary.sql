@@ -18,7 +18,7 @@
 -- column: fragmented_files BIGINT   Files in more than one fragment.
 -- column: share_fragmented DOUBLE   Share of the files with extents that have more than one fragment.
 -- column: layout_score DOUBLE       Share of the blocks of files, except the first of each, that directly follow the previous block: 1 is best.
--- heads:  source=デバイス
+-- heads_ja:  source=デバイス
 -- tags:   disk, files
 WITH of_files AS (
     SELECT

@@ -4,7 +4,7 @@
 -- column: name VARCHAR          total, free, or the kernel's name of the counter.
 -- column: bytes BIGINT          Its size [B].
 -- column: part DOUBLE           Share of the total [%].
--- heads:  part=割合
+-- heads_ja:  part=割合
 -- match:  name
 -- tags:   size
 WITH whole AS (

@@ -6,7 +6,7 @@
 -- column: source VARCHAR       What.
 -- column: read_only BOOLEAN    Whether it is read-only.
 -- column: status VARCHAR       ok, or why something could not be read.
--- heads:  source=マウント元
+-- heads_ja:  source=マウント元
 -- tags:   files
 SELECT
     m.path,

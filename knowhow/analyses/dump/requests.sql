@@ -12,7 +12,7 @@
 -- column: queue INTEGER            Queue of the disk.
 -- column: tag INTEGER              Number of the request in its queue.
 -- column: status VARCHAR           ok, or why something could not be read.
--- heads:  bytes=残りの量
+-- heads_ja:  bytes=残りの量
 -- sums:   bytes
 -- match:  disk, operation
 -- chart:  bars x=disk y=age_ns color=operation title="Age of requests" title_ja="要求の経過時間"

@@ -17,7 +17,7 @@
 -- column: delay_p99_ns BIGINT   99 % were at most this late [ns].
 -- column: delay_max_ns BIGINT   The latest [ns].
 -- column: woke BIGINT           Runs that woke a recorded thread.
--- heads:  line=割り込み線
+-- heads_ja:  line=割り込み線
 -- sums:   runs, self_ns, woke
 -- match:  kind, name, line
 -- chart:  bars x=name y=self_ns color=kind title="Time in interrupts" title_ja="割り込みの時間"

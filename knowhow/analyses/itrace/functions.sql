@@ -12,7 +12,7 @@
 -- column: total_steps BIGINT            Own steps of all calls.
 -- column: inclusive_steps BIGINT        These steps and those of everything that it called, including interrupts; calls of itself count once. NULL: not in a profile if it calls itself through others.
 -- column: part DOUBLE                   Share of all steps that are its own [%].
--- heads:  part=割合
+-- heads_ja:  part=割合
 -- match:  image, function
 -- sums:   total_steps
 -- chart:  bars x=function y=total_steps title="Functions by their own instructions" title_ja="関数ごとの自身のステップ数"

@@ -13,7 +13,7 @@
 -- column: part DOUBLE                   Share of the steps of the request [%].
 -- column: loads BIGINT                  Memory reads; NULL: a profile may not count them.
 -- column: stores BIGINT                 Memory writes; NULL: a profile may not count them.
--- heads:  part=割合
+-- heads_ja:  part=割合
 -- match:  task, mode, image
 -- sums:   steps, steps_collapsed, loads, stores
 -- chart:  bars x=image y=steps color=mode title="Where instructions were executed" title_ja="命令が実行された場所"

@@ -22,8 +22,8 @@
 -- column: overlap DOUBLE           Share of the time in which all processes ran.
 -- column: errors BIGINT            Operations that failed.
 -- column: status VARCHAR           How reliable the numbers are.
--- column: note VARCHAR             Reason for the status, and other remarks.
--- heads:  depth=同時要求数
+-- column: note VARCHAR             Reason for the status, and other remarks [fact].
+-- heads_ja:  depth=同時要求数
 -- match:  item, operation, engine, length_bytes, processes, depth, direct, layout, sync
 -- tags:   bytes, time, disk
 SELECT

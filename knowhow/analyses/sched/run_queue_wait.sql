@@ -11,7 +11,7 @@
 -- column: p99_ns BIGINT        99 % took at most this [ns].
 -- column: p999_ns BIGINT       99.9 % took at most this [ns].
 -- column: longest_ns BIGINT    The longest [ns].
--- heads:  after=待ちの理由
+-- heads_ja:  after=待ちの理由
 -- sums:   waits, time_ns
 -- match:  cpu, after
 -- chart:  ranges x=after y=avg_ns,p50_ns,p90_ns,p99_ns,p999_ns,longest_ns y_scale=log title="Run queue latency" title_ja="CPU 待ち"

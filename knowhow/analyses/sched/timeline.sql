@@ -12,7 +12,7 @@
 -- column: time_ns BIGINT     Time of the step in that state [ns].
 -- column: path_ns BIGINT     Time of the step in which the critical path was in this thread, in whatever state [ns].
 -- column: threads INTEGER    Total number of threads.
--- heads:  rank=順位
+-- heads_ja:  rank=順位
 -- chart:  states x=from_s x2=until_s y=thread,time_ns,path_ns,threads color=state title="Thread states" title_ja="スレッドの状態"
 -- tags:   time, processes, cpu
 -- portable: false

@@ -13,7 +13,7 @@
 -- column: mean DOUBLE          For other values: mean of the readings.
 -- column: least DOUBLE         The lowest reading.
 -- column: most DOUBLE          The highest reading.
--- heads:  source=分類
+-- heads_ja:  source=分類
 -- chart:  bars x=metric y=share color=source title="Share of the elapsed time" title_ja="経過時間に対する割合"
 -- tags:   time, cpu
 WITH summed AS (

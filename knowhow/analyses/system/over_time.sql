@@ -19,7 +19,7 @@
 -- column: cpu_pressure DOUBLE      Share of the time in which at least one thread waited for a CPU; empty: not reported by this kernel [%].
 -- column: memory_pressure DOUBLE   Share of the time in which at least one thread waited for memory [%].
 -- column: io_pressure DOUBLE       Share of the time in which at least one thread waited for a disk [%].
--- heads:  running=実行・待機スレッド数
+-- heads_ja:  running=実行・待機スレッド数
 -- chart:  lines x=from_s x2=until_s y=user,system,irq,iowait,steal title="Time of all CPUs [%]" title_ja="全 CPU の時間の割合 [%]"
 -- tags:   time, cpu
 WITH wanted AS (

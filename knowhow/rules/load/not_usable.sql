@@ -12,27 +12,28 @@
 -- column: measurements BIGINT   Of this status.
 -- column: all_measurements BIGINT  In all.
 -- column: example VARCHAR       The first of them.
--- column: why VARCHAR           Its note.
+-- column: processes INTEGER     By how many processes.
+-- column: why VARCHAR           Its note [fact].
 -- column: circumstance BOOLEAN  It is about how the measurement was made.
 -- column: urgent BOOLEAN        Data was damaged.
--- says: finding.from_memory en  {measurements} of {all_measurements:measurement} came from memory; for example, {example}: {why}.
--- says: finding.from_memory ja  {all_measurements} 件中 {measurements} 件の測定はメモリからの読み出しです（例: {example:ja}: {why:ja}）。
--- says: finding.not_known en  For {measurements} of {all_measurements:measurement}, the origin of the data is unknown; for example, {example}: {why}.
--- says: finding.not_known ja  {all_measurements} 件中 {measurements} 件の測定は、データがどこから来たかわかりません（例: {example:ja}: {why:ja}）。
--- says: finding.no_overlap en  In {measurements} of {all_measurements:measurement}, the processes did not run concurrently; for example, {example}: {why}.
--- says: finding.no_overlap ja  {all_measurements} 件中 {measurements} 件の測定では、プロセスが同時に動いていません（例: {example:ja}: {why:ja}）。
--- says: finding.too_short en  {measurements} of {all_measurements:measurement} {measurements?was|were} too short; for example, {example}: {why}.
--- says: finding.too_short ja  {all_measurements} 件中 {measurements} 件の測定は短すぎます（例: {example:ja}: {why:ja}）。
--- says: finding.full en  {measurements} of {all_measurements:measurement} did not fit on the file system; for example, {example}: {why}.
--- says: finding.full ja  {all_measurements} 件中 {measurements} 件の測定には空き容量が足りません（例: {example:ja}: {why:ja}）。
--- says: finding.failed en  {measurements} of {all_measurements:measurement} failed; for example, {example}: {why}.
--- says: finding.failed ja  {all_measurements} 件中 {measurements} 件の測定は失敗しました（例: {example:ja}: {why:ja}）。
--- says: finding.damaged en  In {measurements} of {all_measurements:measurement}, the data read differs from the data written; for example, {example}: {why}.
--- says: finding.damaged ja  {all_measurements} 件中 {measurements} 件の測定で、書いたものと異なるデータが読まれました（例: {example:ja}: {why:ja}）。
--- says: finding.skipped en  {measurements} of {all_measurements:measurement} {measurements?was|were} skipped; for example, {example}: {why}.
--- says: finding.skipped ja  {all_measurements} 件中 {measurements} 件の測定は行われていません（例: {example:ja}: {why:ja}）。
--- says: finding.interrupted en  {measurements} of {all_measurements:measurement} {measurements?was|were} interrupted; for example, {example}.
--- says: finding.interrupted ja  {all_measurements} 件中 {measurements} 件の測定は中断されました（例: {example:ja}）。
+-- says: finding.from_memory en  {measurements} of {all_measurements:measurement} came from memory; for example, {example} by {processes:process}: {why}.
+-- says: finding.from_memory ja  {all_measurements} 件中 {measurements} 件の測定はメモリからの読み出しです（例: {example}、{processes} プロセス: {why}）。
+-- says: finding.not_known en  For {measurements} of {all_measurements:measurement}, the origin of the data is unknown; for example, {example} by {processes:process}: {why}.
+-- says: finding.not_known ja  {all_measurements} 件中 {measurements} 件の測定は、データがどこから来たかわかりません（例: {example}、{processes} プロセス: {why}）。
+-- says: finding.no_overlap en  In {measurements} of {all_measurements:measurement}, the processes did not run concurrently; for example, {example} by {processes:process}: {why}.
+-- says: finding.no_overlap ja  {all_measurements} 件中 {measurements} 件の測定では、プロセスが同時に動いていません（例: {example}、{processes} プロセス: {why}）。
+-- says: finding.too_short en  {measurements} of {all_measurements:measurement} {measurements?was|were} too short; for example, {example} by {processes:process}: {why}.
+-- says: finding.too_short ja  {all_measurements} 件中 {measurements} 件の測定は短すぎます（例: {example}、{processes} プロセス: {why}）。
+-- says: finding.full en  {measurements} of {all_measurements:measurement} did not fit on the file system; for example, {example} by {processes:process}: {why}.
+-- says: finding.full ja  {all_measurements} 件中 {measurements} 件の測定には空き容量が足りません（例: {example}、{processes} プロセス: {why}）。
+-- says: finding.failed en  {measurements} of {all_measurements:measurement} failed; for example, {example} by {processes:process}: {why}.
+-- says: finding.failed ja  {all_measurements} 件中 {measurements} 件の測定は失敗しました（例: {example}、{processes} プロセス: {why}）。
+-- says: finding.damaged en  In {measurements} of {all_measurements:measurement}, the data read differs from the data written; for example, {example} by {processes:process}: {why}.
+-- says: finding.damaged ja  {all_measurements} 件中 {measurements} 件の測定で、書いたものと異なるデータが読まれました（例: {example}、{processes} プロセス: {why}）。
+-- says: finding.skipped en  {measurements} of {all_measurements:measurement} {measurements?was|were} skipped; for example, {example} by {processes:process}: {why}.
+-- says: finding.skipped ja  {all_measurements} 件中 {measurements} 件の測定は行われていません（例: {example}、{processes} プロセス: {why}）。
+-- says: finding.interrupted en  {measurements} of {all_measurements:measurement} {measurements?was|were} interrupted; for example, {example} by {processes:process}.
+-- says: finding.interrupted ja  {all_measurements} 件中 {measurements} 件の測定は中断されました（例: {example}、{processes} プロセス）。
 -- says: ok en  {all_measurements:measurement} can be trusted.
 -- says: ok ja  {all_measurements} 件の測定はすべて有効です。
 -- says: unknown en  Nothing was measured.
@@ -46,7 +47,7 @@ WITH bad AS (
     GROUP BY status
 ), named AS (
     SELECT b.status, b.measurements, r.note AS why,
-        concat(r.item, ' ', r.operation, ' by ', CAST(r.processes AS VARCHAR), CASE WHEN r.processes = 1 THEN ' process' ELSE ' processes' END) AS example
+        concat(r.item, ' ', r.operation) AS example, r.processes
     FROM bad AS b
     JOIN load_results AS r ON r.result_id = b.first_id
 ), state AS (
@@ -64,6 +65,7 @@ SELECT
     n.measurements,
     s.all_measurements,
     n.example,
+    n.processes,
     n.why,
     coalesce(n.status <> 'damaged', true) AS circumstance,
     coalesce(n.status = 'damaged', false) AS urgent

@@ -73,7 +73,7 @@ WITH path AS (
     WHERE coalesce(r.cause, '') <> 'child process'
     GROUP BY t.comm, concat(coalesce(r.call, '?'), ' (', coalesce(r.cause, 'unknown'), ')')
 ), waiters AS (
-    SELECT arg_max(concat(coalesce(w.comm, '?'), ' in ', w.what), w.ns) AS waiter, max(w.ns) AS ns FROM waits AS w
+    SELECT arg_max(concat(coalesce(w.comm, '?'), ': ', w.what), w.ns) AS waiter, max(w.ns) AS ns FROM waits AS w
 ), by_line AS (
     SELECT f.function, f.object, f.source, coalesce(f.called, CASE WHEN f.called_object IS NULL THEN f.function ELSE regexp_extract(f.called_object, '[^/]*$') END) AS called,
         sum(o.period_ns) AS ns

@@ -9,12 +9,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import sysdock
 from sysdock.errors import UserError, did_you_mean
 from sysdock.library.header import Analysis, parse
 from sysdock.library.page import Page, parse_page
 from sysdock.library.tables import Table, parse_table
 from sysdock.library.toml_text import parse_toml
+from sysdock.own_files import own_root
 
 # What few verbs ask for is imported when they do.
 if TYPE_CHECKING:
@@ -72,13 +72,6 @@ def default_root() -> Path:
     """$SYSDOCK_KNOWHOW, else the folder inside the package, else the one of the checkout."""
     stated = os.environ.get("SYSDOCK_KNOWHOW")
     return Path(stated) if stated else own_root()
-
-
-def own_root() -> Path:
-    """The know-how that comes with sysdock: inside the package, else in the checkout."""
-    package = Path(sysdock.__file__).resolve().parent
-    inside = package / "knowhow"
-    return inside if inside.is_dir() else package.parent.parent / "knowhow"
 
 
 class Library:

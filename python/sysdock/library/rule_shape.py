@@ -1,10 +1,8 @@
 """The fixed columns of rules, and the sentences that are made of a row.
 
 A sentence is a header line `-- says: STATUS LANG  Text with {column} or {param}.`; `STATUS.VARIANT` is taken
-where the row's column `variant` says so. Numbers are written with the unit that the header gives the column.
-`{files:file}` is the number with that noun (`1 file`, `2 files`; `{n:index|indices}` names its plural),
-`{files?is|are}` only the word that agrees with the number. In a Japanese sentence, `{cause:ja}` is a value of
-text that the rule chose itself, as `knowhow/headings` translates it; a recorded name never is.
+where the row's column `variant` says so. Its places are those of `sysdock.sentences.filling`. `{cause:ja}` is a
+value of text that the rule chose itself, in that language; a recorded name never is.
 """
 
 from __future__ import annotations
@@ -14,29 +12,27 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sysdock.text import agreeing, in_words
+from sysdock.sentences import Prose, Words, fact, fill, names_in, say
 
 STATUSES = ("finding", "unknown", "ok")
-LANGUAGES = ("en", "ja")
 CERTAINTIES = ("high", "medium", "low")
-_SAYS = re.compile(r"(finding|unknown|ok)(?:\.([a-z_]+))?\s+(en|ja)\s+(\S.*)$")
-# A column or parameter, then perhaps `:` or `?` and the words that agree with it.
-PLACE = re.compile(r"\{([a-z0-9_]+)(?:([:?])([^{}]+))?\}")
+_SAYS = re.compile(r"(finding|unknown|ok)(?:\.([a-z_]+))?\s+([a-z]{2})\s+(\S.*)$")
 
 
 @dataclass(frozen=True)
 class Column:
     """A column of a result; `unit` is None for names and counts.
 
-    `ja`, `text_ja`: its Japanese heading and description, where those are not the ones in `knowhow/headings`.
+    `head`, `means`: its heading and description in other languages, where those are not the ones in
+    `knowhow/sentences`.
     """
 
     name: str
     type: str
     unit: str | None
     text: str
-    ja: str | None = None
-    text_ja: str | None = None
+    head: Words | None = None
+    means: Prose | None = None
 
 
 RULE_COLUMNS = (
@@ -62,11 +58,8 @@ KNOWN_COLUMNS = {
     "circumstance": "BOOLEAN",  # it is about how the recording was made: it comes after all else
     "explained_by": "VARCHAR",  # ids of rules, comma separated: a finding of theirs explains this one
 }
-# A rule may leave out these sentences.
-_DEFAULTS: dict[tuple[str, str | None, str], str] = {
-    ("unknown", None, "en"): "The recording does not hold what this rule needs.",
-    ("unknown", None, "ja"): "このルールに必要なものが記録にありません。",
-}
+# The sentence that a rule may leave out, by status.
+_DEFAULTS = {"unknown": "diagnosis/nothing_to_judge"}
 
 
 @dataclass(frozen=True)
@@ -84,12 +77,16 @@ class Sentences:
         units: Mapping[str, str | None],
     ) -> str:
         """The sentence for a row with these columns and parameters, and their units; KeyError: none."""
-        text = self.template(status, variant, lang)
-        return PLACE.sub(lambda found: _filled(found, values[found[1]], units.get(found[1]), lang), text)
+        return fill(self.template(status, variant, lang), values, units, lang)
 
     def template(self, status: str, variant: str | None, lang: str) -> str:
         """The sentence with its places; KeyError: none."""
-        return self.texts.get((status, variant, lang)) or self.texts[(status, variant, "en")]
+        stated = self.texts.get((status, variant, lang)) or self.texts.get((status, variant, "en"))
+        if stated is None and variant is None and status in _DEFAULTS:
+            return say(fact(_DEFAULTS[status]), lang)
+        if stated is None:
+            raise KeyError(status)
+        return stated
 
     def variants(self, status: str) -> set[str]:
         """Variants of a status that have a sentence."""
@@ -97,20 +94,7 @@ class Sentences:
 
     def names(self) -> set[str]:
         """Columns and parameters that they mention."""
-        return {found[1] for text in self.texts.values() for found in PLACE.finditer(text)}
-
-
-def _filled(found: re.Match[str], value: Any, unit: str | None, lang: str) -> str:
-    """The text for one place in a sentence."""
-    _, kind, words = found.groups()
-    if kind == "?":
-        return agreeing(value, words)
-    number = in_words(value, unit, lang)
-    if words == lang:
-        from sysdock.library.headings import japanese_value
-
-        return japanese_value(number)
-    return f"{number} {agreeing(value, words)}" if words else number
+        return {name for text in self.texts.values() for name in names_in(text)}
 
 
 def parse_sentences(lines: Iterable[tuple[int, str]]) -> tuple[Sentences, tuple[int, str] | None]:
@@ -121,4 +105,4 @@ def parse_sentences(lines: Iterable[tuple[int, str]]) -> tuple[Sentences, tuple[
         if not match or match.groups()[:3] in texts:
             return Sentences({}), (number, line)
         texts[match[1], match[2], match[3]] = match[4]
-    return Sentences({**_DEFAULTS, **texts}), None
+    return Sentences(texts), None

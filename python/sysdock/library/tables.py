@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sysdock.errors import UserError
-from sysdock.library.noted import Noted
+from sysdock.noted import Noted
 from sysdock.library.toml_text import parse_toml
 
 _NOTED = Noted(Path(__file__).parent / "assets" / "tables.json")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sysdock.library.noted import Noted
+from sysdock.noted import Noted
 
 if TYPE_CHECKING:
     import duckdb

@@ -68,14 +68,14 @@ def test_rows_are_found_again_by_columns(tmp_path: Path) -> None:
 
 
 def test_a_column_may_state_its_japanese_heading(tmp_path: Path) -> None:
-    text = GOOD.replace("-- portable: false", "-- heads:  call=呼び出し名\n-- portable: false")
+    text = GOOD.replace("-- portable: false", "-- heads_ja:  call=呼び出し名\n-- portable: false")
     columns = parse(write(tmp_path, text), "io/x", "analysis").columns
     assert [heading(column, "ja") for column in columns] == ["サイズの下限", "呼び出し名"]
     assert [heading(column, "en") for column in columns] == ["size from", "call"]
 
 
 def test_a_description_of_its_own_goes_before_the_common_one(tmp_path: Path) -> None:
-    text = GOOD.replace("-- portable: false", "-- texts:  call=呼び出し、名前\n-- portable: false")
+    text = GOOD.replace("-- portable: false", "-- texts_ja:  call=呼び出し、名前\n-- portable: false")
     size, call = parse(write(tmp_path, text), "io/x", "analysis").columns
     assert description(call, "ja") == "呼び出し、名前"
     # Where there is no common one either, the heading says what it is.
@@ -105,10 +105,10 @@ def test_a_parameter_may_have_a_bound(tmp_path: Path) -> None:
         ("-- tags:   size", "-- and more\n-- tags:   size", 12, "a header line without a key"),
         ("-- portable: false", "-- match: cal", 11, "`cal` is not a column"),
         ("-- portable: false", "-- match: call", 11, "nothing adds up"),
-        ("-- portable: false", "-- heads: cal=呼", 11, "`cal` is not a column"),
-        ("-- portable: false", "-- heads: call", 11, "`call` is not name=heading"),
-        ("-- portable: false", "-- texts: cal=呼", 11, "`cal` is not a column"),
-        ("-- portable: false", "-- texts: call", 11, "`call` is not name=text"),
+        ("-- portable: false", "-- heads_ja: cal=呼", 11, "`cal` is not a column"),
+        ("-- portable: false", "-- heads_ja: call", 11, "`call` is not name=heading"),
+        ("-- portable: false", "-- texts_ja: cal=呼", 11, "`cal` is not a column"),
+        ("-- portable: false", "-- texts_ja: call", 11, "`call` is not name=text"),
         ("-- I/O size histogram\n", "", None, None),
     ],
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 import pytest
 from sysdock.library import Library
-from sysdock.library.noted import Noted
+from sysdock.noted import Noted
 from sysdock.recording import mentions as module
 from sysdock.recording.mentions import known_mentions, mentions, note_mentions
 

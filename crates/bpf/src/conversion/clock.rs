@@ -1,5 +1,7 @@
 //! From `CLOCK_MONOTONIC` to nanoseconds since the epoch.
 
+use sysdock_table::{Facts, facts::clock as facts};
+
 /// Pairs whose offsets differ by less need no more than the first.
 const AGREE_NS: i64 = 1_000_000;
 
@@ -58,20 +60,13 @@ impl Clock {
         before.1.wrapping_add(part as i64)
     }
 
-    /// As text: how accurate the times are.
-    pub(crate) fn note(&self) -> String {
-        let (count, spread) = (self.pairs.len(), self.spread_ns / 1000);
-        match (count, self.single) {
-            (0, _) => "no clock note was found: times count from the start of the machine".into(),
-            (1, _) => "CLOCK_MONOTONIC, with its offset to CLOCK_REALTIME at the start".into(),
-            (_, Some(_)) => {
-                format!(
-                    "CLOCK_MONOTONIC, with its offset to CLOCK_REALTIME at the start; {count} comparisons agree within {spread} us"
-                )
-            }
-            _ => format!(
-                "CLOCK_MONOTONIC, with its offset to CLOCK_REALTIME between {count} comparisons, which differ by {spread} us"
-            ),
+    /// How accurate the times are.
+    pub(crate) fn note(&self) -> Facts {
+        match (self.pairs.len(), self.single) {
+            (0, _) => facts::from_boot().into(),
+            (1, _) => facts::monotonic().into(),
+            (count, Some(_)) => [facts::monotonic(), facts::comparisons_agree(count, self.spread_ns)].into_iter().collect(),
+            (count, None) => facts::monotonic_interpolated(count, self.spread_ns).into(),
         }
     }
 }
@@ -84,7 +79,7 @@ mod tests {
     fn clocks_that_agree_have_one_offset() {
         let clock = Clock::new([(1000, 1_000_000_000), (2000, 1_000_001_900)].into_iter());
         assert_eq!(clock.epoch_ns(1500), 1_000_000_500);
-        assert!(clock.note().contains("2 comparisons agree"));
+        assert_eq!(clock.note().codes(), ["clock/monotonic", "clock/comparisons_agree"]);
         assert_eq!(Clock::new(std::iter::empty()).epoch_ns(7), 7);
     }
 

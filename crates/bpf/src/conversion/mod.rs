@@ -15,7 +15,7 @@ pub(crate) mod waits;
 use std::path::Path;
 
 use sysdock_calls::{ABOUT, Issue, Issues, Objects, object_id};
-use sysdock_table::{Cancel, Ending, Folder, Manifest, Progress, Recording, Source, TableError};
+use sysdock_table::{Cancel, Ending, Folder, Manifest, Progress, Recording, Source, TableError, facts::issues as facts};
 
 use crate::{
     BpfError, Note, SPOOL, Start,
@@ -298,12 +298,12 @@ impl<'a> Conversion<'a> {
     /// What the spool itself lacks.
     fn count_damages(&mut self, survey: &Survey) {
         let Survey { damaged_bytes, damages, cut_bytes, broken, broken_notes, unknown, .. } = *survey;
-        let detail = format!("{damaged_bytes} bytes in {damages} places are damaged");
+        let detail = facts::damaged_places(damaged_bytes, damages);
         self.issues.add_many(Issue::DamagedInput, 0, damages, detail);
-        let detail = format!("the last {cut_bytes} bytes are not a complete frame: the recorder was stopped while it wrote them");
+        let detail = facts::cut_at_end(cut_bytes);
         self.issues.add_many(Issue::DamagedInput, 0, u64::from(cut_bytes > 0), detail);
-        self.issues.add_many(Issue::BrokenEvent, 0, broken + broken_notes, format!("{broken} events, {broken_notes} notes"));
-        self.issues.add_many(Issue::UnknownEvent, 0, unknown, format!("{unknown} events"));
+        self.issues.add_many(Issue::BrokenEvent, 0, broken + broken_notes, facts::broken_events(broken, broken_notes));
+        self.issues.add_many(Issue::UnknownEvent, 0, unknown, facts::unknown_events(unknown));
     }
 
     /// Write what is left, and what the manifest takes from the notes.
@@ -324,7 +324,7 @@ impl<'a> Conversion<'a> {
             durations: "elapsed".into(),
             includes_tracer: false,
             stamps: "entry".into(),
-            note: Some(self.clock.note()),
+            note: self.clock.note(),
         };
         notes.describe(manifest, &self.threads.tasks);
         Ok(())

@@ -7,6 +7,8 @@ use sysdock_table::{
     rows::{self, MarksColumns},
 };
 
+use sysdock_table::facts;
+
 use crate::{
     End, Note, Reason, Start,
     conversion::{clock::Clock, survey::Survey, threads::Threads},
@@ -125,7 +127,7 @@ fn describe_command(manifest: &mut Manifest, notes: &SpoolNotes, tasks: &[Task])
     let capture = manifest.capture_mut();
     capture.families.truncate(1);
     if notes.start.without_calls {
-        capture.families[0].missing = Some("not requested".into());
+        capture.families[0].missing = Some(facts::capture::not_requested());
     }
     capture.families.extend_from_slice(families);
     if capture.options.is_empty() {

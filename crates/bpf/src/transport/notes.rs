@@ -7,7 +7,7 @@ use sysdock_table::{FamilyState, Watched};
 use crate::families::{Family, probes::spec::ProbeList};
 
 /// A note. Unknown ones, of a newer recorder, are skipped.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "note", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Note {
@@ -50,7 +50,7 @@ pub enum Note {
 }
 
 /// What is recorded.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Start {
     /// The command, as one would type it. `None`: what runs already is recorded.

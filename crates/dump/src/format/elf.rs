@@ -2,8 +2,10 @@
 
 use std::{path::Path, sync::Arc};
 
+use sysdock_table::facts::dump as facts;
+
 use super::{
-    About, Physical, RUNS,
+    About, Physical,
     flattened::Bytes,
     segments::{Segment, Segments},
     take_notes, u32_at, u64_at,
@@ -49,7 +51,7 @@ pub(super) fn open(bytes: Bytes, path: &Path) -> Result<(Box<dyn Physical>, Abou
     };
     let mut about = About { format, ..About::default() };
     if bytes.is_kcore() {
-        about.remarks.push(RUNS.into());
+        about.remarks.push(facts::kernel_ran());
     }
     let mut segments = Vec::new();
     for entry in table.chunks_exact(SEGMENT_BYTES) {
@@ -57,7 +59,7 @@ pub(super) fn open(bytes: Bytes, path: &Path) -> Result<(Box<dyn Physical>, Abou
         match kind {
             NOTE => match bytes.range(offset, length) {
                 Some(content) => take_notes(&content, &mut about),
-                None => about.remarks.push("notes are cut off".into()),
+                None => about.remarks.push(facts::notes_cut()),
             },
             // Of kcore, what lies in no piece of physical memory: it is found by the tables of pages.
             LOAD if physical == u64::MAX => {}
@@ -77,16 +79,14 @@ fn checked(mut segments: Vec<Segment>, file_end: u64, about: &mut About) -> Segm
     for segment in &mut segments {
         let there = file_end.saturating_sub(segment.offset);
         if segment.length > there {
-            about
-                .remarks
-                .push(format!("memory from {:#x} on is cut off after {there} of {} bytes", segment.start, segment.length));
+            about.remarks.push(facts::memory_cut(format!("{:#x}", segment.start), there, segment.length));
             segment.length = there;
         }
     }
     let (found, twice) = Segments::of(segments);
     // kdump and kcore name the code of the kernel once more, with its other address.
     let twice = twice.iter().filter(|segment| found.place(segment.start, segment.length).is_none());
-    about.remarks.extend(twice.map(|segment| format!("memory from {:#x} on is there twice", segment.start)));
+    about.remarks.extend(twice.map(|segment| facts::memory_twice(format!("{:#x}", segment.start))));
     found
 }
 

@@ -14,8 +14,10 @@ use std::{
 
 use serde_json::{Value, json};
 
+use sysdock_table::facts::dump as facts;
+
 use super::{
-    About, Physical, RUNS, Registers,
+    About, Physical, Registers,
     segments::{Segment, Segments},
 };
 use crate::error::{DumpError, Fault, io_error};
@@ -84,7 +86,7 @@ impl Guest {
 
     pub(super) fn into_memory(mut self) -> (Box<dyn Physical>, About) {
         let registers = mem::take(&mut self.registers);
-        let about = About { format: "qemu guest", registers, remarks: vec![RUNS.into()], ..About::default() };
+        let about = About { format: "qemu guest", registers, remarks: vec![facts::kernel_ran()], ..About::default() };
         (Box::new(self), about)
     }
 }

@@ -12,6 +12,8 @@ use std::{
 
 use rustc_hash::FxHashMap;
 
+use sysdock_table::facts::dump as facts;
+
 use super::{About, Physical, flattened::Bytes, take_notes, u32_at, u64_at};
 use crate::error::{DumpError, Fault};
 
@@ -99,10 +101,10 @@ pub(super) fn open(bytes: Bytes, path: &Path) -> Result<(Box<dyn Physical>, Abou
     let descriptors = start + 2 * half;
     let wanted = descriptors.saturating_add(u64::from(sum) * DESCRIPTOR_BYTES as u64);
     if wanted > bytes.end() {
-        about.remarks.push(format!("{sum} pages are listed in a file that ends before their list does"));
+        about.remarks.push(facts::pages_after_end(sum));
     }
     if bytes.is_cut {
-        about.remarks.push("the flattened file has no end: it was cut off".into());
+        about.remarks.push(facts::flattened_without_end());
     }
     let state = State::new().map_err(|error| DumpError::Io(path.into(), error))?;
     let file = Arc::new(File { bytes, bitmap, before, descriptors, left: Mutex::default() });
@@ -112,7 +114,7 @@ pub(super) fn open(bytes: Bytes, path: &Path) -> Result<(Box<dyn Physical>, Abou
 /// What the kernel wrote down, and the registers of its processors.
 fn read_sub_header(bytes: &Bytes, at: u64, version: u32, about: &mut About) {
     let Some(header) = bytes.range(at, SUB_HEADER_BYTES) else {
-        about.remarks.push("the second header is cut off".into());
+        about.remarks.push(facts::second_header_cut());
         return;
     };
     if version >= 1 {
@@ -122,7 +124,7 @@ fn read_sub_header(bytes: &Bytes, at: u64, version: u32, about: &mut About) {
     if version >= 4 {
         match range(48) {
             Some(notes) => take_notes(&notes, about),
-            None if u64_at(&header, 56) > 0 => about.remarks.push("the notes of its processors cannot be read".into()),
+            None if u64_at(&header, 56) > 0 => about.remarks.push(facts::processor_notes_unread()),
             None => {}
         }
     }
@@ -360,6 +362,6 @@ mod tests {
         memory.read(130 * PAGE as u64, &mut part).expect("it is there");
         assert_eq!(part, page(130)[..100]);
         let (_, about) = opened(&flat[..flat.len() - 16]).expect("a dump");
-        assert_eq!(about.remarks, ["the flattened file has no end: it was cut off"]);
+        assert_eq!(about.remarks, [facts::flattened_without_end()]);
     }
 }

@@ -9,6 +9,8 @@ mod segments;
 
 use std::path::{Path, PathBuf};
 
+use sysdock_table::Fact;
+
 use crate::error::{DumpError, Fault};
 use flattened::Bytes;
 pub use guest::Guest;
@@ -25,7 +27,7 @@ pub(crate) struct About {
     /// Which pages makedumpfile was to leave out (its option `-d`).
     pub(crate) level: Option<i32>,
     /// What is wrong with the file, and was not in the way.
-    pub(crate) remarks: Vec<String>,
+    pub(crate) remarks: Vec<Fact>,
 }
 
 /// Registers of a processor when the dump was made.
@@ -39,7 +41,6 @@ pub(crate) struct Registers {
 }
 
 /// What is reported about memory that is read while its kernel uses it.
-pub(crate) const RUNS: &str = "the kernel ran while it was read: what changed meanwhile may contradict itself";
 
 /// Bytes of a page.
 pub(crate) const PAGE: u64 = 4096;

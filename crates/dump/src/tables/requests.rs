@@ -1,6 +1,6 @@
 //! Requests that disks had not completed, as rows.
 
-use sysdock_table::{TableError, readable, rows};
+use sysdock_table::{TableError, facts::dump as facts, readable, rows};
 
 use super::{Outcome, UNREADABLE, note};
 use crate::{Fault, Kernel, Request, Requests, Sink};
@@ -10,7 +10,7 @@ pub(super) fn write(kernel: &Kernel, out: &mut impl Sink, outcome: &mut Outcome)
     let found = kernel.requests();
     note(outcome, "requests of the disks", found.as_ref().err());
     let Requests { requests, broken } = found.unwrap_or_default();
-    outcome.issues.extend(broken.iter().map(|(what, fault)| (UNREADABLE, format!("{what}: {}", fault.name()))));
+    outcome.issues.extend(broken.iter().map(|(what, fault)| (UNREADABLE, facts::unread(what.as_str(), fault.name()))));
     out.write_rows(requests.iter().map(|request| row(request, outcome)))
 }
 

@@ -4,6 +4,7 @@
 //! shows the overlap: all workers begin together.
 
 use serde_json::Value;
+use sysdock_table::facts::load_logs as facts;
 
 use crate::{LatencyClass, Measured, Status};
 
@@ -104,7 +105,7 @@ impl Phase {
         if let Some((item, operation)) = data.filter(|_| self.data.bytes_per_s.is_some() || self.data.per_s.is_some()) {
             let mut row = self.row(item, operation, &self.data);
             if operation == "read" && past.written && row.direct != Some(true) {
-                doubt(&mut row, Status::NotKnown, "what was read had been written before, and caches were not dropped");
+                doubt(&mut row, Status::NotKnown, facts::caches_kept());
             }
             log.take(line, row);
         }
@@ -116,7 +117,7 @@ impl Phase {
         }
         past.written |= self.name.starts_with("WRITE") || self.name.starts_with("RWMIX");
         if before == log.measured.len() + log.broken.len() && self.entries.total.is_none() && self.last_ms.is_none() {
-            log.broken(line, &self.name, "a phase without a result");
+            log.broken(line, &self.name, facts::phase_without_result());
         }
     }
 
@@ -138,12 +139,12 @@ impl Phase {
             (row.started_ns, row.first_end_ns, row.ended_ns) = (Some(start), end(first), end(last));
         }
         if self.threads.is_none() || self.hosts.is_none() {
-            remark(&mut row, "the log does not give the number of threads on all hosts");
+            remark(&mut row, facts::threads_unknown());
         }
         if self.last_ms.is_some_and(|ms| ms < SHORTEST_MS) {
-            doubt(&mut row, Status::TooShort, format!("it took {:.0} ms", self.last_ms.unwrap_or(0.0)));
+            doubt(&mut row, Status::TooShort, facts::took(self.last_ms.unwrap_or(0.0) * 1e6));
         } else if let Some(overlap) = row.overlap.filter(|overlap| *overlap < LEAST_OVERLAP) {
-            doubt(&mut row, Status::NoOverlap, format!("all threads ran in {:.0} % of the time only", overlap * 100.0));
+            doubt(&mut row, Status::NoOverlap, facts::few_threads_together(overlap));
         }
         row
     }
@@ -170,8 +171,7 @@ impl Phase {
     fn entry_row(&self, item: &'static str, operation: &'static str) -> Measured {
         let mut row = self.timed(item, operation, &self.entries);
         if self.data.bytes_per_s.is_some_and(|rate| rate > 0.0) {
-            let what = if operation == "create" { "writing" } else { "reading" };
-            remark(&mut row, format!("with the {what} of each file"));
+            remark(&mut row, if operation == "create" { facts::with_writing() } else { facts::with_reading() });
         }
         row
     }
@@ -272,7 +272,7 @@ pub(super) fn read_csv(section: &str, past: &mut Past, log: &mut Log) {
             continue;
         }
         if values.len() != columns.len() {
-            log.broken(line, text, format!("{} columns instead of {}", values.len(), columns.len()));
+            log.broken(line, text, facts::wrong_number_of_columns(values.len(), columns.len()));
             continue;
         }
         let text = |name: &str| {

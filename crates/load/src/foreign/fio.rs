@@ -9,6 +9,7 @@
 use std::{borrow::Cow, collections::BTreeMap};
 
 use serde_json::Value;
+use sysdock_table::facts::load_logs as facts;
 
 use crate::{LatencyClass, Measured, Status};
 
@@ -36,7 +37,7 @@ pub(super) fn read(document: &Value, log: &mut Log) {
     log.written_ns = log.written_ns.or(written.map(|ms| numbers::whole(ms * 1e6)));
     let entries = ["jobs", "client_stats"].iter().find_map(|key| document.get(*key)?.as_array());
     let Some(entries) = entries.filter(|entries| !entries.is_empty()) else {
-        return log.broken(log.line, "fio version", "no jobs in the document");
+        return log.broken(log.line, "fio version", facts::no_jobs());
     };
     let jobs = jobs(entries, document);
     for job in &jobs {
@@ -112,11 +113,7 @@ impl Job<'_> {
         }
         let name = self.entries[0]["jobname"].as_str().unwrap_or_default().to_string();
         let (Some(bytes), Some(operations)) = (self.bytes(section), self.sum(section, "total_ios")) else {
-            return log.broken(
-                log.line,
-                &name,
-                format!("{section}: its bytes or its operations are not valid numbers for a job"),
-            );
+            return log.broken(log.line, &name, facts::invalid_numbers(section));
         };
         if operations == 0.0 {
             return;
@@ -242,14 +239,14 @@ impl Job<'_> {
             row.operations_per_s = Some(row.operations as f64 * 1e3 / window);
         }
         if window < SHORTEST_MS {
-            doubt(row, Status::TooShort, format!("it took {window} ms, and fio counts whole ones"));
+            doubt(row, Status::TooShort, facts::took_in_whole_ms(window * 1e6));
         }
         if self.processes < 2 {
             return row.overlap = Some(1.0);
         }
         match row.overlap {
             Some(overlap) if overlap < LEAST_OVERLAP => {
-                doubt(row, Status::NoOverlap, format!("all processes ran in {:.0} % of the time only", overlap * 100.0));
+                doubt(row, Status::NoOverlap, facts::few_processes_together(overlap));
             }
             Some(_) => {}
             None => self.judge_overlap(&runtimes, longest, row),
@@ -290,20 +287,15 @@ impl Job<'_> {
         let share = together / (longest * f64::from(self.processes));
         if together > 0.0 && longest > 0.0 && share < LEAST_OVERLAP {
             let mean = together / f64::from(self.processes);
-            let why = format!(
-                "processes ran {mean:.0} ms on average and the longest {longest:.0} ms: they cannot all have run together"
-            );
-            return doubt(row, Status::NoOverlap, why);
+            return doubt(row, Status::NoOverlap, facts::not_all_together(mean * 1e6, longest * 1e6));
         }
         if !self.separate && share > 1.5 {
-            remark(row, "the group has more jobs than its first, which the log does not name");
+            remark(row, facts::more_jobs_in_group());
         }
         // These make nothing before they start to measure, so all other time is that of processes that started late.
         let elapsed = json::number(self.entries[0], "elapsed").unwrap_or(0.0) * 1e3;
         if row.operation == "create" && self.entries[0]["groupid"] == 0 && longest < elapsed / 10.0 && elapsed > 2000.0 {
-            let why =
-                format!("fio took {:.0} s and its longest process {longest:.0} ms: they did not run together", elapsed / 1e3);
-            doubt(row, Status::NoOverlap, why);
+            doubt(row, Status::NoOverlap, facts::longest_too_short(elapsed * 1e6, longest * 1e6));
         }
     }
 
@@ -326,7 +318,7 @@ impl Job<'_> {
         (row.p50_ns, row.p99_ns, row.max_ns) = (None, None, None);
         let sections = self.entries.iter().filter_map(|entry| entry.get("sync"));
         merge(&sections.filter_map(|section| Latency::of(section, &["lat_ns"], &[])).collect::<Vec<_>>(), &mut row);
-        remark(&mut row, "within the time of the writes");
+        remark(&mut row, facts::within_writes());
         Some(row)
     }
 
@@ -338,7 +330,7 @@ impl Job<'_> {
         // A full device is no fault of it.
         let status = if error == libc::ENOSPC { Status::Full } else { Status::Failed };
         let text = std::io::Error::from_raw_os_error(error).to_string();
-        doubt(row, status, format!("a job ended with {}", text.replace("os error", "error")));
+        doubt(row, status, facts::job_ended_with(text.replace("os error", "error")));
     }
 
     fn error(&self) -> Option<i32> {
@@ -353,7 +345,7 @@ impl Job<'_> {
         let mut row = reported(Tool::Fio, item, operation, self.processes);
         match self.error() {
             Some(_) => self.errors(&mut row),
-            None => doubt(&mut row, Status::Failed, "the job did nothing"),
+            None => doubt(&mut row, Status::Failed, facts::job_did_nothing()),
         }
         log.take(log.line, row);
     }
@@ -370,14 +362,14 @@ impl Job<'_> {
         let again = size.is_some_and(|size| size > 0 && each as f64 > 1.02 * size as f64);
         match device {
             Some(device) if device < 0.9 * row.bytes as f64 => {
-                doubt(row, Status::FromMemory, format!("the device read {device:.0} of these bytes"));
+                doubt(row, Status::FromMemory, facts::device_read(device));
             }
             Some(_) => {}
-            None if self.is_set("pre_read") => doubt(row, Status::FromMemory, "pre_read=1"),
+            None if self.is_set("pre_read") => doubt(row, Status::FromMemory, facts::read_before()),
             None if self.option("invalidate").is_some_and(|value| value == "0") => {
-                doubt(row, Status::NotKnown, "invalidate=0: what was in memory before is read from there");
+                doubt(row, Status::NotKnown, facts::not_invalidated());
             }
-            None if again => doubt(row, Status::NotKnown, "files were read more than once, without O_DIRECT"),
+            None if again => doubt(row, Status::NotKnown, facts::read_again()),
             None => {}
         }
     }

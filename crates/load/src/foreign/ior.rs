@@ -5,6 +5,7 @@
 //! last close, so that operations are reckoned from it; the column `IOPS` counts the transfers alone.
 
 use serde_json::Value;
+use sysdock_table::facts::load_logs as facts;
 
 use crate::{Measured, Status};
 
@@ -65,7 +66,7 @@ pub(super) fn read_text(section: &str, log: &mut Log) {
         // Version 3.2 writes this line ahead of its JSON, too.
         let is_title = section.lines().filter(|line| !line.trim().is_empty()).count() == 1;
         if !is_title {
-            log.broken(log.line, section.lines().next().unwrap_or_default(), "a run of IOR without a result");
+            log.broken(log.line, section.lines().next().unwrap_or_default(), facts::run_without_result("IOR"));
         }
     }
 }
@@ -148,7 +149,7 @@ impl Setting {
         row.sync = self.sync.filter(|_| operation == "write");
         row.direct = self.known.then_some(self.direct);
         if self.tasks.is_none() {
-            remark(&mut row, "the log does not give the number of processes");
+            remark(&mut row, facts::processes_unknown());
         }
         if operation == "read" {
             self.judge_reads(&mut row);
@@ -159,16 +160,14 @@ impl Setting {
     /// Reads of what a node has written itself come from its memory, unless they pass it by.
     fn judge_reads(&self, row: &mut Measured) {
         if !self.known {
-            return doubt(row, Status::NotKnown, "the log does not show whether files were cached (O_DIRECT, -C)");
+            return doubt(row, Status::NotKnown, facts::caching_unknown());
         }
         if self.direct || !self.writes || (self.reordered && self.nodes.is_some_and(|nodes| nodes > 1)) {
             return;
         }
         let why = match self.reordered {
-            true => "all processes ran on one node, whose memory may have held what they had written",
-            false => {
-                "processes read what they had written themselves, from memory if it was there: neither O_DIRECT nor -C or -Z was given"
-            }
+            true => facts::one_node(),
+            false => facts::read_their_own(),
         };
         doubt(row, Status::NotKnown, why);
     }
@@ -186,7 +185,7 @@ impl Setting {
             row.operations = numbers::whole(row.bytes as f64 / length as f64);
         }
         if let Some(seconds) = seconds.filter(|seconds| *seconds < 0.001) {
-            doubt(row, Status::TooShort, format!("it took {:.0} us", seconds * 1e6));
+            doubt(row, Status::TooShort, facts::took(seconds * 1e9));
         }
     }
 }
@@ -198,7 +197,7 @@ fn table_line(setting: &mut Setting, columns: &[&str], access: &str, values: &[&
         numbers::number(values.get(place.checked_sub(1)?)?)
     };
     let Some(bandwidth) = value("bw(") else {
-        return log.broken(line, text, "no bandwidth that a file system has");
+        return log.broken(line, text, facts::no_bandwidth());
     };
     if let Some(kib) = value("xfer(") {
         setting.transfer_bytes = Some(numbers::whole(kib * 1024.0));
@@ -212,12 +211,12 @@ fn table_line(setting: &mut Setting, columns: &[&str], access: &str, values: &[&
 fn summary_line(setting: &Setting, access: &str, values: &[&str], (line, text): (u64, &str), log: &mut Log) {
     let value = |place: usize| values.get(place).and_then(|value| numbers::number(value));
     let (Some(most), Some(least), Some(mean)) = (value(0), value(1), value(2)) else {
-        return log.broken(line, text, "no bandwidth that a file system has");
+        return log.broken(line, text, facts::no_bandwidth());
     };
     let mut row = setting.row(access);
     setting.rate(&mut row, mean, None);
     if setting.repetitions > 1 {
-        remark(&mut row, format!("mean of {} iterations, from {least} to {most} MiB/s", setting.repetitions));
+        remark(&mut row, facts::mean_in_mib_per_s(setting.repetitions, least, most));
     }
     log.take(line, row);
 }
@@ -233,12 +232,12 @@ fn best(setting: &Setting, section: &str, log: &mut Log) {
                 let mut row = setting.row(access);
                 setting.rate(&mut row, bandwidth, None);
                 if setting.repetitions > 1 {
-                    remark(&mut row, format!("the best of {} iterations", setting.repetitions));
+                    remark(&mut row, facts::best_of(setting.repetitions));
                 }
                 log.take(line, row);
             }
             Some(_) => {}
-            None => log.broken(line, text, "no bandwidth that a file system has"),
+            None => log.broken(line, text, facts::no_bandwidth()),
         }
     }
 }
@@ -282,7 +281,7 @@ pub(super) fn read_json(document: &Value, log: &mut Log) {
                 continue;
             }
             let Some(bandwidth) = json::number(result, "bwMiB") else {
-                log.broken(log.line, &access, "no bandwidth that a file system has");
+                log.broken(log.line, &access, facts::no_bandwidth());
                 continue;
             };
             if let Some(kib) = json::number(result, "xferKiB") {
@@ -292,13 +291,13 @@ pub(super) fn read_json(document: &Value, log: &mut Log) {
             // Four digits of a second are too few for a short run: the bandwidth has more.
             setting.rate(&mut row, bandwidth, None);
             if bandwidth > 0.0 && (row.bytes as f64) / (bandwidth * MIB) < 0.001 && row.bytes > 0 {
-                doubt(&mut row, Status::TooShort, "it took less than 1 ms");
+                doubt(&mut row, Status::TooShort, facts::less_than_1_ms());
             }
             log.take(log.line, row);
         }
     }
     if log.measured.len() + log.broken.len() == before {
-        log.broken(log.line, "tests", "a run of IOR without a result");
+        log.broken(log.line, "tests", facts::run_without_result("IOR"));
     }
 }
 

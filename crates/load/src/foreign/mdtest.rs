@@ -3,6 +3,8 @@
 //! A line of its table is an operation; the rates are the largest, the smallest and the mean of the iterations, and the mean is taken. The second
 //! table (`SUMMARY time`) is not read: its unit is stated as ms per operation, and holds seconds of a phase.
 
+use sysdock_table::facts::load_logs as facts;
+
 use crate::{Measured, Status};
 
 use super::{Log, Tool, doubt, numbers, remark, reported};
@@ -41,7 +43,7 @@ pub(super) fn read(section: &str, log: &mut Log) {
         }
     }
     if log.measured.len() + log.broken.len() == before {
-        log.broken(log.line, section.lines().next().unwrap_or_default(), "a run of mdtest without a result");
+        log.broken(log.line, section.lines().next().unwrap_or_default(), facts::run_without_result("mdtest"));
     }
 }
 
@@ -82,7 +84,7 @@ impl Setting {
         let of_all = values.get(values.len().saturating_sub(4)..).unwrap_or_default();
         let rates: Option<Vec<f64>> = of_all.iter().map(|value| numbers::number(value)).collect();
         let Some([most, least, mean, _]) = rates.as_deref() else {
-            return log.broken(line, text, "no rates that a file system has");
+            return log.broken(line, text, facts::no_rates());
         };
         // What was not requested is 0.
         if *mean == 0.0 {
@@ -92,17 +94,17 @@ impl Setting {
         row.operations_per_s = Some(*mean);
         if item == "tree" {
             (row.processes, row.layout, row.operations) = (1, None, 0);
-            remark(&mut row, "by one process; the log does not give the number of directories");
+            remark(&mut row, facts::by_one_process());
         }
         if row.bytes > 0 && self.entries > 0 {
             row.bytes_per_s = Some(*mean * row.length_bytes.unwrap_or(0) as f64);
         }
         if self.iterations > 1 {
-            remark(&mut row, format!("mean of {} iterations, from {least} to {most} per second", self.iterations));
+            remark(&mut row, facts::mean_per_second(self.iterations, *least, *most));
         }
         let seconds = self.entries as f64 / mean;
         if item != "tree" && self.entries > 0 && seconds < 0.001 {
-            doubt(&mut row, Status::TooShort, format!("an iteration took {:.0} us", seconds * 1e6));
+            doubt(&mut row, Status::TooShort, facts::iteration_took(seconds * 1e9));
         }
         log.take(line, row);
     }
@@ -141,14 +143,10 @@ impl Setting {
         let of_its_own = !self.shifted || self.nodes == 1;
         match operation {
             "read" if of_its_own && !self.direct => {
-                doubt(
-                    &mut row,
-                    Status::NotKnown,
-                    "files were read on the node that had written them, from memory if they were there",
-                );
+                doubt(&mut row, Status::NotKnown, facts::read_where_written());
             }
             "stat" | "stat_directory" | "open" if of_its_own => {
-                remark(&mut row, "on the node that made them, where entries may be in memory (no -N, or one node)");
+                remark(&mut row, facts::on_the_node_that_made_them());
             }
             _ => {}
         }

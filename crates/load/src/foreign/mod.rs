@@ -14,6 +14,8 @@ mod sections;
 
 use std::collections::BTreeSet;
 
+use sysdock_table::{Fact, facts::load_logs as facts};
+
 use crate::{Measured, Status, histogram::quantile, judge::LEAST_OVERLAP};
 
 /// A log longer than this is refused: it is held in memory, and that of a large campaign has some MiB.
@@ -49,12 +51,12 @@ impl Tool {
 }
 
 /// A result that is in the log and not among the rows.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Broken {
     /// Line of the log, from 1.
     pub line: u64,
     /// What is wrong.
-    pub detail: String,
+    pub detail: Fact,
     /// The line, or its beginning.
     pub text: String,
 }
@@ -77,9 +79,9 @@ pub struct Log {
 }
 
 impl Log {
-    fn broken(&mut self, line: u64, text: &str, detail: impl Into<String>) {
+    fn broken(&mut self, line: u64, text: &str, detail: Fact) {
         let text = text.chars().take(120).collect();
-        self.broken.push(Broken { line, detail: detail.into(), text });
+        self.broken.push(Broken { line, detail, text });
     }
 
     /// Take a row, if its numbers are such that a real measurement could have them.
@@ -87,7 +89,7 @@ impl Log {
         let rates = [row.bytes_per_s, row.operations_per_s];
         if rates.iter().flatten().any(|rate| !(0.0..=numbers::MOST).contains(rate)) {
             let text = format!("{} {}", row.item, row.operation);
-            return self.broken(line, &text, "a rate that nothing has");
+            return self.broken(line, &text, facts::impossible_rate());
         }
         self.measured.push(row);
     }
@@ -109,7 +111,7 @@ pub fn read(text: &[u8]) -> Log {
 }
 
 /// Lower a status, and say why; the first reason stays, and notes add up.
-fn doubt(row: &mut Measured, status: Status, why: impl Into<String>) {
+fn doubt(row: &mut Measured, status: Status, why: Fact) {
     if row.status == Status::Reported {
         row.status = status;
     }
@@ -117,12 +119,8 @@ fn doubt(row: &mut Measured, status: Status, why: impl Into<String>) {
 }
 
 /// Add to the note.
-fn remark(row: &mut Measured, what: impl Into<String>) {
-    let what = what.into();
-    row.note = Some(match row.note.take() {
-        Some(note) => format!("{note}; {what}"),
-        None => what,
-    });
+fn remark(row: &mut Measured, what: Fact) {
+    row.note.push(what);
 }
 
 /// A row of another tool, about which nothing is in doubt yet.

@@ -1,5 +1,7 @@
 //! Where in a log the output of a tool begins.
 
+use sysdock_table::facts::load_logs as facts;
+
 use super::{Log, Tool, elbencho, fio, ior, json, mdtest};
 
 /// What a line opens.
@@ -134,7 +136,7 @@ fn document(rest: &str, first: &str, past: &mut elbencho::Past, log: &mut Log) -
         }
         json::Document::Cut if tool.is_some() => {
             log.tools.extend(tool);
-            log.broken(log.line, first, "the log ends within a document");
+            log.broken(log.line, first, facts::ends_within_document());
             rest.len()
         }
         json::Document::Broken(_) if tool == Some(Tool::Ior) => {
@@ -144,7 +146,7 @@ fn document(rest: &str, first: &str, past: &mut elbencho::Past, log: &mut Log) -
         }
         json::Document::Broken(error) if tool.is_some() => {
             log.tools.extend(tool);
-            log.broken(log.line, first, format!("no JSON: {error}"));
+            log.broken(log.line, first, facts::no_json(error.to_string()));
             first.len()
         }
         _ => first.len(),

@@ -16,7 +16,7 @@ use std::{
 use chrono::Local;
 use serde_json::{Value, json};
 use sysdock_bpf::{Cause, Flight, Flying, Start, Trigger};
-use sysdock_table::Cancel;
+use sysdock_table::{Cancel, facts};
 
 use crate::{
     arguments::{self, FlightStart},
@@ -26,7 +26,7 @@ use crate::{
         triggered::Triggered,
     },
     messages::{self, EXIT_ERROR, Message},
-    privileges, progress, signals, watched,
+    privileges, progress, sentences, signals, watched,
 };
 
 /// Between two checks of the rings. One of 8 MiB takes 40 ms of what the fastest programs make.
@@ -342,8 +342,9 @@ impl Recorder<'_> {
         let held = self.flight.held();
         let (what, missing): (Vec<_>, Vec<_>) = self.flight.families().iter().partition(|state| state.missing.is_none());
         let calls = (!without_calls(self.arguments)).then_some(sysdock_bpf::IO).into_iter();
-        let reason = |state: &sysdock_table::FamilyState| state.missing.clone().unwrap_or_default();
-        let missing = missing.into_iter().filter(|state| reason(state) != "not requested");
+        let reason = |state: &sysdock_table::FamilyState| state.missing.as_ref().map(sentences::sentence).unwrap_or_default();
+        let not_requested = facts::capture::not_requested();
+        let missing = missing.into_iter().filter(|state| state.missing.as_ref() != Some(&not_requested));
         json!({
             "pid": std::process::id(),
             "since": self.since.0,

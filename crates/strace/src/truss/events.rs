@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 use sysdock_calls::{Issue, Program};
-use sysdock_table::{TableError, rows};
+use sysdock_table::{TableError, facts::issues as facts, rows};
 
 use super::{Kind, lines::is_siginfo, parse, signal, threads::Name};
 use crate::{
@@ -72,7 +72,7 @@ impl Import<'_> {
             Kind::Call | Kind::Exit | Kind::LwpExit | Kind::Sleeping | Kind::Waiting | Kind::Returning => match line.parsed {
                 // The result may be cut too.
                 _ if !line.ended => self.issue(Issue::CutLine, item, None),
-                Parsed::Failed(error) => self.issue(Issue::BrokenCall, item, Some(error.description().into())),
+                Parsed::Failed(error) => self.issue(Issue::BrokenCall, item, Some(error.fact())),
                 _ => self.truss_call(item, line, kind),
             },
             Kind::Signal => self.truss_signal(item, line),
@@ -107,7 +107,7 @@ impl Import<'_> {
         let name = name(item, line);
         let (index, guessed) = self.system.thread_of_truss(name, item.time_ns);
         if guessed {
-            self.issue(Issue::ParentGuessed, item, Some(format!("pid {}: several threads were in fork", name.pid)))?;
+            self.issue(Issue::ParentGuessed, item, Some(facts::several_in_fork("pid", name.pid)))?;
         }
         Ok(index)
     }

@@ -2,6 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
+use sysdock_table::{Facts, facts::clock as facts};
+
 use super::Layout;
 use crate::line::{Prefix, Stamp};
 
@@ -47,26 +49,26 @@ impl Times {
     /// What recording.json says about it.
     pub(crate) fn describe(&self, has_durations: bool) -> sysdock_table::Clock {
         let dated = self.layout.columns.stamp && self.layout.base_ns.is_some();
-        let mut notes = Vec::new();
+        let mut note = Facts::default();
         let (kind, resolution_ns) = match (self.is_order(), dated) {
             (true, _) => {
-                notes.push("the log has no clock; times only count lines");
+                note.extend([facts::no_clock(), facts::lines_only()]);
                 ("order", 1)
             }
             (false, true) => ("epoch", RESOLUTION_NS),
             (false, false) => {
-                notes.push("the log does not give its start time; times count from the start");
+                note.extend([facts::no_start(), facts::from_start()]);
                 ("relative", RESOLUTION_NS)
             }
         };
         if !self.is_order() {
-            notes.push("stamps are of the return of a call, in steps of 0.1 ms");
+            note.push(facts::stamps_of_returns());
         }
         if has_durations {
-            notes.push("durations are system CPU time as truss -E measures it, not elapsed time");
+            note.push(facts::system_cpu());
         }
         if !self.layout.certain {
-            notes.push("which of -d, -D and -E the time columns are was not certain: --truss-columns states it");
+            note.push(facts::columns_uncertain());
         }
         sysdock_table::Clock {
             includes_tracer: false,
@@ -75,7 +77,7 @@ impl Times {
             has_durations,
             durations: if has_durations { "system_cpu" } else { "none" }.into(),
             stamps: "return".into(),
-            note: (!notes.is_empty()).then(|| notes.join("; ")),
+            note,
         }
     }
 }
@@ -107,13 +109,12 @@ mod tests {
         let clock = times("dE", Some(1)).describe(true);
         assert_eq!((clock.kind.as_str(), clock.resolution_ns, clock.has_durations), ("epoch", 100_000, true));
         assert_eq!((clock.durations.as_str(), clock.stamps.as_str()), ("system_cpu", "return"));
-        let note = clock.note.unwrap();
-        assert!(note.contains("0.1 ms") && note.contains("not elapsed time") && !note.contains("certain"), "{note}");
+        assert_eq!(clock.note.codes(), ["clock/stamps_of_returns", "clock/system_cpu"]);
         assert_eq!(times("d", None).describe(false).kind, "relative");
         let mut lines = times("", None);
         assert_eq!((lines.time(&line(1, None)), lines.time(&line(1, None))), (1, 2));
         assert_eq!(lines.describe(false).kind, "order");
         let unsure = Times::new(Layout { certain: false, ..Layout::given(Columns::from_letters("D").unwrap()) });
-        assert!(unsure.describe(false).note.unwrap().contains("--truss-columns"));
+        assert!(unsure.describe(false).note.codes().contains(&"clock/columns_uncertain"));
     }
 }

@@ -9,6 +9,8 @@ use sysdock_calls::{
     syscalls::{self, Class, aio_operation},
 };
 
+use sysdock_table::facts::issues as facts;
+
 use crate::{
     BpfError,
     conversion::Conversion,
@@ -113,7 +115,7 @@ impl Calls {
         rows.sort_by_key(|row| (row.ts_ns, row.offset, row.object));
         rows.iter().try_for_each(|row| self.add(row, conversion))?;
         let results = unmatched + ended.len() as u64;
-        let detail = format!("{results} results of libaio without their operations");
+        let detail = facts::results_without_operations(results);
         conversion.issues.add_many(Issue::InvisibleIo, 0, results, detail);
         Ok(())
     }

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 use sysdock_calls::{CallRow, CallRows, Issue, MappingRows, syscalls::Shape};
-use sysdock_table::{ROWS_PER_PART, Recording};
+use sysdock_table::{ROWS_PER_PART, Recording, facts::issues as facts};
 
 use crate::{
     BpfError,
@@ -107,9 +107,9 @@ impl Converter for Calls {
         self.mappings.flush(conversion.recording, true)?;
         let counts = &mut conversion.recording.manifest.capture_mut().counts;
         counts.insert(sysdock_calls::RESTARTED_CALLS.into(), self.restarted);
-        let detail = format!("{} calls began before: their rows begin with the recording", self.began_before);
+        let detail = facts::began_before(self.began_before);
         conversion.issues.add_many(Issue::BeganBefore, 0, self.began_before, detail);
-        let detail = format!("{} calls: the bytes of their messages could not be read", self.unknown_messages);
+        let detail = facts::messages_unread(self.unknown_messages);
         conversion.issues.add_many(Issue::UnknownBytes, 0, self.unknown_messages, detail);
         Ok(())
     }

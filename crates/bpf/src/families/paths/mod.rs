@@ -2,6 +2,8 @@
 
 use sysdock_calls::{Issue, write_paths};
 
+use sysdock_table::facts::issues as facts;
+
 use crate::{
     BpfError,
     conversion::{Conversion, places::Places},
@@ -73,7 +75,7 @@ impl Converter for Paths {
 
     fn finish(&mut self, conversion: &mut Conversion<'_>) -> Result<(), BpfError> {
         let unknown = conversion.unknown_paths;
-        let detail = format!("{unknown} references to a file whose path no event gave");
+        let detail = facts::unknown_paths(unknown);
         conversion.issues.add_many(Issue::UnknownPath, 0, unknown, detail);
         Ok(write_paths(conversion.recording, &conversion.objects)?)
     }

@@ -7,7 +7,7 @@ use std::mem;
 
 use rustc_hash::FxHashMap;
 use sysdock_calls::{CallRow, Issue};
-use sysdock_table::TableError;
+use sysdock_table::{TableError, facts::issues as facts};
 
 use crate::{
     conversion::Conversion,
@@ -232,9 +232,9 @@ impl Missed {
     fn report(&self, conversion: &mut Conversion<'_>) {
         let Missed { left, woken, came_back } = *self;
         let issue = Issue::SwitchMissed;
-        conversion.issues.add_many(issue, 0, left, format!("{left} times a thread left its CPU"));
-        conversion.issues.add_many(issue, 0, woken, format!("{woken} times a thread was woken"));
-        conversion.issues.add_many(issue, 0, came_back, format!("{came_back} times a thread got a CPU again"));
+        conversion.issues.add_many(issue, 0, left, facts::left_unseen(left));
+        conversion.issues.add_many(issue, 0, woken, facts::wakeup_unseen(woken));
+        conversion.issues.add_many(issue, 0, came_back, facts::return_unseen(came_back));
     }
 }
 

@@ -9,6 +9,8 @@ pub(crate) mod rows;
 
 use sysdock_calls::{CallRow, Issue, syscalls::Shape};
 
+use sysdock_table::facts::issues as facts;
+
 use crate::{
     BpfError,
     conversion::{Conversion, places::Places},
@@ -104,11 +106,11 @@ impl Converter for Stacks {
     fn finish(&mut self, conversion: &mut Conversion<'_>) -> Result<(), BpfError> {
         let Counts { lost, compared, differed, cut } = conversion.stacks.counts;
         let issues = &mut conversion.issues;
-        issues.add_many(Issue::StackLost, 0, lost, format!("{lost} calls and samples have a stack that was lost"));
+        issues.add_many(Issue::StackLost, 0, lost, facts::stacks_lost(lost));
         let cut = if self.is_asked_for { cut } else { 0 };
-        let detail = format!("{cut} of {} stacks end early; the last frame gives the reason", conversion.stacks.len());
+        let detail = facts::stacks_cut(cut, conversion.stacks.len());
         issues.add_many(Issue::StackCut, 0, cut, detail);
-        let detail = format!("{differed} of {compared} stacks that were copied again had other frames than the first");
+        let detail = facts::stacks_differ(differed, compared);
         issues.add_many(Issue::StackDiffers, 0, differed, detail);
         let Conversion { stacks, places, names, start, recording, .. } = conversion;
         Ok(stacks.write(places, (names, start.boot.as_deref()), recording)?)

@@ -3,6 +3,8 @@
 
 use sysdock_calls::{CallRow, Issue, NONE, syscalls::Shape};
 
+use sysdock_table::facts::issues as facts;
+
 use crate::{
     BpfError,
     conversion::Conversion,
@@ -35,7 +37,7 @@ impl Converter for Uring {
 
     fn finish(&mut self, conversion: &mut Conversion<'_>) -> Result<(), BpfError> {
         if !conversion.records(&Self::FAMILY) {
-            conversion.issues.add_many(Issue::InvisibleIo, 0, self.rings, "io_uring".into());
+            conversion.issues.add_many(Issue::InvisibleIo, 0, self.rings, facts::io_uring());
         }
         Ok(())
     }

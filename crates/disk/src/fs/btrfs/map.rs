@@ -3,7 +3,7 @@
 use std::{io, os::fd::RawFd};
 
 use rustc_hash::FxHashMap;
-use sysdock_table::TableError;
+use sysdock_table::{Fact, TableError, facts::disk};
 
 use super::{Chunk, Chunks, Used};
 use crate::{
@@ -207,9 +207,8 @@ impl<'a> Map<'a> {
     }
 
     /// What could not be placed, for `import_issues`.
-    pub(crate) fn issues(&self) -> Vec<(&'static str, String)> {
-        let described =
-            |(inode, address)| format!("{} extents, such as that of inode {inode} at address {address}", self.astray.0);
+    pub(crate) fn issues(&self) -> Vec<(&'static str, Fact)> {
+        let described = |(inode, address)| disk::extents_without_chunk(self.astray.0, inode, address);
         self.astray.1.map(described).map(|detail| (NO_CHUNK, detail)).into_iter().collect()
     }
 

@@ -20,6 +20,8 @@ mod used;
 
 use std::{fs::File, io, os::unix::fs::FileExt, path::Path};
 
+use sysdock_table::facts::disk;
+
 use crate::{
     Outcome, Target,
     method::{Method, Numbering, Unable, Work},
@@ -48,7 +50,7 @@ impl Method for Trees {
     }
 
     fn scan(&self, target: &Target, work: &mut Work<'_>) -> Result<Outcome, Unable> {
-        let Some(mount) = target.mounted_as_a_whole() else { return Err(Unable::Because("it is not mounted".into())) };
+        let Some(mount) = target.mounted_as_a_whole() else { return Err(Unable::Because(disk::not_mounted())) };
         scan::scan(mount, work)
     }
 

@@ -6,7 +6,7 @@ use std::{
     os::fd::{AsRawFd, RawFd},
 };
 
-use sysdock_table::{Progress, TableError};
+use sysdock_table::{Fact, Facts, Progress, TableError, facts::disk};
 
 use super::{
     chunks::Chunks,
@@ -47,9 +47,7 @@ pub(super) fn scan(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Unable
     let facts = map::facts(file).map_err(failed)?;
     let space = statvfs(&mount.point).map_err(failed)?;
     if facts.has_stripe_tree {
-        return Err(Unable::Because(
-            "it has a tree of its own for where stripes lie (raid_stripe_tree), which is not read".into(),
-        ));
+        return Err(Unable::Because(disk::own_stripe_tree()));
     }
     let (threads, without_names) = (work.settings.query_threads(), work.settings.without_names);
     let mut tables = if without_names { Tables::new(work.recording) } else { Tables::with_late_paths(work.recording) };
@@ -86,7 +84,7 @@ pub(super) fn scan(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Unable
             is_whole: true,
             moment: moment.name(),
             method: METHOD,
-            reason: reason(&chunks, &devices) + &changes(moment, turn),
+            reason: reason(&chunks, &devices).into_iter().chain(changes(moment, turn)).collect(),
             files,
             unread: 0,
             issues,
@@ -101,21 +99,15 @@ pub(super) fn scan(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Unable
 
 fn chunks_of(file: RawFd, mount: &Mount) -> Result<Chunks, Unable> {
     Chunks::of(file).map_err(|error| match error.kind() {
-        io::ErrorKind::PermissionDenied => Unable::Because(format!("its trees are shown to root only ({error})")),
-        io::ErrorKind::InvalidData => Unable::Because(error.to_string()),
+        io::ErrorKind::PermissionDenied => Unable::Because(disk::trees_for_root_only(error.to_string())),
+        io::ErrorKind::InvalidData => Unable::Because(disk::error(error.to_string())),
         _ => DiskError::Io(mount.point.clone(), error).into(),
     })
 }
 
 /// What `reason` says of a file system that was written to meanwhile.
-fn changes(moment: ReadState, turns: usize) -> String {
-    match moment {
-        ReadState::Changing => format!(
-            "; it was written to while it was read ({turns} {}): parts are of different moments",
-            if turns == 1 { "time" } else { "times" }
-        ),
-        ReadState::Committed(_) | ReadState::Unknown => String::new(),
-    }
+fn changes(moment: ReadState, turns: usize) -> Option<Fact> {
+    (moment == ReadState::Changing).then(|| disk::written_meanwhile(turns))
 }
 
 /// btrfs counts room for files, and each copy as the whole; here the size is that of all devices.
@@ -129,17 +121,17 @@ fn of_devices(room: StatVfs, size_bytes: u64) -> StatVfs {
 }
 
 /// Why by this method, and what the map is of.
-fn reason(chunks: &Chunks, devices: &[DeviceRow]) -> String {
-    let mut reason = String::from("btrfs shows its trees to root");
+fn reason(chunks: &Chunks, devices: &[DeviceRow]) -> Facts {
+    let mut reason = Facts::from(disk::trees_of_btrfs());
     if devices.len() > 1 {
         let profiles: Vec<String> =
             chunks.profiles().into_iter().map(|(content, profile)| format!("{content} {profile}")).collect();
-        reason += &format!("; it lies on {} devices ({})", devices.len(), profiles.join(", "));
+        reason.push(disk::several_devices(devices.len(), profiles.join(", ")));
     }
     let missing: Vec<String> =
         devices.iter().filter(|device| device.is_missing).map(|device| device.number.to_string()).collect();
     if !missing.is_empty() {
-        reason += &format!("; missing: device {}, whose contents the trees still describe", missing.join(" and "));
+        reason.push(disk::device_missing(missing.join(", ")));
     }
     reason
 }

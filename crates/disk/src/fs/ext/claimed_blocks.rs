@@ -1,5 +1,7 @@
 //! Whose every block is: what claims a block, what is free, and what is neither.
 
+use sysdock_table::facts::disk as facts;
+
 use super::{
     FileSystem,
     block_set::BlockSet,
@@ -35,7 +37,7 @@ impl ClaimedBlocks {
     pub(super) fn claim(&self, first: u64, count: u64, issues: &mut Issues, whose: impl FnOnce() -> String) {
         let Some(place) = first.checked_sub(self.first_block) else { return };
         let twice = self.claimed.insert_all(place, count);
-        issues.add(word::CLAIMED_TWICE, twice, || format!("blocks {first} to {}: {}", first + count - 1, whose()));
+        issues.add(word::CLAIMED_TWICE, twice, || facts::claimed_twice(first, first + count - 1, whose()));
     }
 
     pub(super) fn claim_fixed(&self, fixed: &Fixed, issues: &mut Issues) {
@@ -83,7 +85,7 @@ impl ClaimedBlocks {
                     u64::from((self.claimed.word(place + at) & !word_of(at) & mask).count_ones())
                 })
                 .sum();
-            issues.add(word::FREE_BUT_USED, clash, || format!("group {number}: blocks that its bitmap calls free are in use"));
+            issues.add(word::FREE_BUT_USED, clash, || facts::free_but_used(number));
             runs(
                 count,
                 |at| word_of(at) & !self.claimed.word(place + at),
@@ -109,12 +111,12 @@ impl ClaimedBlocks {
         let bitmap = match group.block_bitmap.map(|block| fs.source.block(block)) {
             Some(Ok(bitmap)) => {
                 let is_wrong = !groups::bitmap_holds(fs, number, false, &bitmap);
-                let example = || format!("group {number}: its block bitmap does not fit its checksum");
+                let example = || facts::block_bitmap_checksum(number);
                 issues.add(word::BROKEN_GROUP, u64::from(is_wrong), example);
                 bitmap
             }
             Some(Err(error)) => {
-                let lost = || format!("block bitmap of group {number}: {error}; what is free in it is not known");
+                let lost = || facts::block_bitmap_unreadable(number, error.to_string());
                 issues.add(word::UNREADABLE_BLOCK, 1, lost);
                 return None;
             }

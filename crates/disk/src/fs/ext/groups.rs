@@ -1,5 +1,7 @@
 //! Block groups (kernel: Documentation/filesystems/ext4/group_descr.rst), and the parts of the device that they fix.
 
+use sysdock_table::facts::disk as facts;
+
 use super::{
     FileSystem,
     bytes::{le16, le32, wide},
@@ -45,7 +47,7 @@ pub(super) fn check(fs: &FileSystem, issues: &mut Issues) {
             }
         }
     }
-    issues.add(word::BROKEN_GROUP, wrong, || format!("group {example}: its descriptor does not fit its checksum"));
+    issues.add(word::BROKEN_GROUP, wrong, || facts::descriptor_checksum(example));
 }
 
 /// The descriptor of a group, read again.
@@ -107,8 +109,7 @@ impl Group {
         let unused = if super_block.has_uninitialized() { count(0x1c, 0x32) } else { 0 };
         let mut inside = |first: u64, blocks: u64| {
             let fits = first >= super_block.first_block && first.checked_add(blocks).is_some_and(|end| end <= super_block.blocks);
-            issues
-                .add(word::BROKEN_GROUP, u64::from(!fits), || format!("group {number}: block {first} is not in the file system"));
+            issues.add(word::BROKEN_GROUP, u64::from(!fits), || facts::group_block_outside(number, first));
             fits.then_some(first)
         };
         Group {

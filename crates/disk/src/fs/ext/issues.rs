@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use sysdock_table::{Fact, facts::disk as facts};
+
 /// The values of `import_issues.issue` that this reader uses, explained in docs/reference/import-issues.md.
 pub(super) mod word {
     pub(in super::super) use crate::small_tables::UNREADABLE_BLOCK;
@@ -20,11 +22,11 @@ pub(super) mod word {
 
 #[derive(Debug, Default)]
 pub(super) struct Issues {
-    counts: BTreeMap<&'static str, (u64, String)>,
+    counts: BTreeMap<&'static str, (u64, Fact)>,
 }
 
 impl Issues {
-    pub(super) fn add(&mut self, issue: &'static str, count: u64, example: impl FnOnce() -> String) {
+    pub(super) fn add(&mut self, issue: &'static str, count: u64, example: impl FnOnce() -> Fact) {
         if count > 0 {
             self.counts.entry(issue).or_insert_with(|| (0, example())).0 += count;
         }
@@ -37,8 +39,9 @@ impl Issues {
     }
 
     /// Kind, and how many of it with the first of them.
-    pub(super) fn details(&self) -> Vec<(&'static str, String)> {
-        let detail = |count: u64, example: &str| if count == 1 { example.into() } else { format!("{count}, such as {example}") };
+    pub(super) fn details(&self) -> Vec<(&'static str, Fact)> {
+        let detail =
+            |count: u64, example: &Fact| if count == 1 { example.clone() } else { facts::several(count, example.clone()) };
         self.counts.iter().map(|(issue, (count, example))| (*issue, detail(*count, example))).collect()
     }
 }

@@ -10,6 +10,8 @@ use std::{
     ops::Bound,
 };
 
+use sysdock_table::facts::disk as facts;
+
 use super::{
     bytes::{be16, be32, be64, le16, le32, wide},
     crc::crc32c,
@@ -128,10 +130,7 @@ pub(super) fn replay(source: &Source, super_block: &SuperBlock, extents: &[Exten
 }
 
 fn unreadable(why: &str) -> Refusal {
-    Refusal::because(
-        &format!("it was not unmounted, and its journal cannot be read: {why}"),
-        "mount it once, or run e2fsck on a copy of it",
-    )
+    Refusal::Because(facts::not_unmounted(facts::journal_unreadable(why)), "mount it once, or run e2fsck on a copy of it")
 }
 
 impl Journal<'_> {

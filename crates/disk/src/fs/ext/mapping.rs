@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use sysdock_table::{Fact, facts::disk as facts};
+
 use super::{
     FileSystem,
     bytes::{le16, le32, wide},
@@ -74,9 +76,9 @@ pub(super) struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    fn broken(&mut self, owner: u32, what: &str) {
+    fn broken(&mut self, owner: u32, what: fn(u32) -> Fact) {
         let number = self.numbers.get(owner as usize).copied().unwrap_or(0);
-        self.issues.add(word::BROKEN_EXTENTS, 1, || format!("inode {number}: {what}"));
+        self.issues.add(word::BROKEN_EXTENTS, 1, || what(number));
     }
 }
 
@@ -86,7 +88,7 @@ impl Reading<'_> {
         let Some(seed) = self.seeds.get(owner as usize).copied().flatten() else { return };
         let again = || self.fs.source.block(block).is_ok_and(|bytes| extent_node_holds(seed, &bytes));
         if !extent_node_holds(seed, bytes) && self.fs.sums.stays_wrong(again) {
-            self.broken(owner, "a node of its extent tree does not fit its checksum");
+            self.broken(owner, facts::extent_node_checksum);
         }
     }
 }
@@ -131,7 +133,7 @@ impl Mapping {
         let is_deep = depth.is_some_and(|depth| depth != stated) || stated > DEEPEST;
         if le16(bytes, 0) != MAGIC || entries > most || BYTES * (most + 1) > bytes.len() || is_deep {
             self.broken.push(owner);
-            reading.broken(owner, "a node of its extent tree has no valid header");
+            reading.broken(owner, facts::extent_node_invalid);
             return first..first;
         }
         for entry in bytes[BYTES..].chunks_exact(BYTES).take(entries) {
@@ -187,7 +189,7 @@ impl Mapping {
         let is_inside = run.physical >= super_block.first_block && end <= super_block.blocks;
         if run.length == 0 || !is_inside || run.logical.checked_add(run.length - 1).is_none() {
             self.broken.push(owner);
-            return reading.broken(owner, "an extent is not in the file system");
+            return reading.broken(owner, facts::extent_outside);
         }
         self.items.push(Item::Run(run));
     }
@@ -197,7 +199,7 @@ impl Mapping {
         let is_inside = node.block >= super_block.first_block && node.block < super_block.blocks;
         if !is_inside || !reading.fs.met.insert(node.block) {
             self.broken.push(node.owner);
-            return reading.broken(node.owner, "a block of its map is not in the file system, or has another use");
+            return reading.broken(node.owner, facts::map_block_outside);
         }
         self.items.push(Item::Node(self.nodes.len() as u32));
         self.nodes.push(node);

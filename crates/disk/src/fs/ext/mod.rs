@@ -31,6 +31,8 @@ use std::{fs::File, path::Path};
 
 use sysdock_mounts::Mount;
 
+use sysdock_table::facts::disk;
+
 use crate::{
     DiskError, Outcome, Target,
     method::{Method, Unable, Work, cores},
@@ -59,7 +61,7 @@ impl Method for Raw {
     }
 
     fn scan(&self, target: &Target, work: &mut Work<'_>) -> Result<Outcome, Unable> {
-        let Some((path, mount)) = place(target) else { return Err(Unable::Because("it is a part of a file system".into())) };
+        let Some((path, mount)) = place(target) else { return Err(Unable::Because(disk::part_of_file_system())) };
         // Threads request much at a time, and wait seldom.
         let threads = work.settings.threads_or(cores());
         let request = scan::Request { path, mount, threads, without_names: work.settings.without_names };

@@ -8,6 +8,8 @@ use std::{
     path::Path,
 };
 
+use sysdock_table::{Fact, facts::disk as facts};
+
 use super::{
     FileSystem,
     block_set::BlockSet,
@@ -31,7 +33,7 @@ pub(super) struct Opened {
     /// The kernel has it in use, and replays its journal by itself.
     pub(super) is_in_use: bool,
     /// What was found on the way, for `file_systems.reason`.
-    pub(super) notes: Vec<String>,
+    pub(super) notes: Vec<Fact>,
     pub(super) issues: Issues,
 }
 
@@ -53,7 +55,7 @@ pub(super) fn open(path: &Path, is_mounted: bool) -> Result<Opened, Refusal> {
         refuse_below_mount(path)?;
     }
     if room < super_block::PLACE + super_block::BYTES as u64 {
-        return Err(Refusal::because("cut off within its super block", "copy the image again"));
+        return Err(Refusal::Because(facts::cut_in_super_block(), "copy the image again"));
     }
     let mut source = Source::new(file.try_clone()?, 1024);
     let read = |source: &Source| source.read_bytes(super_block::PLACE, super_block::BYTES);
@@ -65,7 +67,7 @@ pub(super) fn open(path: &Path, is_mounted: bool) -> Result<Opened, Refusal> {
         (source, super_block) = next;
         notes.push(note);
     } else if is_in_use && super_block.has_incompat(incompat::NEEDS_RECOVERY) {
-        notes.push("its journal is the kernel's business".into());
+        notes.push(facts::journal_of_kernel());
     }
     let fs = assemble(source, super_block, is_in_use, &mut issues);
     check(&fs, &mut issues);
@@ -79,7 +81,7 @@ fn check(fs: &FileSystem, issues: &mut Issues) {
         bytes.is_ok_and(|bytes| fs.sums.super_block_holds(&bytes))
     };
     let is_wrong = !fs.sums.super_block_holds(&fs.super_block.bytes) && fs.sums.stays_wrong(again);
-    issues.add(word::BROKEN_SUPER_BLOCK, u64::from(is_wrong), || "the super block does not fit its checksum".into());
+    issues.add(word::BROKEN_SUPER_BLOCK, u64::from(is_wrong), facts::super_block_checksum);
     groups::check(fs, issues);
 }
 
@@ -114,7 +116,7 @@ fn refuse_below_mount(path: &Path) -> Result<(), Refusal> {
         let device = Path::new("/dev").join(entry.file_name());
         if is_same && is_held(&device) {
             return Err(Refusal::Because(
-                format!("the image of {}, which is mounted: what is in the file is older", device.display()),
+                facts::image_of_mounted(device.to_string_lossy().into_owned()),
                 "scan the mount point or the loop device",
             ));
         }
@@ -128,24 +130,20 @@ fn replay(
     super_block: SuperBlock,
     room: u64,
     issues: &mut Issues,
-) -> Result<((Source, SuperBlock), String), Refusal> {
+) -> Result<((Source, SuperBlock), Fact), Refusal> {
     const HINT: &str = "mount it once, or run e2fsck on a copy of it";
     let Some(number) = super_block.journal_inode() else {
-        let why =
-            if super_block.has_compat(compat::HAS_JOURNAL) { "its journal is on another device" } else { "it has no journal" };
-        return Err(Refusal::because(&format!("it was not unmounted, and {why}"), HINT));
+        let why = if super_block.has_compat(compat::HAS_JOURNAL) { facts::journal_elsewhere() } else { facts::no_journal() };
+        return Err(Refusal::Because(facts::not_unmounted(why), HINT));
     };
     let fs = assemble(source, super_block, false, &mut Issues::default());
     let extents =
-        extents_of(&fs, number).ok_or_else(|| Refusal::because("it was not unmounted, and its journal cannot be found", HINT))?;
+        extents_of(&fs, number).ok_or_else(|| Refusal::Because(facts::not_unmounted(facts::journal_not_found()), HINT))?;
     let replay = journal::replay(&fs.source, &fs.super_block, &extents)?;
-    let note = format!("its journal was replayed in memory ({} transactions, {} blocks)", replay.transactions, replay.blocks());
-    issues.add(word::JOURNAL_DAMAGED, replay.damaged, || "copies in the journal with a wrong sum, which were left out".into());
-    issues
-        .add(word::JOURNAL_DAMAGED, u64::from(replay.ends_damaged), || "the journal ends with a block whose sum is wrong".into());
-    issues.add(word::NOT_REPLAYED, u64::from(replay.has_fast_commits), || {
-        "fast commits after the last transaction: the newest changes are missing; mount the file system once to apply them".into()
-    });
+    let note = facts::journal_replayed(replay.transactions, replay.blocks());
+    issues.add(word::JOURNAL_DAMAGED, replay.damaged, facts::copies_left_out);
+    issues.add(word::JOURNAL_DAMAGED, u64::from(replay.ends_damaged), facts::journal_ends_damaged);
+    issues.add(word::NOT_REPLAYED, u64::from(replay.has_fast_commits), facts::fast_commits);
     let mut source = fs.source;
     source.set_replay(replay);
     let block = source.block(super_block::PLACE / source.block_bytes)?;

@@ -2,6 +2,8 @@
 
 use std::{io, path::Path};
 
+use sysdock_table::{Fact, facts::disk as facts};
+
 use crate::DiskError;
 
 #[derive(Debug)]
@@ -9,18 +11,14 @@ pub(super) enum Refusal {
     NoFileSystem,
     Io(io::Error),
     /// Why, and what to do.
-    Because(String, &'static str),
+    Because(Fact, &'static str),
 }
 
 impl Refusal {
-    pub(super) fn because(why: &str, hint: &'static str) -> Self {
-        Refusal::Because(why.into(), hint)
-    }
-
     /// A field of the super block, or of the journal's, that cannot be.
     pub(super) fn damaged(field: &str) -> Self {
         Refusal::Because(
-            format!("its super block is damaged: {field}"),
+            facts::damaged_super_block(field),
             "e2fsck -n shows more; dumpe2fs and mke2fs -n list backup superblocks",
         )
     }

@@ -6,7 +6,7 @@ use std::{
     sync::atomic::Ordering,
 };
 
-use sysdock_table::{Cancel, NULL, Progress, Recording, TableError};
+use sysdock_table::{Cancel, Facts, NULL, Progress, Recording, TableError, facts::disk};
 
 use super::{
     FileSystem,
@@ -100,20 +100,22 @@ pub(super) fn scan(
     let after = WriteCounters::now(&file, &scan.fs.source, &scan.fs.super_block, device_name.as_deref());
     let is_one = after.as_ref().is_ok_and(|after| before == *after);
     if let Some(blocks) = after.as_ref().ok().and_then(WriteCounters::delayed_blocks).filter(|blocks| *blocks > 0) {
-        notes.push(format!("{blocks} blocks of files that were not written back yet have no place, and are not seen"));
+        notes.push(disk::not_written_back(blocks));
     }
-    let how = if is_in_use {
-        "mounted, and read through its own device, which shows what the kernel has in memory"
-    } else {
-        "read from its own structures"
-    };
-    let reason = std::iter::once(format!("{} {how}", scan.fs.super_block.fs_type())).chain(notes).collect::<Vec<_>>().join("; ");
+    let fs_type = scan.fs.super_block.fs_type();
+    let how = if is_in_use { disk::through_its_device(fs_type) } else { disk::own_structures(fs_type) };
+    let reason: Facts = std::iter::once(how).chain(notes).collect();
     let row = scan.file_system_row(request, &reason, if is_one { "one" } else { "many" });
     row.write(recording)?;
     DeviceRow::write(&[DeviceRow::only(&row)], recording)?;
     let mut issues = scan.issues.details();
     // Its first block was readable, and is not any more: the device went away.
-    issues.extend(after.as_ref().err().map(|error| (BROKEN_OFF, format!("{}: {error}", request.path.display()))));
+    issues.extend(
+        after
+            .as_ref()
+            .err()
+            .map(|error| (BROKEN_OFF, disk::broken_off(request.path.to_string_lossy().into_owned(), error.to_string()))),
+    );
     write_issues(&issues, request.path, recording)?;
     let ending = ending(cancel, after.is_err());
     let facts = facts::of(&scan.fs.super_block, request.mount.map(|mount| mount.options.as_str()));
@@ -143,7 +145,7 @@ impl<'a> Scan<'a> {
             return self.rest(tables);
         }
         let has_root = self.kept.iter().any(|file| file.number == ROOT && file.kind == Kind::Directory);
-        self.issues.add(word::BROKEN_INODE, u64::from(!has_root), || "inode 2: there is no root directory".into());
+        self.issues.add(word::BROKEN_INODE, u64::from(!has_root), disk::no_root_directory);
         self.unconnected();
         let prefix = request.mount.map_or(PathBuf::new(), |mount| mount.point.clone());
         self.paths(prefix.as_os_str().as_encoded_bytes(), tables)?;
@@ -224,7 +226,7 @@ impl<'a> Scan<'a> {
                 example = named;
             }
         }
-        self.issues.add(word::NAME_WITHOUT_INODE, nameless, || format!("inode {example} has a name, and is not in use"));
+        self.issues.add(word::NAME_WITHOUT_INODE, nameless, || disk::name_without_inode(example));
     }
 
     fn paths(&mut self, prefix: &[u8], tables: &mut Tables<'_>) -> Result<(), TableError> {
@@ -235,7 +237,7 @@ impl<'a> Scan<'a> {
             self.cancel,
             tables,
         )?;
-        self.issues.add(word::NO_NAME, nameless.count, || format!("inode {}: no directory names it", nameless.example));
+        self.issues.add(word::NO_NAME, nameless.count, || disk::no_name(nameless.example));
         Ok(())
     }
 
@@ -256,11 +258,11 @@ impl<'a> Scan<'a> {
             };
         });
         let unreadable = self.fs.source.unreadable.load(Ordering::Relaxed);
-        self.issues.add(word::UNREADABLE_BLOCK, unreadable, || "blocks of inodes, directories or maps of files".into());
+        self.issues.add(word::UNREADABLE_BLOCK, unreadable, disk::blocks_unreadable);
         outcome
     }
 
-    fn file_system_row(&self, request: &Request<'_>, reason: &str, moment: &'static str) -> FileSystemRow {
+    fn file_system_row(&self, request: &Request<'_>, reason: &Facts, moment: &'static str) -> FileSystemRow {
         let super_block = &self.fs.super_block;
         let free: u64 = self.fs.groups.iter().map(|group| u64::from(group.free_clusters)).sum();
         let mount = request.mount;
@@ -274,7 +276,7 @@ impl<'a> Scan<'a> {
             size_bytes: super_block.size_bytes(),
             free_bytes: Some(self.bytes(free * super_block.cluster_blocks)),
             method: METHOD,
-            reason: reason.into(),
+            reason: reason.clone(),
             files: self.files,
             unread_files: self.unread,
             is_whole: true,

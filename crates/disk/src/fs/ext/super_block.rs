@@ -1,5 +1,7 @@
 //! The super block (kernel: Documentation/filesystems/ext4/super.rst), and what follows from it alone.
 
+use sysdock_table::facts::disk as facts;
+
 use super::{
     bytes::{le16, le32, le64, text, wide},
     refusal::Refusal,
@@ -128,14 +130,11 @@ impl SuperBlock {
         }
         let incompat = le32(bytes, 0x60);
         if incompat & incompat::JOURNAL_DEV != 0 {
-            return Err(Refusal::because("a journal for another device", "scan the device whose journal it is"));
+            return Err(Refusal::Because(facts::journal_device(), "scan the device whose journal it is"));
         }
         if incompat & !UNDERSTOOD != 0 {
             let unknown = names(incompat & !UNDERSTOOD, &INCOMPAT);
-            return Err(Refusal::because(
-                &format!("features that this reader does not know: {unknown}"),
-                "mount it, and scan the mount point",
-            ));
+            return Err(Refusal::Because(facts::features(unknown), "mount it, and scan the mount point"));
         }
         let ro_compat = le32(bytes, 0x64);
         let bits_64 = incompat & incompat::BITS_64 != 0;
@@ -186,7 +185,7 @@ impl SuperBlock {
         }
         self.groups = (self.blocks - self.first_block).div_ceil(self.blocks_per_group);
         if self.groups > MOST_GROUPS || self.blocks > MOST_BLOCKS || self.blocks_per_group > MOST_BLOCKS_PER_GROUP {
-            return Err(Refusal::because("larger than this reader can hold", "mount it, and scan the mount point"));
+            return Err(Refusal::Because(facts::too_large(), "mount it, and scan the mount point"));
         }
         let inodes = self.groups * u64::from(self.inodes_per_group);
         if self.inodes_per_group == 0 || u64::from(self.inodes_per_group) > bits || inodes != u64::from(self.inodes) {
@@ -194,8 +193,8 @@ impl SuperBlock {
         }
         let size = self.blocks * self.block_bytes;
         if size > room {
-            return Err(Refusal::because(
-                &format!("cut off: it has {size} bytes, and {room} are here"),
+            return Err(Refusal::Because(
+                facts::cut_off(size, room),
                 "copy the image again; a sparse copy needs its full length",
             ));
         }

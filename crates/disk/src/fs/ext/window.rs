@@ -3,7 +3,7 @@
 
 use std::{cell::Cell, ops::Range};
 
-use sysdock_table::NULL;
+use sysdock_table::{NULL, facts::disk as facts};
 
 use super::{
     FileSystem,
@@ -156,12 +156,12 @@ impl Window {
                 Ok(bits) => {
                     // Windows may share a group: the one that begins it reports.
                     let is_wrong = places.start == 0 && !groups::bitmap_holds(fs, u64::from(group), true, &bits);
-                    let example = || format!("group {group}: its inode bitmap does not fit its checksum");
+                    let example = || facts::inode_bitmap_checksum(group);
                     self.issues.add(word::BROKEN_GROUP, u64::from(is_wrong), example);
                     self.table(fs, begin, places, &bits, table, mapping);
                 }
                 Err(error) => {
-                    let lost = || format!("inode bitmap of group {group}: {error}; its files are missing");
+                    let lost = || facts::inode_bitmap_unreadable(group, error.to_string());
                     self.issues.add(word::UNREADABLE_BLOCK, 1, lost);
                 }
             }
@@ -219,7 +219,7 @@ impl Window {
             block.is_ok_and(|block| fs.sums.inode_holds(Raw { bytes: &block[from..from + inode_bytes as usize], ..raw }))
         };
         if fs.sums.stays_wrong(again) {
-            let example = || format!("inode {}: it does not fit its checksum", raw.number);
+            let example = || facts::inode_checksum(raw.number);
             self.issues.add(word::BROKEN_INODE, 1, example);
         }
     }
@@ -231,7 +231,7 @@ impl Window {
             return;
         }
         if part.is_none() && !raw.has_known_format() {
-            let example = || format!("inode {}: in use, but of no known kind", raw.number);
+            let example = || facts::inode_of_unknown_kind(raw.number);
             return self.issues.add(word::BROKEN_INODE, 1, example);
         }
         self.rows.push(Row {
@@ -279,7 +279,7 @@ impl Window {
             if is_inside(block) {
                 self.attributes.push((raw.number, block));
             } else {
-                let example = || format!("inode {}: its block of attributes is not in the file system", raw.number);
+                let example = || facts::attributes_outside(raw.number);
                 self.issues.add(word::BROKEN_INODE, 1, example);
             }
         }
@@ -287,7 +287,7 @@ impl Window {
             && raw.is_directory()
             && !directory::read_inline(raw, fs.super_block.inodes, &mut self.names)
         {
-            self.issues.add(word::BROKEN_DIRECTORY, 1, || format!("directory {}: an entry in its inode is broken", raw.number));
+            self.issues.add(word::BROKEN_DIRECTORY, 1, || facts::inline_entry_broken(raw.number));
         }
     }
 
@@ -328,15 +328,14 @@ impl Window {
         fs.source.each(blocks, |DirectoryBlock { block, directory, is_encrypted, seed }, bytes| {
             let holds = |bytes: &[u8]| seed.is_none_or(|seed| directory_block_holds(seed, bytes));
             if !holds(bytes) && fs.sums.stays_wrong(|| fs.source.block(block).is_ok_and(|bytes| holds(&bytes))) {
-                let example = || format!("directory {directory}: a block does not fit its checksum");
+                let example = || facts::directory_checksum(directory);
                 self.issues.add(word::BROKEN_DIRECTORY, 1, example);
             }
             if !(Entries { bytes, directory, is_encrypted, inodes }).read(&mut self.names) {
-                self.issues
-                    .add(word::BROKEN_DIRECTORY, 1, || format!("directory {directory}: an entry is broken; names are missing"));
+                self.issues.add(word::BROKEN_DIRECTORY, 1, || facts::entry_broken(directory));
             }
         });
-        self.issues.add(word::BROKEN_DIRECTORY, self.names.lost, || "directories of more than 4 GiB: names are missing".into());
+        self.issues.add(word::BROKEN_DIRECTORY, self.names.lost, facts::directory_too_large);
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
     thread,
 };
 
-use sysdock_table::{Progress, TableError};
+use sysdock_table::{Facts, Progress, TableError, facts::disk as facts};
 
 use sysdock_mounts::Mount;
 
@@ -39,7 +39,7 @@ impl Method for FileByFile {
         match (target.mounted_as_a_whole(), target.mount()) {
             (Some(mount), _) => Ok(self.walk(&mount.point, mount, true, work)?),
             (None, Some(mount)) => Ok(self.walk(&target.path, mount, false, work)?),
-            (None, None) => Err(Unable::Because("it is not mounted".into())),
+            (None, None) => Err(Unable::Because(facts::not_mounted())),
         }
     }
 }
@@ -52,14 +52,12 @@ impl FileByFile {
         let walk = Walk::new(device, work.cancel, None, work.settings.without_names);
         let mut tables = Tables::new(work.recording);
         gather(&walk, path, threads(work.settings), &mut tables, work.report)?;
-        let mut reason = format!("{} is mounted: its files are queried one by one", mount.fs_type);
-        if !work.why_not.is_empty() {
-            reason += &format!(", as {}", work.why_not);
-        }
+        let mut reason = Facts::from(facts::file_by_file(mount.fs_type.as_str()));
+        reason.extend(work.why_not.take().map(facts::instead_of));
         if is_whole {
             match free_space(path, device, &mut tables) {
-                Ok(()) => reason += ", and the kernel for what is free",
-                Err(Refused::Kernel(error)) => reason += &format!("; free space is unknown: {error}"),
+                Ok(()) => reason.push(facts::free_queried()),
+                Err(Refused::Kernel(error)) => reason.push(facts::free_unknown(error.to_string())),
                 Err(Refused::Table(error)) => return Err(error.into()),
             }
         }

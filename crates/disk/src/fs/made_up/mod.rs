@@ -5,6 +5,8 @@
 
 use std::{fs::File, io, os::unix::fs::FileExt};
 
+use sysdock_table::facts::disk as facts;
+
 use crate::{
     DiskError, Outcome, Target,
     batch::{Batch, Inode},
@@ -52,7 +54,7 @@ impl Method for MadeUp {
         tables.batch(&batch)?;
         tables.free(Free { physical: end, length: size_bytes - end, device: 0 })?;
         tables.finish()?;
-        let reason = "read from its own structures";
+        let reason = facts::own_structures("madeupfs");
         let row = FileSystemRow {
             fs_type: "madeupfs".into(),
             source: target.path.to_string_lossy().into_owned(),
@@ -63,7 +65,7 @@ impl Method for MadeUp {
             size_bytes,
             free_bytes: Some(size_bytes - end),
             method: self.name(),
-            reason: reason.into(),
+            reason: reason.clone().into(),
             files: files.len() as u64,
             unread_files: 0,
             is_whole: true,
@@ -114,7 +116,7 @@ mod tests {
             settings: Settings::default(),
             cancel: &Cancel::default(),
             report: &mut |_| {},
-            why_not: String::new(),
+            why_not: None,
         };
         let outcome = scan_by(&methods, &target, work).unwrap();
         recording.finish(Ending::EndOfInput).unwrap();
@@ -156,7 +158,7 @@ mod tests {
         }
 
         fn scan(&self, _target: &Target, _work: &mut Work<'_>) -> Result<Outcome, Unable> {
-            Err(Unable::Because("it is unfit".into()))
+            Err(Unable::Because(facts::unfit()))
         }
     }
 
@@ -168,6 +170,6 @@ mod tests {
         fs::write(files.join("file"), [1; 5000]).unwrap();
         let outcome = scan(&[&Unfit], &files, &folder.path().join("rec"));
         assert_eq!(outcome.method, "fiemap");
-        assert!(outcome.reason.ends_with(", as it is unfit"), "{}", outcome.reason);
+        assert_eq!(outcome.reason.codes(), ["disk/file_by_file", "disk/instead_of", "disk/free_queried"]);
     }
 }

@@ -6,6 +6,8 @@ mod scan;
 
 use std::{fs::File, os::unix::fs::FileExt};
 
+use sysdock_table::facts::disk;
+
 use crate::{
     Outcome, Target,
     method::{Method, Unable, Work},
@@ -29,7 +31,7 @@ impl Method for ReverseMap {
     }
 
     fn scan(&self, target: &Target, work: &mut Work<'_>) -> Result<Outcome, Unable> {
-        let Some(mount) = target.mounted_as_a_whole() else { return Err(Unable::Because("it is not mounted".into())) };
+        let Some(mount) = target.mounted_as_a_whole() else { return Err(Unable::Because(disk::not_mounted())) };
         scan::scan(mount, work)
     }
 }

@@ -15,7 +15,7 @@ use std::{
     thread,
 };
 
-use sysdock_table::{Cancel, Progress, TableError};
+use sysdock_table::{Cancel, Fact, Progress, TableError, facts::disk};
 
 use super::bulkstat::{self, Facts, Owned};
 use sysdock_mounts::Mount;
@@ -43,19 +43,19 @@ pub(super) fn scan(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Unable
     /// More groups than the largest xfs can have.
     const MOST_GROUPS: u64 = 1 << 24;
     if facts.group_bytes == 0 || facts.size_bytes.div_ceil(facts.group_bytes) > MOST_GROUPS {
-        return Err(Unable::Because("its group size is invalid".into()));
+        return Err(Unable::Because(disk::invalid_group_size()));
     }
     if !facts.has_owners {
-        return Err(Unable::Because("it has no reverse map (mkfs.xfs -m rmapbt=1)".into()));
+        return Err(Unable::Because(disk::no_reverse_map()));
     }
     // The first query: it shows whether queries are permitted.
     let may_ask = bulkstat::inodes(folder.as_raw_fd(), 0..u64::MAX, &mut |_: &_| Ok(false));
     match may_ask {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            return Err(Unable::Because(format!("only root may read which file owns a block ({error})")));
+            return Err(Unable::Because(disk::owners_for_root_only(error.to_string())));
         }
         Err(error) if error.raw_os_error() == Some(libc::ENOTTY) => {
-            return Err(Unable::Because(format!("this kernel cannot report on many files at once ({error})")));
+            return Err(Unable::Because(disk::no_bulk_query(error.to_string())));
         }
         outcome => outcome.map_err(failed)?,
     }
@@ -89,7 +89,7 @@ pub(super) fn scan(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Unable
         is_whole: true,
         moment: if gone == 0 { "unknown" } else { "many" },
         method: METHOD,
-        reason: "xfs keeps a reverse map, which names the owner of every block".into(),
+        reason: disk::reverse_map().into(),
         files,
         unread: unreported + unnamed.folders,
         issues: unnamed.issues,
@@ -181,7 +181,7 @@ impl Owners<'_> {
 struct Unnamed {
     folders: u64,
     example: Option<(PathBuf, io::Error)>,
-    issues: Vec<(&'static str, String)>,
+    issues: Vec<(&'static str, Fact)>,
 }
 
 /// The name of every inode of a file system.
