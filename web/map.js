@@ -22,8 +22,11 @@
   let lit = null; // numbers of the files that were searched for
   let view = { level: 0, column: 0, row: 0 }; // which of the 2^level x 2^level squares is shown
 
-  const japanese = () => document.querySelector("input[name=lang]:checked")?.value === "ja";
-  const words = (english, other) => (japanese() ? other : english);
+  const dictionary = JSON.parse(document.getElementById("sysdock-words").textContent);
+  const language = () => document.querySelector("input[name=lang]:checked")?.value ?? document.documentElement.lang;
+  // A sentence of knowhow/sentences/script_map.toml, with values in place of the words in capitals.
+  const words = (name, values = {}) => Object.entries(values).reduce(
+    (text, [place, value]) => text.replace(place, () => value), dictionary[name][language()]);
 
   async function unpacked(name) {
     const text = atob(document.getElementById(name).textContent);
@@ -175,7 +178,7 @@
     context.putImageData(image, 0, 0);
     const step = book.size_bytes / 4 ** (square().order + view.level);
     document.getElementById("scale").textContent =
-      words(`a cell is ${size(step)}`, `1 マス ${size(step)}`) + ` (x ${2 ** view.level})`;
+      words("cell", { SIZE: size(step) }) + ` (x ${2 ** view.level})`;
     document.getElementById("out").disabled = view.level === 0;
   }
 
@@ -227,7 +230,7 @@
     const bytes = (value) => Math.ceil(value).toLocaleString("en");
     if (book.devices.length < 2) return bytes(address);
     const device = book.devices.filter((each) => each.from <= address).pop();
-    const name = device.path || words(`device ${device.device}`, `デバイス ${device.device}`);
+    const name = device.path || words("device", { NUMBER: device.device });
     return `${name}: ${bytes(address - device.from)}`;
   }
 
@@ -236,15 +239,15 @@
     let each = pieceAt(start);
     for (; each < pieces.start.length && pieces.start[each] < end && lines.length < LISTED; each++) {
       const file = files[pieces.owner[each]];
-      const name = file ? file[0] : book.shares[pieces.mark[each] & 7].name[japanese() ? 1 : 0];
-      const fragments = file ? words(`, ${file[1]} fragments`, `、断片 ${file[1]}`) : "";
-      const broken = pieces.mark[each] & 8 ? words(", a break", "、断片の先頭") : "";
+      const name = file ? file[0] : book.shares[pieces.mark[each] & 7].name[language()];
+      const fragments = file ? words("fragments", { NUMBER: file[1] }) : "";
+      const broken = pieces.mark[each] & 8 ? words("break") : "";
       const at = `${onDevice(pieces.start[each])} + ${size(pieces.length[each])}`;
       lines.push(`${name} (${at}${fragments}${broken})`);
     }
-    const more = each < pieces.start.length && pieces.start[each] < end ? words(", the first ones", "、先頭のみ") : "";
+    const more = each < pieces.start.length && pieces.start[each] < end ? words("first_ones") : "";
     const range = `${onDevice(start)} - ${onDevice(end)}`;
-    list(words(`Bytes ${range}${more}:`, `バイト ${range}${more}:`), lines.length ? lines : [words("in no table", "どの表にもありません")]);
+    list(words("bytes", { RANGE: range + more }), lines.length ? lines : [words("in_no_table")]);
   }
 
   function search(text) {
@@ -256,8 +259,8 @@
       });
       lit = new Set(found);
       const lines = found.slice(0, LISTED).map((number) => words(
-        `${files[number][0]} (${files[number][1]} fragments)`, `${files[number][0]} (断片 ${files[number][1]})`));
-      list(words(`${found.length} files`, `${found.length} 件`), lines);
+        "file", { PATH: files[number][0], NUMBER: files[number][1] }));
+      list(words("files", { NUMBER: found.length }), lines);
     } else {
       document.getElementById("found").replaceChildren();
     }

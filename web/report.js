@@ -3,6 +3,8 @@
 
 (() => {
   const root = document.documentElement;
+  // What this code says, by name and language: knowhow/sentences/script_report.toml.
+  const dictionary = JSON.parse(document.getElementById("sysdock-words").textContent);
   const dark = matchMedia("(prefers-color-scheme: dark)");
   let book = null; // the charts and themes of the page
   let library = null; // promise of vegaEmbed
@@ -221,7 +223,7 @@
   }
 
   function flameTools(place) {
-    const bilingual = (en, ja) => [["en", en], ["ja", ja]].map(([lang, words]) => {
+    const inAll = (name) => Object.entries(dictionary[name]).map(([lang, words]) => {
       const part = document.createElement("span");
       part.className = "t";
       part.lang = lang;
@@ -235,16 +237,13 @@
     sought.type = "search";
     const count = document.createElement("span");
     count.setAttribute("aria-live", "polite");
-    label.append(...bilingual("Search:", "検索:"), " ", sought, " ", count);
+    label.append(...inAll("search"), " ", sought, " ", count);
     const all = document.createElement("button");
     all.type = "button";
-    all.append(...bilingual("All", "全体"));
+    all.append(...inAll("all"));
     const hint = document.createElement("span");
     hint.className = "muted";
-    hint.append(...bilingual(
-      "A click zooms. By keyboard: arrow keys, Enter zooms, Escape shows all.",
-      "クリックで拡大。キーボードでは矢印キーで移動、Enter で拡大、Escape で全体。",
-    ));
+    hint.append(...inAll("how_to_zoom"));
     const said = document.createElement("p");
     said.className = "muted said";
     said.setAttribute("aria-live", "polite");
@@ -286,8 +285,7 @@
   function failed(place, error) {
     const note = document.createElement("p");
     note.className = "empty";
-    const words = { en: "This chart could not be drawn", ja: "このグラフは描画できませんでした" };
-    note.textContent = `${words[root.lang] ?? words.en}: ${error.message}`;
+    note.textContent = `${dictionary.not_drawn[root.lang]}: ${error.message}`;
     place.replaceChildren(note);
     console.error(error);
   }
@@ -339,13 +337,11 @@
     }, true);
   }
 
-  // An attribute has one value; that of the other language is kept next to it (see `attribute` in markup.py).
-  function exchangeAttributes() {
-    for (const element of document.querySelectorAll("[data-other]")) {
+  // An attribute has one value; those in all languages are kept next to it (see `attribute` in markup.py).
+  function setAttributes(lang) {
+    for (const element of document.querySelectorAll(`[data-in-${lang}]`)) {
       const name = ["title", "aria-label", "alt"].find((each) => element.hasAttribute(each));
-      const shown = element.getAttribute(name);
-      element.setAttribute(name, element.dataset.other);
-      element.dataset.other = shown;
+      element.setAttribute(name, element.getAttribute(`data-in-${lang}`));
     }
   }
 
@@ -353,7 +349,7 @@
     const inputs = document.querySelectorAll("input[name=lang]");
     const set = () => {
       const chosen = document.querySelector("input[name=lang]:checked")?.value ?? root.lang;
-      if (chosen !== root.lang) exchangeAttributes();
+      if (chosen !== root.lang) setAttributes(chosen);
       root.lang = chosen;
     };
     inputs.forEach((input) => input.addEventListener("change", set));

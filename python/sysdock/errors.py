@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from sysdock.sentences import Words, fact
+
 
 class UserError(Exception):
     """Something the user can act on.
@@ -32,15 +34,14 @@ class NotComputed(UserError):
     """
 
     @property
-    def words(self) -> tuple[str, str]:
-        """What to state in place of the answer, in English and Japanese."""
-        return f"could not be computed: {self.fact}", f"計算できませんでした: {self.fact}"
+    def words(self) -> Words:
+        """What to state in place of the answer."""
+        return fact("errors/could_not_be_computed", why=self.fact)
 
     @property
-    def sentence(self) -> tuple[str, str]:
+    def sentence(self) -> Words:
         """The same as a sentence."""
-        english, japanese = self.words
-        return f"This {english}.", f"{japanese}。"
+        return fact("errors/this_could_not_be_computed", why=self.fact)
 
 
 @contextmanager

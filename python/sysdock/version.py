@@ -8,13 +8,13 @@ from pathlib import Path
 from sysdock import __version__
 
 # The format of recordings that is written and read. Here, as what reads them takes 45 ms to load.
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 # `make dist` writes the commit there, for the wheel.
 _NOTED = Path(__file__).parent / "library" / "assets" / "commit"
 
 
 def version_text() -> str:
-    """`sysdock 0.2.0 (commit abcdef123, recording format 4)`; without git and outside a wheel, no commit."""
+    """`sysdock 0.2.0 (commit abcdef123, recording format 5)`; without git and outside a wheel, no commit."""
     commit = _commit()
     made_of = f"commit {commit}, " if commit else ""
     return f"sysdock {__version__} ({made_of}recording format {FORMAT_VERSION})"

@@ -14,7 +14,7 @@
 -- column: run_delay_s DOUBLE        Time its threads waited for a CPU [s].
 -- column: device_requests BIGINT    Requests that the devices of the experiment completed.
 -- column: rejected BOOLEAN          Whether the run does not count.
--- column: reason VARCHAR            Why.
+-- column: reason VARCHAR            Why [fact].
 -- tags:   time
 WITH primaries AS (
     SELECT v.case_id, min(v.metric) AS metric

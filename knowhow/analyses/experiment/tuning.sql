@@ -14,7 +14,7 @@
 -- column: saved_high_percent DOUBLE   Upper end of its interval [%].
 -- column: verdict VARCHAR             Of the elapsed time: changed, equivalent, inconclusive or invalid.
 -- column: runs BIGINT                 Runs that count.
--- column: reason VARCHAR              Why the verdict is invalid or inconclusive, if there is a further reason.
+-- column: reason VARCHAR              Why the verdict is invalid or inconclusive, if there is a further reason [fact].
 -- tags:   time
 WITH whole AS (
     SELECT r.case_id, r.block, r.attempt

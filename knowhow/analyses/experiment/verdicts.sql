@@ -15,7 +15,7 @@
 -- column: smallest_visible DOUBLE   The smallest change, as a share, that this number of blocks shows nine times out of ten.
 -- column: baseline_median DOUBLE    Median of the baseline.
 -- column: scenario_median DOUBLE    Median of the scenario.
--- column: reason VARCHAR            Why it is invalid or inconclusive, if there is a further reason.
+-- column: reason VARCHAR            Why it is invalid or inconclusive, if there is a further reason [fact].
 -- tags:   time
 SELECT
     v.scenario, v.workload, n.parameters, v.metric, v.is_primary, v.verdict,

@@ -8,11 +8,11 @@ from typing import Any
 from sysdock.analysis.session import Session
 from sysdock.library import Analysis
 from sysdock.library.header import TIMES
-from sysdock.text import human_ns, in_words
+from sysdock.sentences import Words, fact
 
 
-def too_little(session: Session, rule: Analysis, values: Mapping[str, Any]) -> tuple[str, str] | None:
-    """What the recording has too little of for a finding of `rule`, in English and Japanese, by `at_least:`.
+def too_little(session: Session, rule: Analysis, values: Mapping[str, Any]) -> Words | None:
+    """What the recording has too little of for a finding of `rule`, by `at_least:`.
 
     None where the SQL has to decide: also where a table is empty or the recording incomplete, as the rule may
     then be inconclusive. Filters only take rows away. `values`: those of the parameters.
@@ -55,20 +55,8 @@ def _held(session: Session, quantity: str) -> int | None:
     return duration * threads or None
 
 
-def _sentence(quantity: str, held: int, least: float) -> tuple[str, str]:
+def _sentence(quantity: str, held: int, least: float) -> Words:
     if quantity not in TIMES:
-        has, needed = f"{held:,}", in_words(least, None)
-        return (
-            f"Too few rows in `{quantity}` for a finding: {has} recorded, at least {needed} needed.",
-            f"表 {quantity} の行数 {has} は、検出に必要な {needed} に達しません。",
-        )
-    has, needed = human_ns(held), human_ns(least)
-    if quantity == "duration":
-        return (
-            f"Too short for a finding: {has} recorded, at least {needed} needed.",
-            f"記録の長さ {has} は、検出に必要な {needed} に達しません。",
-        )
-    return (
-        f"Too short for a finding: at most {has} in all threads, at least {needed} needed.",
-        f"全スレッドの時間は最大 {has} で、検出に必要な {needed} に達しません。",
-    )
+        return fact("diagnosis/too_few_rows", table=quantity, recorded=held, needed=least)
+    code = "too_short" if quantity == "duration" else "too_little_thread_time"
+    return fact(f"diagnosis/{code}", recorded=held, needed=least)

@@ -11,6 +11,7 @@ from sysdock.analysis.session import Session
 from sysdock.errors import NotComputed
 from sysdock.library import Column
 from sysdock.sections import Section, Total, all_sections, sections_of
+from sysdock.sentences import fact
 
 Answer = TypeVar("Answer")
 
@@ -154,16 +155,32 @@ def _findings(a: Sequence[Finding], b: Sequence[Finding]) -> list[FindingChange]
 
 
 CHANGE_COLUMNS = (
-    Column("name", "VARCHAR", None, "Name of the call, or path of the file.", ja="対象"),
     Column(
-        "time_change_ns", "BIGINT", "ns", "How much longer it took in the second recording.", ja="時間の変化"
+        "name", "VARCHAR", None, "Name of the call, or path of the file.", head=fact("comparison/head_name")
     ),
-    Column("time_a_ns", "BIGINT", "ns", "Time in the first recording.", ja="A の時間"),
-    Column("time_b_ns", "BIGINT", "ns", "Time in the second.", ja="B の時間"),
-    Column("calls_a", "BIGINT", None, "Calls in the first recording.", ja="A の回数"),
-    Column("calls_b", "BIGINT", None, "Calls in the second.", ja="B の回数"),
-    Column("bytes_a", "BIGINT", "B", "Bytes transferred in the first recording.", ja="A のバイト数"),
-    Column("bytes_b", "BIGINT", "B", "Bytes transferred in the second.", ja="B のバイト数"),
+    Column(
+        "time_change_ns",
+        "BIGINT",
+        "ns",
+        "How much longer it took in the second recording.",
+        head=fact("comparison/head_time_change_ns"),
+    ),
+    Column(
+        "time_a_ns", "BIGINT", "ns", "Time in the first recording.", head=fact("comparison/head_time_a_ns")
+    ),
+    Column("time_b_ns", "BIGINT", "ns", "Time in the second.", head=fact("comparison/head_time_b_ns")),
+    Column("calls_a", "BIGINT", None, "Calls in the first recording.", head=fact("comparison/head_calls_a")),
+    Column("calls_b", "BIGINT", None, "Calls in the second.", head=fact("comparison/head_calls_b")),
+    Column(
+        "bytes_a",
+        "BIGINT",
+        "B",
+        "Bytes transferred in the first recording.",
+        head=fact("comparison/head_bytes_a"),
+    ),
+    Column(
+        "bytes_b", "BIGINT", "B", "Bytes transferred in the second.", head=fact("comparison/head_bytes_b")
+    ),
 )
 
 
@@ -182,12 +199,24 @@ def change_row(change: Change) -> tuple[Any, ...]:
 
 
 FINDING_COLUMNS = (
-    Column("change", "VARCHAR", None, "gone, new or both.", ja="変化"),
+    Column("change", "VARCHAR", None, "gone, new or both.", head=fact("comparison/head_change")),
     Column("rule", "VARCHAR", None, "Id of the rule."),
-    Column("title", "VARCHAR", None, "Title of the rule.", ja="ルール"),
-    Column("subject", "VARCHAR", None, "What it is about.", ja="対象"),
-    Column("gain_a_ns", "BIGINT", "ns", "What could be saved in the first recording.", ja="A の短縮可能時間"),
-    Column("gain_b_ns", "BIGINT", "ns", "What could be saved in the second.", ja="B の短縮可能時間"),
+    Column("title", "VARCHAR", None, "Title of the rule.", head=fact("comparison/head_title")),
+    Column("subject", "VARCHAR", None, "What it is about.", head=fact("comparison/head_subject")),
+    Column(
+        "gain_a_ns",
+        "BIGINT",
+        "ns",
+        "What could be saved in the first recording.",
+        head=fact("comparison/head_gain_a_ns"),
+    ),
+    Column(
+        "gain_b_ns",
+        "BIGINT",
+        "ns",
+        "What could be saved in the second.",
+        head=fact("comparison/head_gain_b_ns"),
+    ),
     Column("reason", "VARCHAR", None, "One sentence, of the second recording where it is there."),
 )
 

@@ -11,6 +11,7 @@ from sysdock.analysis.marks import marks_of
 from sysdock.errors import NotComputed
 from sysdock.sections import Statement, contents, section_of
 from sysdock.sections.scan import file_systems
+from sysdock.sentences import say
 
 if TYPE_CHECKING:
     from sysdock.analysis.session import Session
@@ -67,7 +68,7 @@ def describe(session: Session) -> dict[str, Any]:
         try:
             described[name] = read(session)
         except NotComputed as error:
-            described[name], described["not_computed"][name] = None, error.words[0]
+            described[name], described["not_computed"][name] = None, say(error.words, "en")
     return described
 
 
@@ -161,6 +162,6 @@ def start_time(recording: Recording) -> str | None:
         return None
     local = stamp.astimezone()
     if kind == "time_of_day":
-        given = "given" in (recording.clock.get("note") or "")
+        given = any(each.get("code") == "clock/date_given" for each in recording.clock.get("note") or [])
         return local.strftime(f"%Y-%m-%d %H:%M:%S (date {'given' if given else 'inferred'})")
     return local.strftime("%Y-%m-%d %H:%M:%S %z")

@@ -18,10 +18,14 @@ from sysdock.analysis.tracer import untraced
 from sysdock.analysis.whose import with_callers
 from sysdock.errors import NotComputed, UserError
 from sysdock.library import Analysis, Page
+from sysdock.library.page import heading
 from sysdock.library.rule_shape import CERTAINTIES, STATUSES
 from sysdock.recording import quote
+from sysdock.recording.manifest import is_not_requested
 from sysdock.sections import section_of
-from sysdock.text import agreeing, percent
+from sysdock.sections.coverage import unit_words
+from sysdock.sentences import Prose, Words, fact, languages, listed, prose, sentences
+from sysdock.text import percent
 
 if TYPE_CHECKING:
     from sysdock.analysis.session import Session
@@ -98,19 +102,19 @@ def judge(
     values = values_of(rule, params)
     page = _page(session, rule)
     if lacking := lack(session, rule):
-        return [_without_values(rule, page, "unknown", *lacking)]
+        return [_without_values(rule, page, "unknown", lacking)]
     if session.filters.only_errors:
-        reason = "--only-errors leaves out the calls that this rule compares with."
-        reason_ja = "--only-errors では、このルールが比べる呼び出しが除かれます。"
-        return [_without_values(rule, page, "unknown", reason, reason_ja)]
+        return [_without_values(rule, page, "unknown", fact("diagnosis/only_errors"))]
     try:
         result = session.run(rule, params)
         rows = result.dicts()
     except NotComputed as error:
-        return [_without_values(rule, page, "unknown", *error.sentence)]
+        return [_without_values(rule, page, "unknown", error.sentence)]
     if not rows:
-        fact = "the rule returned no row"
-        raise UserError(fact, "a rule always returns at least one row: finding, ok or unknown", result.place)
+        problem = "the rule returned no row"
+        raise UserError(
+            problem, "a rule always returns at least one row: finding, ok or unknown", result.place
+        )
     findings = [_finding(rule, page, values, row) for row in rows]
     return _with_doubts(session, rule, _cut(sorted(findings, key=_order), most))
 
@@ -123,40 +127,37 @@ def _beyond_reach(session: Session, rule: Analysis) -> list[Finding]:
     reason = too_little(session, rule, values)
     if reason is None:
         return []
-    return _with_doubts(session, rule, [_without_values(rule, _page(session, rule), "ok", *reason)])
+    return _with_doubts(session, rule, [_without_values(rule, _page(session, rule), "ok", reason)])
 
 
 def _with_doubts(session: Session, rule: Analysis, findings: list[Finding]) -> list[Finding]:
     """The findings; what is `ok` in a recording that may lack the reason for it is `unknown`."""
     doubt = doubts(session, session.library.sources(rule.needs))
     if session.filters.only_ok:
-        doubt = (
-            "Nothing was found, but --only-ok leaves out the calls that failed.",
-            "見つかったものはありませんが、--only-ok では失敗した呼び出しが除かれます。",
-        )
+        doubt = fact("diagnosis/nothing_found_but_only_2")
     return [_doubted(finding, doubt) if doubt else finding for finding in findings]
 
 
-def lack(session: Session, rule: Analysis) -> tuple[str, str] | None:
-    """Which tables of a rule the recording has not, in English and Japanese; None where it has all."""
+def lack(session: Session, rule: Analysis) -> Words | None:
+    """Which tables of a rule the recording has not; None where it has all."""
     missing = session.missing(rule)
     if not missing:
         return None
-    tables = agreeing(len(missing), "table")
-    english = f"The recording has no {tables} {', '.join(missing)}."
-    japanese = f"この記録には表 {'、'.join(missing)} がありません。"
-    if families := _not_requested(session, missing):
-        english += f" To record {families}, see `--what` and `--preset` of `sysdock run`."
-        japanese += f"{families} の記録方法は `sysdock run` の `--what` と `--preset` を参照してください。"
-    return english, japanese
+    families = _not_requested(session, missing)
+    return sentences(
+        fact("diagnosis/tables_missing", number=len(missing), tables=listed(missing)),
+        fact("diagnosis/how_to_record", families=listed(f"`{name}`" for name in families))
+        if families
+        else None,
+    )
 
 
-def _not_requested(session: Session, missing: Iterable[str]) -> str:
-    """The families of the recorder that write these tables and were not requested; else an empty text."""
+def _not_requested(session: Session, missing: Iterable[str]) -> list[str]:
+    """The families of the recorder that write these tables and were not requested."""
     wanted = {session.library.table(name).about for name in missing}
     states = [state for capture in session.recording.captures for state in capture.get("families") or []]
-    found = {state["family"] for state in states if state.get("missing") == "not requested"}
-    return ", ".join(f"`{name}`" for name in sorted(found & (wanted - {None})))
+    found = {state["family"] for state in states if is_not_requested(state)}
+    return sorted(found & (wanted - {None}))
 
 
 def _cut(findings: list[Finding], most: int | None) -> list[Finding]:
@@ -169,40 +170,30 @@ def _cut(findings: list[Finding], most: int | None) -> list[Finding]:
 def _page(session: Session, rule: Analysis) -> Page:
     """The page of a rule; one without a page is still run (`sysdock check` says that it is missing)."""
     if not rule.page_path.exists():
-        return Page(rule.title, None, {"What to do": rule.text}, [])
+        return Page(prose(rule.title), {heading("what_to_do", languages()[0]): rule.text}, [])
     return session.library.page(rule)
 
 
-def doubts(session: Session, tables: Iterable[str]) -> tuple[str, str] | None:
-    """Why an `ok` read from `tables` cannot be trusted, in English and Japanese; None where it can."""
+def doubts(session: Session, tables: Iterable[str]) -> Words | None:
+    """Why an `ok` read from `tables` cannot be trusted; None where it can."""
     try:
         return _doubts(session, set(tables))
     except NotComputed as error:
-        english, japanese = error.words
-        return (
-            f"Nothing was found, but how much was recorded {english}.",
-            f"見つかったものはありませんが、記録された割合を{japanese}。",
-        )
+        return fact("diagnosis/nothing_found_but_how", why=error.words)
 
 
-def _doubts(session: Session, tables: set[str]) -> tuple[str, str] | None:
+def _doubts(session: Session, tables: set[str]) -> Words | None:
     about = {session.library.table(name).about for name in tables} - {None}
     captures = [capture for capture in session.recording.captures if not about or about & _families(capture)]
     if not all(capture["complete"] for capture in captures):
-        return (
-            "Nothing was found, but the recording is incomplete.",
-            "見つかったものはありませんが、記録が途中で終わっています。",
-        )
+        return fact("diagnosis/nothing_found_but_recording")
     for capture in captures:
         if doubt := _doubt_of_capture(session, capture, tables):
             return doubt
     lossy = [name for name in tables if name in session.recording.tables and session.recording.lost(name)]
     lost = sum(map(session.recording.lost, lossy)) or sum(capture["lost"] for capture in captures)
     if lost:
-        return (
-            f"Nothing was found, but {lost} events were lost.",
-            f"見つかったものはありませんが、{lost} 個のイベントが失われています。",
-        )
+        return fact("diagnosis/nothing_found_but_events", lost=lost)
     return None
 
 
@@ -210,7 +201,7 @@ def _families(capture: Mapping[str, Any]) -> set[str]:
     return {state["family"] for state in capture.get("families") or []}
 
 
-def _doubt_of_capture(session: Session, capture: dict[str, Any], tables: set[str]) -> tuple[str, str] | None:
+def _doubt_of_capture(session: Session, capture: dict[str, Any], tables: set[str]) -> Words | None:
     """That too little of its input was understood, or what else its section knows."""
     section = section_of(capture)
     if section and section.doubt:
@@ -219,20 +210,17 @@ def _doubt_of_capture(session: Session, capture: dict[str, Any], tables: set[str
     if share >= ENOUGH_UNDERSTOOD:
         return None
     shown = percent(capture["understood"], capture["total"])
-    return (
-        f"Nothing was found, but only {shown} of the {capture['unit']} were understood.",
-        f"見つかったものはありませんが、{shown} しか解釈できませんでした。",
-    )
+    return fact("diagnosis/nothing_found_but_only", shown=shown, unit=unit_words(capture["unit"]))
 
 
-def _doubted(finding: Finding, doubt: tuple[str, str]) -> Finding:
+def _doubted(finding: Finding, doubt: Words) -> Finding:
     if finding.status != "ok":
         return finding
-    return dataclasses.replace(finding, status="unknown", reason=doubt[0], reason_ja=doubt[1])
+    return dataclasses.replace(finding, status="unknown", reason=doubt)
 
 
-def reasons(rule: Analysis, params: Mapping[str, Any], row: Mapping[str, Any]) -> tuple[str, str]:
-    """The sentences of a rule for one of its rows (by column), in English and Japanese.
+def reasons(rule: Analysis, params: Mapping[str, Any], row: Mapping[str, Any]) -> Prose:
+    """The sentences of a rule for one of its rows (by column).
 
     UserError: a status that is none, or one that the rule has no sentence for.
     """
@@ -242,18 +230,15 @@ def reasons(rule: Analysis, params: Mapping[str, Any], row: Mapping[str, Any]) -
     values = {**params, **row}
     units = {param.name: param.unit for param in rule.params} | {c.name: c.unit for c in rule.columns}
     try:
-        return (
-            rule.says.say(status, variant, "en", values, units),
-            rule.says.say(status, variant, "ja", values, units),
-        )
+        return Prose({lang: rule.says.say(status, variant, lang, values, units) for lang in languages()})
     except KeyError:
         name = f"{status}.{variant}" if variant else status
-        hint = f"write `says: {name} en  ...` and `says: {name} ja  ...` in the header"
-        raise UserError(f"no sentence for {name}", hint, place) from None
+        hint = " and ".join(f"`says: {name} {lang}  ...`" for lang in languages())
+        raise UserError(f"no sentence for {name}", f"write {hint} in the header", place) from None
 
 
 def _finding(rule: Analysis, page: Page, params: Mapping[str, Any], row: dict[str, Any]) -> Finding:
-    reason, reason_ja = reasons(rule, params, row)
+    reason = reasons(rule, params, row)
     if row["certainty"] not in (None, *CERTAINTIES):
         fact = f"certainty `{row['certainty']}` is not one of {', '.join(CERTAINTIES)}"
         raise UserError(fact, place=str(rule.sql_path))
@@ -263,7 +248,6 @@ def _finding(rule: Analysis, page: Page, params: Mapping[str, Any], row: dict[st
         status=row["status"],
         subject=row["subject"] or "",
         reason=reason,
-        reason_ja=reason_ja,
         evidence=_evidence(rule, row) if row["status"] == "finding" else None,
         explained_by=explained_by,
         cost_calls=row.get("cost_calls"),
@@ -276,7 +260,6 @@ def _finding(rule: Analysis, page: Page, params: Mapping[str, Any], row: dict[st
         gain_ns=row["gain_ns"] if row["status"] == "finding" else None,
         certainty=row["certainty"],
         certainty_reason=page.how_sure(row["certainty"], row.get("variant")),
-        certainty_reason_ja=page.how_sure(row["certainty"], row.get("variant"), "ja"),
         variant=row.get("variant"),
         file=row.get("file"),
         process=row.get("process"),
@@ -286,13 +269,12 @@ def _finding(rule: Analysis, page: Page, params: Mapping[str, Any], row: dict[st
     )
 
 
-def _without_values(rule: Analysis, page: Page, status: str, reason: str, reason_ja: str) -> Finding:
+def _without_values(rule: Analysis, page: Page, status: str, reason: Words) -> Finding:
     return Finding(
         rule=rule.id,
         status=status,
         subject="",
         reason=reason,
-        reason_ja=reason_ja,
         evidence=None,
         value=None,
         limit_value=None,
@@ -306,20 +288,12 @@ def _without_values(rule: Analysis, page: Page, status: str, reason: str, reason
 class _Words(TypedDict):
     """What a finding says in the words of its rule's page."""
 
-    title: str
-    title_ja: str
-    advice: str
-    advice_ja: str
+    title: Words
+    advice: Words
 
 
 def _words(rule: Analysis, page: Page) -> _Words:
-    advice = page.first_paragraph("What to do") or ""
-    return {
-        "title": page.title or rule.title,
-        "title_ja": page.title_ja or page.title,
-        "advice": advice,
-        "advice_ja": page.first_paragraph("どうするか") or advice,
-    }
+    return {"title": page.titles, "advice": page.first_paragraph("what_to_do") or ""}
 
 
 def _evidence(rule: Analysis, row: Mapping[str, Any]) -> str | None:

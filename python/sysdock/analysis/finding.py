@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sysdock.sentences import Words, say
+
 # The part of its cost that a finding counts for where its gain is not known, by its certainty.
 LIKELY_PARTS = {"high": 0.25, "medium": 0.25, "low": 0.1}
 
@@ -14,7 +16,7 @@ LIKELY_PARTS = {"high": 0.25, "medium": 0.25, "low": 0.1}
 class Finding:
     """One row of a rule's answer, with the words of its page. Times in ns; None where the log cannot tell.
 
-    `title`, `reason` and `advice` are in the language that was asked for, the `_ja` ones always Japanese.
+    `title`, `reason` and `advice` are in every language; `in_language` makes plain text of them.
     `file`, `process` (an id) and the time range (s since the start of the recording) say where to look.
     `source`: the source line that made most of the calls on the file, and its part of them.
     `certainty_reason`: why it is so sure, a clause.
@@ -38,12 +40,9 @@ class Finding:
     cost_ns: int | None
     gain_ns: int | None
     certainty: str | None
-    reason: str
-    reason_ja: str
-    title: str
-    title_ja: str
-    advice: str
-    advice_ja: str
+    reason: Words
+    title: Words
+    advice: Words
     evidence: str | None
     file: str | None = None
     process: int | None = None
@@ -57,16 +56,14 @@ class Finding:
     urgent: bool = False
     circumstance: bool = False
     minor: bool = False
-    certainty_reason: str | None = None
-    certainty_reason_ja: str | None = None
+    certainty_reason: Words | None = None
     programs: tuple[str, ...] = ()
     processes: int = 0
     share: float | None = None
     share_of: str | None = None
     variant: str | None = None
     product: str | None = None
-    product_advice: str | None = None
-    product_advice_ja: str | None = None
+    product_advice: Words | None = None
 
     @property
     def is_note(self) -> bool:
@@ -74,16 +71,14 @@ class Finding:
         return self.status == "finding" and (self.gain_ns == 0 or self.minor)
 
     def in_language(self, lang: str) -> Finding:
-        """The same with title, reason and advice in `lang` (`en` or `ja`)."""
-        if lang != "ja":
-            return self
+        """The same with all its words in one language."""
         return dataclasses.replace(
             self,
-            title=self.title_ja,
-            reason=self.reason_ja,
-            advice=self.advice_ja,
-            certainty_reason=self.certainty_reason_ja,
-            product_advice=self.product_advice_ja,
+            title=say(self.title, lang),
+            reason=say(self.reason, lang),
+            advice=say(self.advice, lang),
+            certainty_reason=say(self.certainty_reason, lang) if self.certainty_reason else None,
+            product_advice=say(self.product_advice, lang) if self.product_advice else None,
         )
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sysdock.text import human_ns
+from sysdock.sentences import Words, fact
 
 if TYPE_CHECKING:
     from sysdock.analysis.session import Session
@@ -21,11 +21,10 @@ class Mark:
     at_ns: int
     text: str
 
-    def sentence(self, lang: str = "en") -> str:
+    @property
+    def words(self) -> Words:
         """Its text and when it was."""
-        if lang == "ja":
-            return f"{self.text} (開始から {human_ns(self.at_ns)})"
-        return f"{self.text}, {human_ns(self.at_ns)} after the start"
+        return fact("diagnosis/mark_after_start", mark=self.text, at=self.at_ns)
 
 
 def marks_of(session: Session) -> list[Mark]:

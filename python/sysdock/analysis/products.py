@@ -25,9 +25,7 @@ def _with_product(library: Library, finding: Finding) -> Finding:
         by_program = [each for each in products if each.is_run_by(finding.programs)]
         for product in [*by_program, *(each for each in products if each.has(file))]:
             if advice := product.advises(finding.rule, finding.variant):
-                return dataclasses.replace(
-                    finding, product=product.name, product_advice=advice[0], product_advice_ja=advice[1]
-                )
+                return dataclasses.replace(finding, product=product.name, product_advice=advice)
     return finding
 
 

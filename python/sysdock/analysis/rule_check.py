@@ -10,11 +10,12 @@ from sysdock.analysis.diagnosis import reasons
 from sysdock.analysis.session import Result
 from sysdock.errors import UserError
 from sysdock.library import Analysis, Page
-from sysdock.library.page import RULE_HEADINGS, RULE_HEADINGS_JA, SURE_HEADINGS
-from sysdock.library.rule_shape import CERTAINTIES, LANGUAGES, STATUSES
+from sysdock.library.page import HOW_SURE, RULE_HEADINGS, heading
+from sysdock.library.rule_shape import CERTAINTIES, STATUSES
+from sysdock.sentences import catalogue, is_source, languages, say
 
 # What a diagnosis adds to a row of a rule.
-SENTENCES = ["reason", "reason_ja"]
+SENTENCES = ["reason" if is_source(lang) else f"reason_{lang}" for lang in languages()]
 
 
 def sentence_problems(rule: Analysis) -> list[str]:
@@ -23,12 +24,14 @@ def sentence_problems(rule: Analysis) -> list[str]:
     problems = [
         f"no sentence `says: {status} {lang}`"
         for status in STATUSES
-        for lang in LANGUAGES
+        for lang in languages()
         if not any(key[0] == status and key[2] == lang for key in held)
     ]
-    alone = sorted(key for key in held if (*key[:2], "ja") not in held)
+    alone = sorted((*key[:2], lang) for key in held for lang in languages() if (*key[:2], lang) not in held)
     return problems + [
-        f"`says: {status}` with variant {variant} has no Japanese" for status, variant, _ in alone
+        f"`says: {status}` with variant {variant} has no {catalogue().languages[lang]['name']}"
+        for status, variant, lang in dict.fromkeys(alone)
+        if variant
     ]
 
 
@@ -36,32 +39,34 @@ def certainty_problems(rule: Analysis, page: Page) -> list[str]:
     """Certainties that the rule may state and its page does not explain, and explanations without use."""
     stated = set(re.findall(rf"'({'|'.join(CERTAINTIES)})'", rule.sql))
     problems = []
-    for lang, heading in SURE_HEADINGS.items():
+    for lang in languages():
+        title = heading(HOW_SURE, lang)
         explained = page.clauses(lang)
         levels = {name.partition(".")[0] for name in explained}
         problems += [
-            f"nothing under `## {heading}` says why it is `{one}`: write `- {one}: ...`"
+            f"nothing under `## {title}` says why it is `{one}`: write `- {one}: ...`"
             for one in sorted(stated - levels)
         ]
-        problems += [f"`## {heading}`: the rule is never `{one}`" for one in sorted(levels - stated)]
+        problems += [f"`## {title}`: the rule is never `{one}`" for one in sorted(levels - stated)]
         problems += [
-            f"`## {heading}`: no finding has the variant of `{name}`"
+            f"`## {title}`: no finding has the variant of `{name}`"
             for name in explained
             if "." in name and name.partition(".")[2] not in rule.says.variants("finding")
         ]
-        if lang != "en" and set(explained) != set(page.clauses()):
-            problems.append(f"`## {heading}` has other entries than `## {SURE_HEADINGS['en']}`")
+        if set(explained) != set(page.clauses()):
+            problems.append(f"`## {title}` has other entries than `## {heading(HOW_SURE, languages()[0])}`")
     return problems
 
 
 def page_problems(page: Page) -> list[str]:
     """What the page of a rule lacks."""
     problems = []
-    if page.title_ja is None:
-        problems.append("no Japanese title (a second `# ` line)")
-    wanted = RULE_HEADINGS + RULE_HEADINGS_JA
-    problems += [f"no heading `## {heading}`" for heading in wanted if heading not in page.sections]
-    problems += [f"nothing under `## {heading}`" for heading in wanted if page.sections.get(heading) == ""]
+    for lang in languages():
+        if lang not in page.titles.texts:
+            problems.append(f"no title in {catalogue().languages[lang]['name']} (a further `# ` line)")
+    wanted = [heading(name, lang) for lang in languages() for name in RULE_HEADINGS]
+    problems += [f"no heading `## {title}`" for title in wanted if title not in page.sections]
+    problems += [f"nothing under `## {title}`" for title in wanted if page.sections.get(title) == ""]
     shown = _shown_statuses(page)
     lacking = [status for status in ("finding", "ok", "unknown") if status not in shown]
     problems += [f"no example shows `{status}`" for status in lacking]
@@ -83,11 +88,13 @@ def require_reach(result: Result, rows: list[tuple[Any, ...]]) -> None:
     if not any(row[status] == "finding" for row in rows):
         return
     if reason := too_little(result.session, result.analysis, result.values):
-        raise UserError("`at_least:` leaves out what the rule finds", reason[0], result.place)
+        raise UserError(
+            "`at_least:` leaves out what the rule finds", say(reason, languages()[0]), result.place
+        )
 
 
 def with_sentences(result: Result, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Rows of a rule, each with its sentence in both languages."""
+    """Rows of a rule, each with its sentence in every language."""
     names = [column.name for column in result.columns]
     params = result.values
     found = []
@@ -96,5 +103,5 @@ def with_sentences(result: Result, rows: list[tuple[Any, ...]]) -> list[tuple[An
         for rule in (values.get("explained_by") or "").split(","):
             if rule.strip():
                 result.session.library.rule(rule.strip())
-        found.append((*row, *reasons(result.analysis, params, values)))
+        found.append((*row, *reasons(result.analysis, params, values).texts.values()))
     return found

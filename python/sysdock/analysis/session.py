@@ -17,6 +17,7 @@ from sysdock.recording import Filters, Recording, Views
 from sysdock.recording.small import SmallViews, is_small
 from sysdock.recording.subject import subject
 from sysdock.sections import all_sections
+from sysdock.sentences import Words, languages, say
 
 if TYPE_CHECKING:
     import duckdb
@@ -76,13 +77,13 @@ class Session:
         self._diagnosis: list[Finding] | None = None
 
     @property
-    def notes(self) -> list[tuple[str, str]]:
-        """What the user should know about the filters, in English and in Japanese."""
+    def notes(self) -> list[Words]:
+        """What the user should know about the filters."""
         return self.views.notes
 
     @property
-    def subject(self) -> tuple[str, str]:
-        """What was recorded, in English and in Japanese; at least the name of its folder."""
+    def subject(self) -> Words:
+        """What was recorded; at least the name of its folder."""
         return subject(self.recording)
 
     @property
@@ -95,9 +96,12 @@ class Session:
         """Raises UserError unless the recording holds tables about it: nothing else can be asked this."""
         known = self.contents or self.recording.families
         if about not in known:
-            needed = next((section.title[0] for section in all_sections() if section.about == about), about)
+            needed = next(
+                (say(section.title, languages()[0]) for section in all_sections() if section.about == about),
+                about,
+            )
             held = [section for section in all_sections() if section.about in known]
-            kinds = " and ".join(section.title[0] for section in held) or "nothing yet"
+            kinds = " and ".join(say(section.title, languages()[0]) for section in held) or "nothing yet"
             fact = f"no {needed} in this recording, which holds: {kinds}"
             hint = "; ".join([section.instead for section in held if section.instead])
             hint = (
@@ -237,6 +241,10 @@ class Session:
             return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
     def diagnose(self, lang: str = "en", alongside: Callable[[Session], None] | None = None) -> list[Finding]:
+        """What `findings` has, with all words in one language."""
+        return [finding.in_language(lang) for finding in self.findings(alongside)]
+
+    def findings(self, alongside: Callable[[Session], None] | None = None) -> list[Finding]:
         """Runs all rules: findings first, largest saving first, then unknown, then ok.
 
         `alongside`: what else to ask meanwhile, of the session that it is given.
@@ -247,7 +255,7 @@ class Session:
             self._diagnosis = diagnose(self, alongside)
         elif alongside:
             alongside(self)
-        return [finding.in_language(lang) for finding in self._diagnosis]
+        return self._diagnosis
 
     def for_thread(self) -> Session:
         """Another session on the same recording and engine, for a thread of its own."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sysdock.analysis.finding import Finding
 from sysdock.errors import NotComputed
+from sysdock.sentences import fact
 from sysdock.text import percent
 
 if TYPE_CHECKING:
@@ -47,8 +48,7 @@ def with_source_lines(session: Session, findings: Sequence[Finding]) -> list[Fin
             for each in findings
         ]
     except NotComputed as error:
-        english, japanese = error.words
-        session.notes.append((f"source lines of findings {english}", f"所見のソース行は{japanese}"))
+        session.notes.append(fact("diagnosis/source_lines_findings", why=error.words))
         return list(findings)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from sysdock.analysis.finding import Finding
 from sysdock.errors import NotComputed
+from sysdock.sentences import Words, fact
 from sysdock.text import human_count, human_ns
 
 if TYPE_CHECKING:
@@ -34,16 +35,11 @@ class TracerCost:
     calls: int
 
     @property
-    def words(self) -> tuple[str, str]:
-        """It in English and in Japanese."""
+    def words(self) -> Words:
+        """It as a sentence."""
         each, together = human_ns(self.each_ns), human_ns(self.each_ns * self.calls)
         calls = human_count(self.calls)
-        return (
-            f"Times include tracing overhead: about {each} per call, {together} for all {calls} calls. "
-            "Costs include it; the potential saving from fewer calls does not.",
-            f"時間はトレーサーのオーバーヘッド (1 回あたり約 {each}、{calls} 回で約 {together}) を含みます。"
-            "所要時間はこれを含み、呼び出しを減らして短縮できる時間は含みません。",
-        )
+        return fact("diagnosis/times_include_tracing_overhead", each=each, together=together, calls=calls)
 
 
 def tracer_cost(session: Session) -> TracerCost | None:
@@ -53,8 +49,7 @@ def tracer_cost(session: Session) -> TracerCost | None:
     try:
         [(each_ns, calls)] = session.fetch(_SQL, {"trivial": _TRIVIAL})
     except NotComputed as error:
-        english, japanese = error.words
-        session.notes.append((f"the tracing overhead {english}", f"トレースのオーバーヘッドは{japanese}"))
+        session.notes.append(fact("diagnosis/tracing_overhead", why=error.words))
         return None
     return TracerCost(each_ns, calls) if each_ns else None
 

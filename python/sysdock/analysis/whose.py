@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from sysdock.analysis.finding import Finding
 from sysdock.errors import NotComputed
+from sysdock.sentences import fact
 
 if TYPE_CHECKING:
     from sysdock.analysis.session import Session
@@ -93,8 +94,7 @@ def with_callers(session: Session, findings: Sequence[Finding]) -> list[Finding]
         tasks = _tasks(session)
         callers = _callers(session, findings) if tasks.processes > 1 else {}
     except NotComputed as error:
-        english, japanese = error.words
-        session.notes.append((f"processes of findings {english}", f"所見のプロセスは{japanese}"))
+        session.notes.append(fact("diagnosis/processes_findings", why=error.words))
         return list(findings)
     completed = []
     for number, finding in enumerate(findings):

@@ -27,6 +27,7 @@ from sysdock.errors import UserError
 from sysdock.library import Column, Library
 from sysdock.recording import Filters, Recording, Views
 from sysdock.recording.process import die_with_parent
+from sysdock.sentences import say
 
 _EXPLAIN = re.compile(r"\s*EXPLAIN\s+(ANALYZE\s+)?", re.IGNORECASE)
 _BATCH = 1000
@@ -82,7 +83,7 @@ def _run(task: Task) -> dict[str, Any]:
     except UserError as error:
         raise _explained(error, views) from None
     more = _write(task, views.connection)
-    return {"more": more, "notes": [note for note, _ in views.notes], "lacking": lacking}
+    return {"more": more, "notes": [say(note, "en") for note in views.notes], "lacking": lacking}
 
 
 def _locked(task: Task, recording: Recording, library: Library, folder: Path) -> Views:

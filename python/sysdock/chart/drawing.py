@@ -23,17 +23,12 @@ from sysdock.chart.template import fill, shape_of
 from sysdock.errors import UserError
 from sysdock.library import Analysis, ChartLine, Column
 from sysdock.page.theme import config
+from sysdock.sentences import Prose, Words, fact, say
 from sysdock.text import visible
 
 _OPTIONS = ("x", "x2", "y", "color", "x_scale", "y_scale", "rest", "gaps", "title", "title_ja")
-_NO_CLOCK = {
-    "en": "the log has no clock: the axis counts lines, not seconds",
-    "ja": "ログに時刻がないため、軸は秒ではなく行の順序",
-}
-_NO_DURATIONS = {
-    "en": "the log does not tell how long calls took",
-    "ja": "ログに所要時間がない",
-}
+_NO_CLOCK = fact("chart/log_has_no_clock")
+_NO_DURATIONS = fact("chart/log_does_not_tell")
 # Shapes whose horizontal axis may be time.
 _ALONG_TIME = ("points", "spans", "cells", "lines", "states", "latencies")
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*$")
@@ -52,13 +47,11 @@ _REDUCERS = {
 
 @dataclass(frozen=True)
 class Drawing:
-    """One chart: a complete specification, and in both languages how much of the result it shows."""
+    """One chart: a complete specification, and how much of the result it shows."""
 
     spec: dict[str, Any]
-    title: str
-    title_ja: str
-    caption: str
-    caption_ja: str
+    title: Words
+    caption: Words
     shown: int
     total: int
 
@@ -78,7 +71,7 @@ def specs(
 def drawings(
     session: Session, analysis: Analysis | str, params: Mapping[str, Any] | None = None, lang: str = "en"
 ) -> list[Drawing]:
-    """The charts of an analysis, without a theme. `lang` (`en` or `ja`): language of titles and captions."""
+    """The charts of an analysis, without a theme. `lang`: language of titles and captions."""
     return drawings_of(session.run(analysis, params).keep(), lang)
 
 
@@ -97,31 +90,28 @@ def _draw(session: Session, reducer: Reducer, line: ChartLine, lang: str) -> Dra
     reducer.check(wanted)
     marks = _readable(_marks(reducer, shape, wanted, limit))
     columns = {column.name: column for column in result.columns}
-    titles = {each: title_of(line, wanted, each) for each in ("en", "ja")}
-    captions = {each: caption_of(marks, shape, each, columns[wanted.y[0]].unit) for each in ("en", "ja")}
+    title, captions = title_of(line, wanted), caption_of(marks, shape, columns[wanted.y[0]].unit)
     if marks.rows and not session.recording.has_clock and _shows_time(wanted, columns):
-        captions = {each: f"{captions[each]}; {_NO_CLOCK[each]}" for each in captions}
+        captions = fact("chart/captioned", caption=captions, more=_NO_CLOCK)
     if not marks.rows and columns[wanted.y[0]].unit == "ns" and not session.recording.has_durations:
-        captions = {each: f"{captions[each]}; {_NO_DURATIONS[each]}" for each in captions}
+        captions = fact("chart/captioned", caption=captions, more=_NO_DURATIONS)
     values = encode(line, wanted, columns, marks, shape, lang)
     filled = fill(spec, values, str(template.path))
     if columns[wanted.x].unit == "s" and shape in _ALONG_TIME:
         if marks.rows and (moments := marks_of(session)):
             filled = with_marks(filled, moments, values["x_divisor"], lang)
-            captions = {each: f"{captions[each]}; {caption(moments, each)}" for each in captions}
+            captions = fact("chart/captioned", caption=captions, more=caption(moments))
         # Pages link the charts that share a time axis, whatever the unit of each.
         filled["usermeta"] = {"seconds_per_unit": values["x_divisor"]}
     head = {
-        "text": f"{_analysis_title(session, result.analysis, lang)}: {titles[lang]}",
-        "subtitle": captions[lang],
+        "text": f"{say(title_in_words(session, result.analysis), lang)}: {say(title, lang)}",
+        "subtitle": say(captions, lang),
     }
     complete = {**filled, "title": head, "data": {"values": marks.rows}}
     return Drawing(
         spec=complete,
-        title=titles["en"],
-        title_ja=titles["ja"],
-        caption=captions["en"],
-        caption_ja=captions["ja"],
+        title=title,
+        caption=captions,
         shown=marks.shown,
         total=marks.total,
     )
@@ -187,7 +177,9 @@ def _gaps(options: Mapping[str, str], adds_up: bool, place: str) -> str:
     return stated
 
 
-def _analysis_title(session: Session, analysis: Analysis, lang: str) -> str:
-    if lang == "ja" and analysis.page_path.exists():
-        return session.library.page(analysis).title_ja or analysis.title
-    return analysis.title
+def title_in_words(session: Session, analysis: Analysis) -> Words:
+    """What an analysis is called: as its page says, where it has one."""
+    if not analysis.page_path.exists():
+        return analysis.title
+    titles = session.library.page(analysis).titles
+    return Prose({**titles.texts, "en": analysis.title})

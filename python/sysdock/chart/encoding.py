@@ -16,56 +16,21 @@ from sysdock.chart.caption import title_of
 from sysdock.chart.flame import KINDS, SEEN
 from sysdock.chart.reduce import Marks, Wanted
 from sysdock.chart.scale import LOG_SCALE, Axis, axis_of, class_axis, labels, shorten
-from sysdock.chart.states import GROUPS
+from sysdock.chart.states import GROUPS, STATES
 from sysdock.library import ChartLine, Column
 from sysdock.library.headings import axis as axis_words
 from sysdock.library.headings import heading
-from sysdock.text import in_words, percent
+from sysdock.sentences import fact, say, with_unit
+from sysdock.text import percent
 
-# What rectangles of a flame graph are, and the words at one that is pointed at.
-_KINDS = {
-    "en": {kind: kind for kind in KINDS},
-    "ja": dict(zip(KINDS, ("プロセス", "プログラム", "Python", "カーネル", "待ち", "その他"), strict=True)),
-}
-_WHOLE = {"en": "all", "ja": "全体"}
-_NUMBER = {"en": "number", "ja": "回数"}
+_WHOLE = fact("chart/all")
+_NUMBER = fact("chart/number")
+# Titles of what is shown at a rectangle of a flame graph that is pointed at.
 _FLAME_TITLES = {
-    "en": {
-        "function_title": "function",
-        "object_title": "in",
-        "kind_title": "kind",
-        "own_title": "of these, itself",
-    },
-    "ja": {
-        "function_title": "関数",
-        "object_title": "ファイル",
-        "kind_title": "種類",
-        "own_title": "うち自身",
-    },
-}
-_STATES_JA = {
-    "running": "実行中",
-    "CPU": "CPU 待ち",
-    "disk": "ディスク",
-    "lock": "ロック",
-    "kernel lock": "カーネルのロック",
-    "file lock": "ファイルロック",
-    "page fault": "ページフォールト",
-    "pipe": "パイプ",
-    "socket": "ソケット",
-    "pipe, socket": "パイプ・ソケット",
-    "child process": "子プロセス",
-    "timer": "タイマー",
-    "events": "イベント",
-    "idle": "アイドル",
-    "timer, events": "タイマー・イベント",
-    "other": "その他",
-    "path": "クリティカルパス",
-    "state": "状態",
-}
-_STATES = {
-    "en": {**{name: name for name in _STATES_JA}, "CPU": "waits for a CPU", "path": "critical path"},
-    "ja": _STATES_JA,
+    "function_title": fact("chart/flame_function"),
+    "object_title": fact("chart/flame_object"),
+    "kind_title": fact("chart/flame_kind"),
+    "own_title": fact("chart/flame_own"),
 }
 _OWN_FIELDS = ("name", "label", "place", "rank", "series", "from", "to", "middle", "run")
 
@@ -119,7 +84,7 @@ def _classes(chart: _Chart) -> dict[str, Any]:
     places = [row[end] for row in chart.marks.rows for end in ("from", "to")] or [0.0]
     axis = class_axis(column.unit, min(places) - 0.1, max(places) + 0.1)
     named = _names(chart)
-    title = f"{chart.words(column)} {LOG_SCALE[chart.lang]}" if column.unit == "ns" else named["x_title"]
+    title = f"{chart.words(column)} {say(LOG_SCALE, chart.lang)}" if column.unit == "ns" else named["x_title"]
     return {"x": chart.wanted.x, "x_title": title, "x_axis": axis}
 
 
@@ -187,11 +152,11 @@ def _spreads(chart: _Chart) -> dict[str, Any]:
     keys = [f"y{number}" for number in range(1, len(chart.wanted.y) + 1)]
     numbers = [row[key] for row in chart.marks.rows for key in keys]
     above = [number for number in numbers if number > 0] if scale == "log" else numbers
-    axis = chart.axis(title_of(chart.line, chart.wanted, chart.lang), column.unit, _extent(above), scale)
+    axis = chart.axis(say(title_of(chart.line, chart.wanted), chart.lang), column.unit, _extent(above), scale)
     low = 10.0 ** math.floor(math.log10(min(above))) if scale == "log" and above else -math.inf
     for row in chart.marks.rows:
         for key in keys:
-            row[key.replace("y", "text")] = in_words(row[key], column.unit)
+            row[key.replace("y", "text")] = with_unit(row[key], column.unit)
             row[key] = float(f"{max(row[key], low) / axis.divisor:.9g}")
     if low > 0:
         # Room for the ring.
@@ -204,14 +169,14 @@ def _branches(chart: _Chart) -> dict[str, Any]:
     """Both ends of a rectangle in the unit of the axis, `label` (the last part) and `text` (y in words)."""
     column = chart.columns[chart.wanted.y[0]]
     axis = chart.axis(
-        title_of(chart.line, chart.wanted, chart.lang),
+        say(title_of(chart.line, chart.wanted), chart.lang),
         column.unit,
         _extent(row["to"] for row in chart.marks.rows),
     )
     for row in chart.marks.rows:
         part = row.pop("part")
         row["label"] = shorten(row["name"] if part is None else part or "/", 60)
-        row["text"] = in_words(row.pop("y"), column.unit)
+        row["text"] = with_unit(row.pop("y"), column.unit)
         for end in ("from", "to"):
             row[end] = float(f"{row[end] / axis.divisor:.9g}")
     return {"y_title": axis.title}
@@ -222,8 +187,8 @@ def _flames(chart: _Chart) -> dict[str, Any]:
     column = chart.columns[chart.wanted.y[0]]
     rows = chart.marks.rows
     whole = rows[0].pop("whole") if rows else 0.0
-    axis = chart.axis(title_of(chart.line, chart.wanted, chart.lang), column.unit, (0.0, whole))
-    words = _KINDS[chart.lang]
+    axis = chart.axis(say(title_of(chart.line, chart.wanted), chart.lang), column.unit, (0.0, whole))
+    words = {kind: say(fact(f"chart/kind_{kind}"), chart.lang) for kind in KINDS}
     # A number of the same unit is a difference: it colours the rectangles.
     is_difference = (
         len(chart.wanted.y) > 1 and chart.columns[chart.wanted.y[1]].unit == column.unit is not None
@@ -231,16 +196,18 @@ def _flames(chart: _Chart) -> dict[str, Any]:
     for row in rows:
         row.pop("whole", None)
         row.pop("merged")
-        row["name"] = row["name"] or _WHOLE[chart.lang]
+        row["name"] = row["name"] or say(_WHOLE, chart.lang)
         row["function"] = row["function"] or row["name"]
         row["series"] = words[row["series"]]
         y, own = row.pop("y"), row.pop("own")
-        row["text"] = f"{in_words(y, column.unit)} ({percent(y, whole)})"
-        row["own"] = f"{in_words(own, column.unit)} ({percent(own, whole)})"
+        row["text"] = f"{with_unit(y, column.unit)} ({percent(y, whole)})"
+        row["own"] = f"{with_unit(own, column.unit)} ({percent(own, whole)})"
         if is_difference:
             row["shift"] = float(f"{row['number'] / whole:.4g}")
             sign = "-" if row["number"] < 0 else "+"
-            row["number"] = f"{sign}{in_words(abs(row['number']), column.unit)} ({100 * row['shift']:+.1f} %)"
+            row["number"] = (
+                f"{sign}{with_unit(abs(row['number']), column.unit)} ({100 * row['shift']:+.1f} %)"
+            )
         else:
             row["number"] = f"{row['number']:,.0f}" if len(chart.wanted.y) > 1 else "-"
         for end in ("from", "to"):
@@ -256,8 +223,10 @@ def _flames(chart: _Chart) -> dict[str, Any]:
         "series_domain": list(words.values()),
         "series_present": [word for word in words.values() if word in present],
         "shift_domain": _around_zero([row.get("shift", 0.0) for row in rows]),
-        "number_title": chart.heading(chart.wanted.y[-1]) if len(chart.wanted.y) > 1 else _NUMBER[chart.lang],
-        **_FLAME_TITLES[chart.lang],
+        "number_title": chart.heading(chart.wanted.y[-1])
+        if len(chart.wanted.y) > 1
+        else say(_NUMBER, chart.lang),
+        **{key: say(words, chart.lang) for key, words in _FLAME_TITLES.items()},
     }
 
 
@@ -267,9 +236,15 @@ def _around_zero(values: Sequence[float]) -> list[float]:
     return [-most, 0.0, most]
 
 
+def _code(state: str) -> str:
+    return state.lower().replace(", ", "_or_").replace(" ", "_")
+
+
 def _states(chart: _Chart) -> dict[str, Any]:
     """As spans, and the names of the states."""
-    words = _STATES[chart.lang]
+    words = {
+        state: say(fact(f"chart/state_{_code(state)}"), chart.lang) for state in (*STATES, "path", "state")
+    }
     for row in chart.marks.rows:
         row["state"] = words.get(row["state"], row["state"])
         row["series"] = words.get(row["series"], row["series"])
@@ -284,7 +259,7 @@ def _states(chart: _Chart) -> dict[str, Any]:
 def _latencies(chart: _Chart) -> dict[str, Any]:
     """The logarithmic axis of latency. A page links the time of the other one."""
     low, _, number = (chart.columns[name] for name in chart.wanted.y)
-    title = title_of(chart.line, chart.wanted, chart.lang)
+    title = say(title_of(chart.line, chart.wanted), chart.lang)
     ends = [row[end] for row in chart.marks.rows for end in ("y", "y2")]
     axis = chart.axis(title, low.unit, _extent(ends), "log")
     scale = {**axis.scale, "nice": False, **({"domain": [min(ends), max(ends)]} if ends else {})}
@@ -309,7 +284,7 @@ def _heights(chart: _Chart) -> dict[str, Any]:
 def _upward(chart: _Chart, extent: tuple[float, float]) -> dict[str, Any]:
     column = chart.columns[chart.wanted.y[0]]
     words = (
-        title_of(chart.line, chart.wanted, chart.lang)
+        say(title_of(chart.line, chart.wanted), chart.lang)
         if "title" in chart.line.options
         else chart.words(column)
     )

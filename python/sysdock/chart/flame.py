@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sysdock.chart.reduce import Marks, Reducer, Wanted, quoted
+from sysdock.sentences import Words, fact
 
 # Rows that are read; the others are one.
 _STACKS = 20_000
@@ -75,15 +76,13 @@ def flame(reducer: Reducer, wanted: Wanted, limit: int) -> Marks:
     # Each parent has one rectangle at most for those that are not drawn.
     shown, every = _choose(root, limit // 2), _count(root)
     rows = list(_placed(root))
-    notes = []
+    notes: list[Words] = []
     if shown < every:
         summed = sum(row["y"] for row in rows if row["merged"])
         share = f"{100 * summed / root.total:.1f} %"
-        notes.append(
-            (f"the others, {share} together, are `(other)`", f"残りの合計 {share} は `(other)` にまとめる")
-        )
+        notes.append(fact("chart/others_together_other", share=share))
     if deepest >= SEEN:
-        notes.append((f"{SEEN} of {deepest + 1} levels at a time", f"{deepest + 1} 段のうち一度に {SEEN} 段"))
+        notes.append(fact("chart/levels_time", seen=SEEN, deepest=deepest + 1))
     return Marks(rows, shown, every, notes=notes)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sysdock.chart.reduce import REST, Marks, Reducer, Wanted, quoted
+from sysdock.sentences import Words, fact
 from sysdock.text import percent
 
 # The width of the template. A page scales `room`, in pixels, with its own width.
@@ -66,11 +67,11 @@ ORDER BY part IS NULL, amount DESC, part
     whole, every, near, deepest = fetched[0][-4:] if fetched else (0.0, 0, 0, 0)
     rows = list(_placed(below, whole))
     shown = sum(row["part"] is not None for row in rows)
-    notes = []
+    notes: list[Words] = []
     if shown < near:
-        notes.append(("the others are too narrow", "残りは細すぎる"))
+        notes.append(fact("chart/others_too_narrow"))
     if deepest > _LEVELS:
-        notes.append((f"{_LEVELS} of {deepest} levels", f"{deepest} 段のうち {_LEVELS} 段"))
+        notes.append(fact("chart/levels", levels=_LEVELS, deepest=deepest))
     return Marks(rows, shown, every, notes=notes)
 
 

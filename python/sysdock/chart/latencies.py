@@ -10,6 +10,7 @@ import math
 
 from sysdock.chart.reduce import Marks, Reducer, Wanted, quoted
 from sysdock.errors import UserError
+from sysdock.sentences import Words, fact
 from sysdock.text import human_ns
 
 COLUMNS = 3
@@ -20,8 +21,8 @@ _STEPS = 240
 def latencies(reducer: Reducer, wanted: Wanted, limit: int) -> Marks:
     """One row per cell: `x` and `x2`, `y` and `y2`, and the `number` in it."""
     if len(wanted.y) != COLUMNS or wanted.x2 is None:
-        fact = "the chart line names neither `x2=` nor three columns in `y=`"
-        raise UserError(fact, "y=from_ns,to_ns,calls", reducer.result.place)
+        problem = "the chart line names neither `x2=` nor three columns in `y=`"
+        raise UserError(problem, "y=from_ns,to_ns,calls", reducer.result.place)
     x, x2, low, high, number = map(quoted, (wanted.x, wanted.x2, *wanted.y))
     head = f"WITH result AS ({reducer.result.sql}\n)"
     bounds = f"""{head}
@@ -57,5 +58,5 @@ FROM result WHERE {low} > 0 GROUP BY ALL ORDER BY 1, 2 LIMIT {limit + 1}
         for at, since, until, count in cells
     ]
     width = human_ns(merged * step * 1e9)
-    notes = [(f"cells of {width}, four for each doubling", f"{width} ごと、2 倍につき 4 階級")]
+    notes: list[Words] = [fact("chart/cells_four_each_doubling", width=width)]
     return Marks(rows, int(total - zeros), int(total), left_out=int(zeros), notes=notes)

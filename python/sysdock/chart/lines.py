@@ -19,13 +19,14 @@ from sysdock.analysis import Session
 from sysdock.chart.reduce import REST, Marks, Reducer, Wanted, folded, kept, quoted, rank_of
 from sysdock.errors import UserError
 from sysdock.recording.filters import time_ns
+from sysdock.sentences import Words, fact
 from sysdock.text import TIMES
 
 # Two pixels each. Narrower ones could not be distinguished.
 _STEPS = 360
-_FILLED = ("a step without calls is 0", "呼び出しのない区間は 0")
-_NO_REST = ("the rest has no value of its own", "その他には値がない")
-_BROKEN = ("a step without a value is a gap", "値のない区間は空白")
+_FILLED = fact("chart/step_without_calls_0")
+_NO_REST = fact("chart/rest_has_no_value")
+_BROKEN = fact("chart/step_without_value_gap")
 
 
 @dataclass(frozen=True)
@@ -204,15 +205,15 @@ def _runs(pieces: Iterable[_Piece], steps: _Steps, numbers: Iterator[int]) -> It
         yield {"x": steps.edge(last.until), "middle": None, "y": last.y, "run": run}
 
 
-def _notes(steps: _Steps, adds_up: bool) -> list[tuple[str, str]]:
+def _notes(steps: _Steps, adds_up: bool) -> list[Words]:
     """How long a step is, and what one without a row means."""
     length = steps.width * steps.merged * 1e9
     size, unit = next(((size, unit) for size, unit in TIMES if length >= size), TIMES[-1])
     drawn = f"{length / size:.4g} {unit}"
     if steps.merged == 1:
-        notes = [(f"steps of {drawn}", f"区間は {drawn}")]
+        notes: list[Words] = [fact("chart/steps", drawn=drawn)]
     elif adds_up:
-        notes = [(f"summed in steps of {drawn}", f"{drawn} ごとに合計")]
+        notes = [fact("chart/summed_steps", drawn=drawn)]
     else:
-        notes = [(f"lowest and highest of each {drawn}", f"{drawn} ごとの最小と最大")]
+        notes = [fact("chart/lowest_highest_each", drawn=drawn)]
     return [*notes, _FILLED if adds_up else _BROKEN]

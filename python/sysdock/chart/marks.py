@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from sysdock.analysis.marks import Mark
+from sysdock.sentences import Words, fact, say
 from sysdock.text import visible
 
 _COLOUR = "#d62728"
 # Channels that a layer would take over from the chart.
 _OTHERS = ("x2", "y", "y2", "shape", "detail", "opacity", "order")
-_TITLES = {"en": "mark", "ja": "マーク"}
+_TITLES = fact("chart/mark")
 
 
 def with_marks(spec: dict[str, Any], moments: Sequence[Mark], divisor: float, lang: str) -> dict[str, Any]:
@@ -29,13 +30,13 @@ def with_marks(spec: dict[str, Any], moments: Sequence[Mark], divisor: float, la
             **dict.fromkeys(_OTHERS),
             "x": {"field": "moment", "type": "quantitative"},
             "color": {"value": _COLOUR},
-            "tooltip": [{"field": "shown", "type": "nominal", "title": _TITLES[lang]}],
+            "tooltip": [{"field": "shown", "type": "nominal", "title": say(_TITLES, lang)}],
         },
     }
     return {**{key: value for key, value in spec.items() if key != "mark"}, "layer": [*layers, line]}
 
 
-def caption(moments: Sequence[Mark], lang: str) -> str:
+def caption(moments: Sequence[Mark]) -> Words:
     """What the dashed lines are."""
     shown = ", ".join(dict.fromkeys(visible(one.text) for one in moments))
-    return f"破線: {shown}" if lang == "ja" else f"dashed line: {shown}"
+    return fact("chart/dashed_line", marks=shown)

@@ -14,10 +14,11 @@ from typing import Any
 
 from sysdock import to_disk
 from sysdock.analysis import Session
-from sysdock.chart.drawing import drawings
+from sysdock.chart.drawing import drawings, title_in_words
 from sysdock.errors import UserError
 from sysdock.library import Analysis
 from sysdock.page.theme import config
+from sysdock.sentences import say
 
 ENDINGS = (".png", ".svg", ".html")
 VEGA_LITE = "6.4"
@@ -48,9 +49,7 @@ def write(
         drawn = [known.id for known in session.library.analyses() if known.charts]
         raise UserError(f"`{analysis.id}` has no chart", f"these have one: {', '.join(drawn)}", str(path))
     found = [drawing.spec for drawing in drawings(session, analysis, params, lang)]
-    title = analysis.title
-    if lang == "ja" and analysis.page_path.exists():
-        title = session.library.page(analysis).title_ja or title
+    title = say(title_in_words(session, analysis), lang)
     write_atomically(path, _rendered(found, path.suffix.lower(), title, lang))
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from sysdock.chart.reduce import Marks, Reducer, Wanted, quoted
 from sysdock.errors import UserError
-from sysdock.library.headings import japanese, plain
+from sysdock.library.headings import words_of
+from sysdock.sentences import Words, fact
 
 COLUMNS = 6
 
@@ -17,8 +18,8 @@ COLUMNS = 6
 def ranges(reducer: Reducer, wanted: Wanted, limit: int) -> Marks:
     """The first `limit` rows whose values are all known, in their order; values as `y1` to `y6`."""
     if len(wanted.y) != COLUMNS:
-        fact = f"the chart line names {len(wanted.y)} columns in `y=`"
-        raise UserError(fact, f"a range has {COLUMNS}, the lowest first", reducer.result.place)
+        found = f"the chart line names {len(wanted.y)} columns in `y=`"
+        raise UserError(found, f"a range has {COLUMNS}, the lowest first", reducer.result.place)
     values = [f"CAST({quoted(column)} AS DOUBLE)" for column in wanted.y]
     # A logarithmic axis has no 0: what is never above it cannot stand there.
     usable = f"{values[-1]} > 0" if wanted.positive_y else "true"
@@ -39,19 +40,13 @@ SELECT * EXCLUDE (usable) FROM known WHERE usable LIMIT {limit}
     for place, (name, *numbers, _, _) in enumerate(fetched):
         spread = {f"y{number}": value for number, value in enumerate(numbers, 1)}
         rows.append({"name": "(none)" if name is None else name, "place": place, **spread})
-    notes = [_legend(wanted)] if rows else []
+    notes: list[Words] = [_legend(wanted)] if rows else []
     if wanted.positive_y and (below := sum(row["y1"] <= 0 for row in rows)):
-        notes.append(
-            (f"{below:,} begin at 0, drawn to the edge", f"{below:,} 行は 0 から始まり、左端から描く")
-        )
+        notes.append(fact("chart/begin_0_drawn_edge", below=below))
     return Marks(rows, len(rows), total, left_out=every - total, notes=notes)
 
 
-def _legend(wanted: Wanted) -> tuple[str, str]:
+def _legend(wanted: Wanted) -> Words:
     """What is what."""
-    low, lower, middle, upper, high, highest = map(plain, wanted.y)
-    low_ja, lower_ja, middle_ja, upper_ja, high_ja, highest_ja = map(japanese, wanted.y)
-    return (
-        f"line {low} to {high}, box {lower} to {upper}, mark {middle}, ring {highest}",
-        f"線は{low_ja}から{high_ja}、箱は{lower_ja}から{upper_ja}、印は{middle_ja}、丸は{highest_ja}",
-    )
+    names = ("low", "lower", "middle", "upper", "high", "highest")
+    return fact("chart/legend_of_ranges", **dict(zip(names, map(words_of, wanted.y), strict=True)))

@@ -14,6 +14,7 @@ from typing import Any
 
 from sysdock.analysis import Result
 from sysdock.errors import UserError
+from sysdock.sentences import Words
 from sysdock.text import human_ns
 
 SERIES = 8
@@ -49,7 +50,7 @@ class Marks:
 
     `summed` further bars are drawn as one, or, where that would be too long, only stated: `rest_sum` then.
     `series` names all series of the analysis, the largest first, so that its charts agree on colours.
-    `notes` are further words for the caption, English and Japanese. `x_limits`: what the axis shows.
+    `notes` are further words for the caption. `x_limits`: what the axis shows.
     """
 
     rows: list[dict[str, Any]]
@@ -59,7 +60,7 @@ class Marks:
     summed: int = 0
     rest_sum: float | None = None
     series: list[str] = field(default_factory=list)
-    notes: list[tuple[str, str]] = field(default_factory=list)
+    notes: list[Words] = field(default_factory=list)
     x_limits: tuple[float, float] | None = None
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sysdock import text
+from sysdock.sentences import fact, say
 
 _STEPS = {
     "ns": tuple((name, float(size)) for size, name in text.TIMES),
@@ -21,7 +22,7 @@ _STEPS = {
 }
 
 
-LOG_SCALE = {"en": "(log scale)", "ja": "(対数)"}
+LOG_SCALE = fact("chart/log_scale")
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ def axis_of(
     """The axis for `words` and `unit`; `extent` is the smallest and the largest value."""
     if scale == "log":
         axis = _log_axis(unit, extent)
-        title = f"{words} {LOG_SCALE[lang]}"
+        title = f"{words} {say(LOG_SCALE, lang)}"
         return Axis(1.0, title, axis, {"type": "log", "base": 2 if unit == "B" else 10})
     shown, divisor = unit, 1.0
     for name, size in _STEPS.get(unit or "", ()) if extent[1] else ():

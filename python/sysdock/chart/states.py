@@ -12,6 +12,7 @@ from typing import Any
 
 from sysdock.chart.reduce import Marks, Reducer, Wanted, quoted
 from sysdock.errors import UserError
+from sysdock.sentences import Words, fact
 from sysdock.text import human_ns, percent
 
 COLUMNS = 4
@@ -30,13 +31,14 @@ _GROUP_OF = {
     "idle": "timer, events",
     **{name: name for name in GROUPS},
 }
+STATES = tuple(_GROUP_OF)
 
 
 def states(reducer: Reducer, wanted: Wanted, limit: int) -> Marks:
     """Rows of both levels, with `detail` 0 or 1; those of the critical path have the series `path`."""
     if len(wanted.y) != COLUMNS or wanted.x2 is None or wanted.color is None:
-        fact = "the chart line names neither `x2=`, `color=` nor four columns in `y=`"
-        raise UserError(fact, "y=thread,time_ns,path_ns,threads", reducer.result.place)
+        found = "the chart line names neither `x2=`, `color=` nor four columns in `y=`"
+        raise UserError(found, "y=thread,time_ns,path_ns,threads", reducer.result.place)
     bounds = f"""
 WITH result AS ({reducer.result.sql})
 SELECT min({quoted(wanted.x)}), max({quoted(wanted.x2)}), min({quoted(wanted.x2)} - {quoted(wanted.x)}),
@@ -56,15 +58,12 @@ FROM result
     return Marks(rows, shown, total, notes=[_note(*seconds)])
 
 
-def _note(coarse: float, fine: float) -> tuple[str, str]:
-    """How long steps are, and what is drawn of one."""
-    steps = f"{human_ns(coarse * 1e9)}"
-    zoomed = f" ({human_ns(fine * 1e9)} when zoomed)" if fine < coarse else ""
-    zoomed_ja = f" (拡大時 {human_ns(fine * 1e9)})" if fine < coarse else ""
-    return (
-        f"of each {steps}{zoomed} the state with most of it, the line below a thread is the critical path",
-        f"{steps}{zoomed_ja} ごとに最も長い状態、下の線はクリティカルパス",
-    )
+def _note(coarse: float, fine: float) -> Words:
+    """How long steps are [s], and what is drawn of one."""
+    steps: Words = human_ns(coarse * 1e9)
+    if fine < coarse:
+        steps = fact("chart/steps_zoomed", steps=coarse * 1e9, fine=fine * 1e9)
+    return fact("chart/most_of_each_step", steps=steps)
 
 
 def _level(

@@ -17,9 +17,10 @@ from typing import IO, Any
 
 from sysdock.checkup import OK
 from sysdock.checkup.ratio import JobTimes
-from sysdock.checkup.statement import Name, Part, Words
+from sysdock.checkup.statement import Name, Part
 from sysdock.checkup.text_file import open_packed
 from sysdock.errors import UserError
+from sysdock.sentences import Words, fact
 
 RECORD_BYTES = 64
 TICKS_PER_S = 100
@@ -110,35 +111,23 @@ def find_process(path: Path, wanted: str | None) -> JobTimes:
             f"the file holds {same:,} processes", "say which with --job NAME or --job PID", str(path)
         )
     family = _family(path, found) if found.pid else [found]
-    sentence = (
-        "{processes:n:process} of `{program}` in total.",
-        "`{program}` の {processes} 個のプロセスの合計です。",
-    )
+    sentence: tuple[Words, ...] = (fact("checkup/total"),)
     if same > 1:
-        sentence = _more(
-            sentence, (" {same} have that name; this is the last.", "同名 {same} 個のうち最後のものです。")
-        )
+        sentence = (*sentence, fact("checkup/have_name_last"))
     if not found.pid:
-        sentence = _more(sentence, _NO_CHILDREN)
+        sentence = (*sentence, _NO_CHILDREN)
     values = {"processes": len(family), "program": Name("word", found.comm), "same": same}
     return JobTimes(
         user=Fraction(sum(process.user for process in family)) / TICKS_PER_S,
         system=Fraction(sum(process.system for process in family)) / TICKS_PER_S,
         real=Fraction(found.real) / TICKS_PER_S,
         name=found.comm,
-        source=Words("process accounting", "プロセスアカウンティング"),
+        source=fact("checkup/process_accounting"),
         remark=Part("processes", OK, sentence, None, values),
     )
 
 
-_NO_CHILDREN = (
-    " This version of the format does not tell which processes it started: its own time only.",
-    "この形式の版では子プロセスがわからないため、自身の時間だけです。",
-)
-
-
-def _more(sentence: tuple[str, str], more: tuple[str, str]) -> tuple[str, str]:
-    return sentence[0] + more[0], sentence[1] + more[1]
+_NO_CHILDREN = fact("checkup/version_format_does_not")
 
 
 def _family(path: Path, head: Process) -> list[Process]:

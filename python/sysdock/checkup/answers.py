@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sysdock.checkup import FINDING, OK, UNKNOWN
-from sysdock.checkup.statement import Name, Part
+from sysdock.checkup.statement import Name, Part, Template
 from sysdock.errors import NotComputed
-from sysdock.library.rule_shape import PLACE, RULE_COLUMNS
+from sysdock.library.rule_shape import RULE_COLUMNS
+from sysdock.sentences import PLACE, Words, fact, languages
 
 if TYPE_CHECKING:
     from sysdock.analysis import Session
@@ -77,24 +78,24 @@ def answers(
 
 def not_computed(topic: str, error: NotComputed) -> Part:
     """That something could not be computed. The engine's words may hold a recorded name."""
-    sentence = ("This could not be computed: {reason}.", "計算できませんでした: {reason}。")
-    return Part(topic, UNKNOWN, sentence, None, {"reason": Name("word", error.fact)})
+    return Part(
+        topic, UNKNOWN, fact("checkup/could_not_computed"), None, {"reason": Name("word", error.fact)}
+    )
 
 
-def _templates(rule: Analysis, row: Mapping[str, Any], question: Question) -> tuple[str, str]:
-    """The sentences for a row, with the unit of each column as its format."""
+def _templates(rule: Analysis, row: Mapping[str, Any], question: Question) -> Template:
+    """The sentences for a row, with the unit of each column."""
     units = {param.name: param.unit for param in rule.params} | {c.name: c.unit for c in rule.columns}
 
     def place(found: re.Match[str]) -> str:
         column, kind, words = found.groups()
-        unit = "" if kind == "?" else units[column] or "n"
-        # Words that a rule chose come with their translation, by `words`.
-        words = None if words == "ja" else words
-        return f"{{{question.columns.get(column, column)}:{unit}{f'{kind}{words}' if words else ''}}}"
+        # Words that a rule chose come in every language, by `words`.
+        words = None if words in languages() else words
+        return f"{{{question.columns.get(column, column)}{f'{kind}{words}' if words else ''}}}"
 
-    texts = (rule.says.template(row["status"], row.get("variant"), lang) for lang in ("en", "ja"))
-    english, japanese = (PLACE.sub(place, text) for text in texts)
-    return english, japanese
+    status, variant = row["status"], row.get("variant")
+    texts = {lang: PLACE.sub(place, rule.says.template(status, variant, lang)) for lang in languages()}
+    return Template(texts, {question.columns.get(name, name): unit for name, unit in units.items()})
 
 
 def _shown(question: Question, row: Mapping[str, Any], words: Mapping[str, Any]) -> dict[str, Any]:
@@ -108,8 +109,5 @@ def _shown(question: Question, row: Mapping[str, Any], words: Mapping[str, Any])
     return shown
 
 
-def _advice(session: Session, rule: Analysis) -> tuple[str, str] | None:
-    page = session.library.page(rule)
-    english = page.first_paragraph("What to do")
-    # Braces are places of a template here; no advice has any.
-    return (english, page.first_paragraph("どうするか") or english) if english else None
+def _advice(session: Session, rule: Analysis) -> Words | None:
+    return session.library.page(rule).first_paragraph("what_to_do")

@@ -13,10 +13,10 @@ from fractions import Fraction
 from pathlib import Path
 
 from sysdock.checkup.ratio import JobTimes
-from sysdock.checkup.statement import Words
 from sysdock.checkup.text_file import open_packed
 from sysdock.checkup.times import EXAMPLES, UNITS, seconds
 from sysdock.errors import UserError
+from sysdock.sentences import fact
 
 # The first name that a table has counts: in `sacct` output `User` is a name, and `UserCPU` the time.
 ALIASES = {
@@ -105,7 +105,7 @@ def find_job(path: Path, wanted: str | None) -> JobTimes:
         job.cores,
         job.assistant_cores,
         job.job or None,
-        Words("table of jobs", "ジョブの表"),
+        fact("checkup/table_jobs"),
     )
 
 

@@ -11,6 +11,7 @@ from sysdock.checkup.answers import Question, answers
 from sysdock.checkup.counters import difference, read_llite, read_nfs, read_proc_io
 from sysdock.checkup.statement import Part
 from sysdock.checkup.sysstat import read_sysstat
+from sysdock.sentences import fact
 
 if TYPE_CHECKING:
     from sysdock.analysis import Session
@@ -42,16 +43,8 @@ def no_load() -> Part:
     return Part(
         "load",
         UNKNOWN,
-        (
-            "How busy servers and disks were at the time of the job is not known.",
-            "ジョブの実行時にサーバーやディスクがどれだけ混んでいたかは不明です。",
-        ),
-        (
-            "Give counters from before and after the job (--nfsstat BEFORE AFTER, --llite BEFORE AFTER), "
-            "/proc/PID/io (--proc-io FILE) or sysstat's samples (--sar FILE).",
-            "ジョブ前後のカウンター (--nfsstat BEFORE AFTER、--llite BEFORE AFTER)、"
-            "/proc/PID/io (--proc-io FILE)、sysstat の記録 (--sar FILE) を与えてください。",
-        ),
+        fact("checkup/how_busy_servers_disks"),
+        fact("checkup/give_counters_from_before"),
     )
 
 
@@ -74,7 +67,7 @@ def load_parts(session: Session, given: Given, during: Period | None) -> list[Pa
     asked += [_PROCESS] if given.proc_io or (given.run and given.run.io is not None) else []
     parts = [part for question in asked for part in answers(session, question)]
     if given.run and given.run.io is None:
-        sentence = ("/proc/PID/io could not be read: {why}.", "/proc/PID/io を読めませんでした: {why}。")
+        sentence = fact("checkup/proc_pid_io_could")
         parts.append(Part("proc_io", UNKNOWN, sentence, None, {"why": given.run.no_io}))
     if given.sar:
         period = {"from_ns": during[0], "until_ns": during[1]} if during else None

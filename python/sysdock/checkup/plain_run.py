@@ -18,9 +18,9 @@ from typing import IO
 
 from sysdock.checkup.counters import parse_proc_io
 from sysdock.checkup.ratio import JobTimes
-from sysdock.checkup.statement import Words
 from sysdock.errors import UserError
 from sysdock.recording.signals import passed_on
+from sysdock.sentences import fact
 
 _NS = 1_000_000_000
 _US = 1_000_000
@@ -62,7 +62,7 @@ def run_plain(command: Sequence[str]) -> PlainRun:
         system=Fraction(round(usage.ru_stime * _US), _US),
         real=Fraction(real, _NS),
         name=" ".join(command),
-        source=Words("this run, untraced", "今回の実行。トレースなし"),
+        source=fact("checkup/run_untraced"),
     )
     code = process.returncode
     return PlainRun(code if code >= 0 else 128 - code, times, io, no_io, started_ns, ended_ns)

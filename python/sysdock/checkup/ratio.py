@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from sysdock.checkup import UNKNOWN
 from sysdock.checkup.answers import Question, answers
-from sysdock.checkup.statement import Part, Words
+from sysdock.checkup.statement import Part
 from sysdock.errors import UserError
+from sysdock.sentences import Words, fact, languages, say
 
 if TYPE_CHECKING:
     from sysdock.analysis import Session
     from sysdock.checkup.site import Site
 
 TABLE = "job_times"
-AS_GIVEN = Words("as given", "指定された値")
+AS_GIVEN = fact("checkup/as_given")
 _NS = 1_000_000_000
 _LONGEST_NS = 1 << 62
 _QUESTION = Question(
@@ -54,11 +55,11 @@ class JobTimes:
     def row(self) -> dict[str, Any]:
         """The row of `job_times`. UserError: no core is left that computes, or a time is no time of a job."""
         if (self.cores or 1) <= self.assistant_cores:
-            fact = f"{self.assistant_cores} assistant cores of {self.cores or 1} cores leave none to compute"
-            raise UserError(fact, "give all cores of the job with --cores", "--assistant-cores")
+            found = f"{self.assistant_cores} assistant cores of {self.cores or 1} cores leave none to compute"
+            raise UserError(found, "give all cores of the job with --cores", "--assistant-cores")
         return {
             "job": self.name,
-            "source": self.source.en,
+            "source": say(self.source, languages()[0]),
             "user_ns": _ns(self.user),
             "system_ns": None if self.system is None else _ns(self.system),
             "elapsed_ns": _ns(self.real),
@@ -76,7 +77,7 @@ def _ns(time_s: Fraction) -> int:
 
 def ratio_part(session: Session, job: JobTimes, site: Site) -> Part:
     """What the rule says of the job, whose times `session` has."""
-    limits: dict[str, Any] = {"threshold_from": site.origin.en}
+    limits: dict[str, Any] = {"threshold_from": say(site.origin, languages()[0])}
     if site.threshold is not None:
         limits["threshold"] = site.threshold
     words = {"source": job.source, "threshold_from": site.origin}
@@ -89,12 +90,6 @@ def no_times() -> Part:
     return Part(
         "ratio",
         UNKNOWN,
-        ("No times of the job were given.", "ジョブの時間が与えられていません。"),
-        (
-            "Run it as `sysdock checkup -- CMD`, or give --time LOG (output of `time -v`), "
-            "--acct FILE --job NAME, --table FILE --job ID, or --user T --real T.",
-            "`sysdock checkup -- CMD` で実行するか、--time LOG (`time -v` の出力)、"
-            "--acct FILE --job NAME、"
-            "--table FILE --job ID、--user T --real T のいずれかを与えてください。",
-        ),
+        fact("checkup/no_times_job_given"),
+        fact("checkup/run_as_sysdock_checkup"),
     )

@@ -16,15 +16,15 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from sysdock import to_disk
-from sysdock.checkup.statement import Words
 from sysdock.checkup.text_file import read_text
 from sysdock.checkup.threshold import QUANTILES, Survey, Threshold
 from sysdock.errors import UserError
 from sysdock.library.toml_text import parse_toml
+from sysdock.sentences import Words, fact, say
 
 _RATE_KEYS = {"read": "read_bytes_s", "write": "write_bytes_s"}
-USUAL = Words("usual value, no --site given", "一般的な値。--site の指定なし")
-_NOT_STATED = Words("usual value, the site's file states none", "一般的な値。サイトのファイルに値なし")
+USUAL = fact("checkup/usual_value_no_site")
+_NOT_STATED = fact("checkup/usual_value_site_s")
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,12 @@ def _parsed(text: str, place: str) -> Site:
             raise UserError(f"the rates of `{folder}` are invalid", hint, place)
     records = ratio.get("records")
     is_count = isinstance(records, int) and 0 <= records < 1 << 63
-    known = f", from {records:,} records" if is_count else ""
-    known_ja = f"、{records:,} 件の記録から" if is_count else ""
+    of_site = (
+        fact("checkup/value_of_site_from", records=records) if is_count else fact("checkup/value_of_site")
+    )
     return Site(
         threshold,
-        _NOT_STATED if has_rates_only else Words(f"this site's value{known}", f"このサイトの値{known_ja}"),
+        _NOT_STATED if has_rates_only else of_site,
         {
             folder: {name: float(values[key]) for name, key in _RATE_KEYS.items() if key in values}
             for folder, values in rates.items()
@@ -170,7 +171,7 @@ def _lines(found: Survey, threshold: Threshold, rates: Mapping[str, Mapping[str,
         "# Jobs whose user time / cores / real time is below this wait most of the time.",
         f"threshold = {threshold.value!r}",
         f"method = {_text(threshold.method)}",
-        f"reason = {_text(threshold.reason[0])}",
+        f"reason = {_text(say(threshold.reason, 'en'))}",
         f"records = {found.histogram.records}",
         f"too_short = {found.short}",
         f"left_out = {found.without}",

@@ -1,18 +1,16 @@
-"""What a step of the check-up says: a status with sentences whose numbers and recorded names stand apart.
+"""What a step of the check-up states: a status with sentences whose numbers and recorded names stand apart.
 
-A sentence is a template, so that the same statement can be printed in both languages and, in a bundle, with
-its names hashed.
+A sentence gets its values when it is said, so that in a bundle the names in it can be hashed.
 """
 
 from __future__ import annotations
 
-import string
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sysdock.checkup import VERDICTS, worst
-from sysdock.text import agreeing, in_words
+from sysdock.sentences import Fact, Joined, Prose, Words, fill, languages, say, sentences
 
 
 @dataclass(frozen=True)
@@ -24,11 +22,14 @@ class Name:
 
 
 @dataclass(frozen=True)
-class Words:
-    """A word of the check-up's own that differs by language."""
+class Template:
+    """The sentence of a rule by language, with places for values in these units."""
 
-    en: str
-    ja: str
+    texts: Mapping[str, str]
+    units: Mapping[str, str | None]
+
+
+Sentence = Words | Template
 
 
 Rename = Callable[[Name], str]
@@ -41,17 +42,15 @@ def as_it_is(name: Name) -> str:
 
 @dataclass(frozen=True)
 class Part:
-    """One statement of a step: sentence and advice in English and Japanese, templates over `values`.
+    """One statement of a step: its sentences and its advice, with values for the places in them.
 
-    `status`: ok, unknown or finding. A unit as format (`{moved:B}`) writes the value as people read it, `n` a
-    number without a unit; `{files:n:file}` adds the noun that agrees with it, `{files:?is|are}` is only a
-    word that agrees.
+    `status`: ok, unknown or finding.
     """
 
     topic: str
     status: str
-    sentence: tuple[str, str]
-    do: tuple[str, str] | None = None
+    sentence: Sentence | tuple[Sentence, ...]
+    do: Words | None = None
     values: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -60,24 +59,56 @@ class Part:
         return VERDICTS[self.status]
 
     def followed_by(self, remark: Part) -> Part:
-        """The same with a remark after its sentence."""
-        sentence = (self.sentence[0] + " {remark}", self.sentence[1] + "{remark}")
-        return replace(self, sentence=sentence, values={**self.values, "remark": remark})
+        """The same with a remark after its sentences."""
+        values = {**self.values, **remark.values}
+        return replace(
+            self, sentence=(*all_sentences(self.sentence), *all_sentences(remark.sentence)), values=values
+        )
 
     def text(self, lang: str, rename: Rename = as_it_is) -> str:
-        """The sentence."""
-        return self._in(self.sentence, lang, rename)
+        """The sentences."""
+        return say(self._in(self.sentence, rename), lang)
 
     def advice(self, lang: str, rename: Rename = as_it_is) -> str:
         """What to do; empty where there is nothing."""
-        return self._in(self.do, lang, rename) if self.do else ""
+        return say(self._in(self.do, rename), lang) if self.do else ""
 
     def plain_values(self, rename: Rename = as_it_is) -> dict[str, Any]:
-        """The values as JSON has them; texts of one language only are left out."""
-        return {key: _plain(value, rename) for key, value in self.values.items() if not key.endswith("_ja")}
+        """The values as JSON has them, words in English."""
+        return {key: _plain(value, rename) for key, value in self.values.items()}
 
-    def _in(self, texts: tuple[str, str], lang: str, rename: Rename) -> str:
-        return _Formatter(lang, rename).vformat(texts[lang == "ja"], (), self.values)
+    def _in(self, sentence: Sentence | tuple[Sentence, ...], rename: Rename) -> Words:
+        values = {key: _said(value, rename) for key, value in self.values.items()}
+        return sentences(*(_filled(each, values) for each in all_sentences(sentence)))
+
+
+def all_sentences(sentence: Sentence | tuple[Sentence, ...]) -> tuple[Sentence, ...]:
+    """Sentences one by one."""
+    return sentence if isinstance(sentence, tuple) else (sentence,)
+
+
+def _filled(sentence: Sentence, values: Mapping[str, Any]) -> Words:
+    match sentence:
+        case Template():
+            texts = {lang: fill(text, values, sentence.units, lang) for lang, text in sentence.texts.items()}
+            return Prose(texts)
+        case Fact():
+            return Fact(sentence.code, {**values, **sentence.values})
+        case Joined():
+            return Joined(tuple(_filled(each, values) for each in sentence.parts), sentence.by)
+        case _:
+            return sentence
+
+
+def _said(value: Any, rename: Rename) -> Any:
+    """A value as sentences have it."""
+    if isinstance(value, Name):
+        return rename(value)
+    if isinstance(value, Part):
+        return value._in(value.sentence, rename)
+    if isinstance(value, (tuple, list)):
+        return Joined(tuple(_said(each, rename) for each in value))
+    return value
 
 
 @dataclass(frozen=True)
@@ -85,7 +116,7 @@ class Step:
     """One of the four steps."""
 
     number: int
-    title: tuple[str, str]
+    title: Words
     parts: list[Part]
 
     @property
@@ -99,36 +130,11 @@ class Step:
         return VERDICTS[self.status]
 
 
-class _Formatter(string.Formatter):
-    def __init__(self, lang: str, rename: Rename) -> None:
-        self.lang = lang
-        self.rename = rename
-
-    def format_field(self, value: Any, format_spec: str) -> str:
-        if isinstance(value, (tuple, list)):
-            return ("、" if self.lang == "ja" else ", ").join(
-                self.format_field(item, format_spec) for item in value
-            )
-        if isinstance(value, Name):
-            return self.rename(value)
-        if isinstance(value, Part):
-            return value.text(self.lang, self.rename)
-        if isinstance(value, Words):
-            return value.ja if self.lang == "ja" else value.en
-        if not format_spec:
-            return str(value)
-        if format_spec.startswith("?"):
-            return agreeing(value, format_spec[1:])
-        unit, _, noun = format_spec.partition(":")
-        number = in_words(value, None if unit == "n" else unit, self.lang)
-        return f"{number} {agreeing(value, noun)}" if noun else number
-
-
 def _plain(value: Any, rename: Rename) -> Any:
     if isinstance(value, Name):
         return rename(value)
-    if isinstance(value, Words):
-        return value.en
+    if isinstance(value, Fact | Prose | Joined):
+        return say(value, languages()[0])
     if isinstance(value, Part):
         return value.plain_values(rename)
     if isinstance(value, (tuple, list)):

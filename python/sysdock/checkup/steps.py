@@ -12,6 +12,7 @@ from sysdock.checkup.load import Period, load_parts, load_tables, no_load
 from sysdock.checkup.ratio import no_times, ratio_part
 from sysdock.checkup.statement import Name, Part, Rename, Step, as_it_is
 from sysdock.errors import NotComputed
+from sysdock.sentences import fact, say, sentences
 
 if TYPE_CHECKING:
     from sysdock.analysis import Session
@@ -20,13 +21,10 @@ if TYPE_CHECKING:
     from sysdock.checkup.observed import Rows
 
 TITLES = (
-    ("I/O ratio: does the job wait for I/O?", "入出力の比: ジョブは待っているか"),
-    (
-        "Volume, rate and load: is it more or slower than it should be?",
-        "量、速さ、負荷: 多すぎないか、遅すぎないか",
-    ),
-    ("System calls: what does the program do?", "システムコール: プログラムは何をしているか"),
-    ("What to send to the administrator", "管理者に渡すもの"),
+    fact("checkup/i_o_ratio_does"),
+    fact("checkup/volume_rate_load_more"),
+    fact("checkup/system_calls_what_does"),
+    fact("checkup/what_send_administrator"),
 )
 _MOST_FINDINGS = 5
 
@@ -82,95 +80,55 @@ def step_3(session: Session | None, findings: Sequence[Finding] | None = None) -
         return Step(3, TITLES[2], [_no_recording("calls")])
     from sysdock.analysis.finding import main_findings
 
-    japanese = session.diagnose("ja")
-    english = session.diagnose("en")
-    in_japanese = {(f.rule, f.subject): f for f in japanese}
-    main = main_findings(english)
-    parts = [
-        _finding(finding, in_japanese[finding.rule, finding.subject]) for finding in main[:_MOST_FINDINGS]
-    ]
-    counts = {status: sum(f.status == status for f in english) for status in ("finding", "unknown", "ok")}
+    found = session.findings()
+    main = main_findings(found)
+    parts = [_finding(finding) for finding in main[:_MOST_FINDINGS]]
+    counts = {status: sum(f.status == status for f in found) for status in ("finding", "unknown", "ok")}
     values = {**counts, "main": len(main), "shown": len(parts)}
-    sentence = (
-        "{main:n:main finding}; {ok} passed, {unknown} inconclusive.",
-        "主な所見 {main} 件。判定できなかったルール {unknown} 件、問題なし {ok} 件。",
-    )
+    sentence = fact("checkup/passed_inconclusive")
     wrong = any(not finding.is_note for finding in main)
     verdict = FINDING if wrong else UNKNOWN if counts["unknown"] or not counts["ok"] else OK
-    do = ("`sysdock diagnose REC` shows all of them.", "`sysdock diagnose REC` ですべて見られます。")
-    return Step(3, TITLES[2], [Part("calls", verdict, sentence, do if english else None, values), *parts])
+    do = fact("checkup/sysdock_diagnose_rec_shows")
+    return Step(3, TITLES[2], [Part("calls", verdict, sentence, do if found else None, values), *parts])
 
 
-def _finding(english: Finding, japanese: Finding) -> Part:
+def _finding(finding: Finding) -> Part:
     """A finding in its own words, which a bundle makes again from the recording in it."""
     values: dict[str, Any] = {
-        "rule": english.rule,
-        "title": english.title,
-        "title_ja": japanese.title,
-        "subject": english.subject,
-        "gain_ns": english.gain_ns,
-        "gain": english.gain_ns / 1e9 if english.gain_ns is not None else None,
-        "reason": english.reason,
-        "reason_ja": japanese.reason,
-        "advice": english.advice,
-        "advice_ja": japanese.advice,
-        "others": english.others,
+        "rule": finding.rule,
+        "title": finding.title,
+        "subject": finding.subject,
+        "gain_ns": finding.gain_ns,
+        "gain": finding.gain_ns / 1e9 if finding.gain_ns is not None else None,
+        "reason": finding.reason,
+        "advice": finding.advice,
+        "others": finding.others,
     }
-    gain = (" (could save up to {gain:s})", " (最大 {gain:s} 短縮)") if english.gain_ns else ("", "")
-    subject = ": {subject}" if english.subject else ""
-    sentence = (
-        "{title}" + subject + gain[0] + ". {reason}",
-        "{title_ja}" + subject + gain[1] + "。{reason_ja}",
-    )
-    verdict = OK if english.is_note else FINDING
-    return Part("finding", verdict, sentence, ("{advice}", "{advice_ja}"), values)
+    code = "finding" + ("_of" if finding.subject else "") + ("_gain" if finding.gain_ns else "")
+    verdict = OK if finding.is_note else FINDING
+    return Part("finding", verdict, fact(f"checkup/{code}"), fact("checkup/advice"), values)
 
 
 def step_4(steps: Sequence[Step], session: Session | None, bundle: Path | None, hashed: bool) -> Step:
     """Whether there is something to hand over, and whether it is ready."""
     if bundle:
-        sentence = (
-            "{bundle} contains the recording without file contents, the findings and this check-up"
-            + ("; names are hashed, and {key} translates them back." if hashed else "."),
-            "{bundle} に、ファイルの内容を除いた記録、所見、この診断が入っています。"
-            + ("名前はハッシュ値に置き換えてあり、{key} で元に戻せます。" if hashed else ""),
-        )
+        sentence = fact("checkup/bundle_hashed" if hashed else "checkup/bundle")
         values = {"bundle": Name("path", str(bundle)), "key": Name("path", f"{bundle}.key"), "hashed": hashed}
-        do = (
-            "Send it with the time of the job, and describe what you expected.",
-            "ジョブの時刻と、期待していた結果を添えて渡してください。",
-        )
-        if hashed:
-            do = (do[0] + " Keep the key to yourself.", do[1] + "鍵は渡さないでください。")
+        keep = fact("checkup/keep_the_key") if hashed else None
+        do = sentences(fact("checkup/send_time_job_describe"), keep)
         return Step(4, TITLES[3], [Part("bundle", OK, sentence, do, values)])
     if session is None:
         return Step(4, TITLES[3], [_no_recording("bundle")])
     bad = [step.number for step in steps if step.status == FINDING]
     values = {"steps": bad}
-    if bad:
-        sentence = (
-            "Steps that need a closer look: {steps}.",
-            "ステップ {steps} に確認が必要な点があります。",
-        )
-    else:
-        sentence = ("No bundle was created.", "渡すものは作られていません。")
-    do = (
-        "If the advice of step 3 does not help, `-o bundle.tar.gz` creates a bundle for the administrator; "
-        "--hash-names hides names.",
-        "ステップ 3 の対策で解決しなければ、`-o bundle.tar.gz` で管理者に渡すものを作れます。"
-        "--hash-names で名前を隠せます。",
-    )
-    return Step(4, TITLES[3], [Part("bundle", UNKNOWN, sentence, do, values)])
+    sentence = fact("checkup/steps_need_closer_look") if bad else fact("checkup/no_bundle_created")
+    advice = fact("checkup/if_advice_step_3")
+    return Step(4, TITLES[3], [Part("bundle", UNKNOWN, sentence, advice, values)])
 
 
 def _no_recording(topic: str) -> Part:
-    sentence = ("There is no recording of the job.", "ジョブの記録がありません。")
-    do = (
-        "Record it: `sysdock run -o rec -- CMD`, or `sysdock import run.strace -o rec`; then "
-        "`sysdock checkup rec`.",
-        "`sysdock run -o rec -- CMD` か `sysdock import run.strace -o rec` で記録し、"
-        "`sysdock checkup rec` としてください。",
-    )
+    sentence = fact("checkup/there_no_recording_job")
+    do = fact("checkup/record_sysdock_run_o")
     return Part(topic, UNKNOWN, sentence, do)
 
 
@@ -179,7 +137,7 @@ def content(steps: Sequence[Step], lang: str, rename: Rename = as_it_is) -> list
     return [
         {
             "step": step.number,
-            "title": step.title[lang == "ja"],
+            "title": say(step.title, lang),
             "verdict": step.verdict,
             "parts": [
                 {

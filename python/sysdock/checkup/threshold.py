@@ -14,6 +14,7 @@ from sysdock.checkup.job_table import read_jobs
 from sysdock.checkup.text_file import open_packed
 from sysdock.errors import UserError
 from sysdock.library import Library
+from sysdock.sentences import Words, fact
 
 QUANTILES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 
@@ -42,11 +43,11 @@ class Survey:
 
 @dataclass(frozen=True)
 class Threshold:
-    """The value, whether it was `computed` or is the `default`, and why (English, Japanese)."""
+    """The value, whether it was `computed` or is the `default`, and why."""
 
     value: float
     method: str
-    reason: tuple[str, str]
+    reason: Words
     split: Split | None
 
 
@@ -125,46 +126,41 @@ def decide(found: Survey) -> Threshold:
     if records < histogram.LEAST_RECORDS:
         return _default(
             split,
-            f"{records} records are too few; {histogram.LEAST_RECORDS} are needed",
-            f"記録が {records} 件しかありません ({histogram.LEAST_RECORDS} 件必要)",
+            fact("checkup/records_too_few_needed", records=records, least=histogram.LEAST_RECORDS),
         )
     if split is None:
-        return _default(None, "all jobs have the same ratio", "すべてのジョブの比が同じです")
+        return _default(None, fact("checkup/all_jobs_have_same"))
     if split.separation < histogram.LEAST_SEPARATION:
         return _default(
             split,
-            f"there are no two classes: the separation is {split.separation:.2f}, less than "
-            f"{histogram.LEAST_SEPARATION}",
-            f"2 つの群に分かれていません。分離度は {split.separation:.2f} で、"
-            f"{histogram.LEAST_SEPARATION} 未満です",
+            fact(
+                "checkup/there_no_two_classes", separation=split.separation, least=histogram.LEAST_SEPARATION
+            ),
         )
     if min(split.shares) < histogram.LEAST_SHARE:
         return _default(
             split,
-            f"the smaller class has only {min(split.shares):.1%} of the time, less than "
-            f"{histogram.LEAST_SHARE:.0%}",
-            f"小さい方の群は時間の {min(split.shares):.1%} だけで、{histogram.LEAST_SHARE:.0%} 未満です",
+            fact("checkup/smaller_class_has_only", share=min(split.shares), least=histogram.LEAST_SHARE),
         )
     if split.valley > histogram.DEEPEST_VALLEY:
         return _default(
             split,
-            f"there is no valley between the two classes: it has {split.valley:.0%} of the lower peak, more "
-            f"than {histogram.DEEPEST_VALLEY:.0%}",
-            f"2 つの群の間に谷がありません。低い方の山の {split.valley:.0%} あり、"
-            f"{histogram.DEEPEST_VALLEY:.0%} を超えています",
+            fact("checkup/there_no_valley_between", valley=split.valley, most=histogram.DEEPEST_VALLEY),
         )
     return Threshold(
         float(f"{split.threshold:.3g}"),
         "computed",
-        (
-            f"two classes, near {split.typical[0]:.2g} and {split.typical[1]:.2g} (separation "
-            f"{split.separation:.2f}, {split.shares[0]:.0%} and {split.shares[1]:.0%} of the time)",
-            f"{split.typical[0]:.2g} 付近と {split.typical[1]:.2g} 付近の 2 群に分かれます (分離度 "
-            f"{split.separation:.2f}、時間の {split.shares[0]:.0%} と {split.shares[1]:.0%})",
+        fact(
+            "checkup/two_classes_near_separation",
+            low=split.typical[0],
+            high=split.typical[1],
+            separation=split.separation,
+            low_share=split.shares[0],
+            high_share=split.shares[1],
         ),
         split,
     )
 
 
-def _default(split: Split | None, reason: str, reason_ja: str) -> Threshold:
-    return Threshold(usual_threshold(), "default", (reason, reason_ja), split)
+def _default(split: Split | None, reason: Words) -> Threshold:
+    return Threshold(usual_threshold(), "default", reason, split)

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from sysdock.checkup import OK
 from sysdock.checkup.ratio import JobTimes
-from sysdock.checkup.statement import Part, Words
+from sysdock.checkup.statement import Part
 from sysdock.checkup.text_file import read_text
 from sysdock.checkup.times import seconds
 from sysdock.errors import UserError
+from sysdock.sentences import fact
 
 # `time -v` begins with the command; between it and the times other lines may stand.
 _COMMAND = re.compile(r'\s*Command being timed: "(.*)"\s*')
@@ -35,17 +36,14 @@ def read_time_output(path: Path) -> JobTimes:
     last = runs[-1]
     remark = None
     if len(runs) > 1:
-        sentence = (
-            "The log holds {runs} outputs of `time`; this is the last.",
-            "ログには `time` の出力が {runs} 個あり、これは最後のものです。",
-        )
+        sentence = fact("checkup/log_holds_outputs_time")
         remark = Part("runs", OK, sentence, None, {"runs": len(runs)})
     return JobTimes(
         user=seconds(last["user"]),
         real=seconds(last["real"]),
         system=seconds(last["system"]),
         name=last.get("name"),
-        source=Words("output of `time`", "`time` の出力"),
+        source=fact("checkup/output_time"),
         remark=remark,
     )
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from sysdock.checkup import FINDING, OK
 from sysdock.checkup.answers import Question, answers
-from sysdock.checkup.statement import Name, Part
+from sysdock.checkup.statement import Name, Part, Sentence, all_sentences
 from sysdock.errors import UserError
+from sysdock.sentences import fact
 
 if TYPE_CHECKING:
     from sysdock.analysis import Session
@@ -91,35 +92,22 @@ def volume_part(session: Session, files: Files) -> Part:
         "missing_names": [Name("path", path) for path in files.missing],
         "over": [_stated(row) for row in rows[:_MOST_NAMED]] if first.status == FINDING else [],
     }
-    sentences = [_TOTALS]
+    sentences: list[Sentence] = [_TOTALS]
     sentences += [_SIZES] if files.rows else []
     sentences += [_GONE] if gone else []
     sentences += [_NOT_RECORDED] if files.missing else []
-    sentences.append(_OVER if first.status == FINDING else first.sentence)
-    english, japanese = zip(*sentences, strict=True)
-    return replace(first, sentence=(" ".join(english), "".join(japanese)), values=values)
+    sentences += [_OVER] if first.status == FINDING else all_sentences(first.sentence)
+    return replace(first, sentence=tuple(sentences), values=values)
 
 
-_TOTALS = (
-    "{files:n:file}: {read_bytes:B} read, {written_bytes:B} written ({systems}).",
-    "{files:n} 個のファイル: 読み込み {read_bytes:B}、書き込み {written_bytes:B} ({systems})。",
-)
-_SIZES = (
-    "Sizes are known for {known:n} of them ({known_bytes:B} transferred, {sizes_bytes:B} on disk).",
-    "サイズがわかるものは {known:n} 個 (読み書き {known_bytes:B}、ディスク上 {sizes_bytes:B})。",
-)
-_GONE = (
-    "{gone:n:file} {gone:?is|are} missing or changed after the recording: {gone_names}.",
-    "{gone:n} 個は今はないか、記録後に変わっています: {gone_names}。",
-)
-_NOT_RECORDED = ("Not in the recording: {missing_names}.", "記録にないもの: {missing_names}。")
-_OVER = (
-    "{over_count:n:file} transferred more than the size: {over}.",
-    "{over_count} 個はサイズより多く読み書きされています: {over}。",
-)
+_TOTALS = fact("checkup/read_written")
+_SIZES = fact("checkup/sizes_known_them_transferred")
+_GONE = fact("checkup/missing_or_changed_after")
+_NOT_RECORDED = fact("checkup/not_recording")
+_OVER = fact("checkup/transferred_more_than_size")
 _STATED = {
-    "read": ("{path} (read {moved:B}, size {size:B})", "{path} (読み込み {moved:B}、サイズ {size:B})"),
-    "write": ("{path} (written {moved:B}, size {size:B})", "{path} (書き込み {moved:B}、サイズ {size:B})"),
+    "read": fact("checkup/read_size"),
+    "write": fact("checkup/written_size"),
 }
 
 
@@ -174,9 +162,7 @@ def _by_mount(session: Session, files: Files) -> list[Part]:
         Part(
             "mount",
             OK,
-            ("{mount}: {bytes:B}", "{mount}: {bytes:B}")
-            if mount
-            else ("file systems not known: {bytes:B}", "ファイルシステム不明: {bytes:B}"),
+            fact("checkup/mount" if mount else "checkup/file_systems_not_known"),
             None,
             {"mount": Name("path", mount.rstrip("/") or "/"), "bytes": volumes[mount]},
         )

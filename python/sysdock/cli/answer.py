@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sysdock.analysis.description import statements
 from sysdock.analysis.facts import callers, certainty, certainty_word, product_advice, share
 from sysdock.analysis.finding import by_rule, main_findings, parts_of, total_gain
 from sysdock.analysis.marks import marks_of
-from sysdock.library.headings import japanese_value, part
 from sysdock.sections import Capture, sections_of
-from sysdock.sections.coverage import unit_words
+from sysdock.sections.coverage import ending, unit_words
+from sysdock.sentences import Words, catalogue, fact, listed, say
 from sysdock.text import (
-    counted,
     fitted,
-    human_count,
     human_ns,
     pad,
     percent,
@@ -38,57 +36,27 @@ _NUMBER = 13
 # A rule gets its title, and at most this many lines of reasons, and of advice.
 _MOST_LINES = 3
 _MOST_MARKS = 2
-# Between facts of one line.
-_SEPARATORS = {"en": ", ", "ja": "、"}
 
-WORDS = {
-    "en": {
-        "understood": "{share} of {total} {unit} understood, {lost} lost",
-        "incomplete": "INCOMPLETE ({how})",
-        "findings": "{found}, {ok} passed, {unknown} inconclusive",
-        "gain": "could save up to {gain}",
-        "several": "{count} findings",
-        "no clock": "no clock in the log",
-        "mark": "mark: {mark}",
-        "do": "What to do: ",
-        "more": "... {count} more",
-        "report": "Report:",
-        "next": "Next:",
-        "evidence": "Evidence: ",
-        "where": "Where: ",
-        "source": "most calls are made at {source}",
-        "times": "{from_} to {until} into the recording",
-        "explains": "Also explains: ",
-        "others": "... and {count} more for this rule",
-        "finding": "FINDING",
-        "note": "NOTE",
-        "unknown": "INCONCLUSIVE",
-        "ok": "PASSED",
-    },
-    "ja": {
-        "understood": "{total} {unit}のうち {share} を解釈、欠落 {lost}",
-        "incomplete": "不完全 ({how})",
-        "findings": "所見 {finding} 件 (問題なし {ok} 件、判定不能 {unknown} 件)",
-        "gain": "最大 {gain} 短縮",
-        "several": "{count} 件",
-        "no clock": "ログに時刻なし",
-        "mark": "マーク: {mark}",
-        "do": "対策: ",
-        "more": "... ほか {count} 件",
-        "report": "レポート:",
-        "next": "次は:",
-        "evidence": "根拠: ",
-        "where": "場所: ",
-        "source": "呼び出しの多い行 {source}",
-        "times": "記録の {from_} から {until} まで",
-        "explains": "これで説明できるもの: ",
-        "others": "... このルールの対象はほか {count} 件",
-        "finding": "所見",
-        "note": "注意",
-        "unknown": "判定不能",
-        "ok": "問題なし",
-    },
-}
+
+class _Words:
+    """The words of the first screen in a language."""
+
+    def __init__(self, lang: str) -> None:
+        self.lang = lang
+
+    def __call__(self, name: str, **values: Any) -> str:
+        return say(fact(f"screen/{name}", **values), self.lang)
+
+    def listed(self, parts: Iterable[Words]) -> str:
+        """Facts of one line."""
+        return say(listed(parts), self.lang)
+
+
+def words_to_paint(lang: str) -> dict[str, str]:
+    """What statuses and headings are called on the first screen, for `painted`."""
+    statuses = {state: f"status_{state}" for state in ("finding", "note", "unknown", "ok")}
+    names = {**statuses, **{name: name for name in ("findings", "do", "next", "report")}}
+    return {name: catalogue().template(f"screen/{code}", lang) for name, code in names.items()}
 
 
 def answer_lines(session: Session, report: Path | None, lang: str, columns: int | None = None) -> list[str]:
@@ -96,46 +64,50 @@ def answer_lines(session: Session, report: Path | None, lang: str, columns: int 
 
     columns: of the terminal; at most `COLUMNS` are used.
     """
-    words, room = WORDS[lang], min(columns or COLUMNS, COLUMNS)
+    words, room = _Words(lang), min(columns or COLUMNS, COLUMNS)
     tops: list[str] = []
     findings = session.diagnose(lang, alongside=lambda other: tops.extend(_tops(other, lang, room)))
     described = statements(session, str(session.recording.folder))
-    lines = [*_head(session, words, lang), *tops]
-    lines += fitted((printable(statement.text[lang == "ja"]) for statement in described), columns)
+    lines = [*_head(session, words), *tops]
+    lines += fitted((printable(say(statement.text, lang)) for statement in described), columns)
     tail = _tail(session, report, words)
     lines += _findings(findings, lang, LINES - len(lines) - len(tail), room)
     return [shorten(line.rstrip(), room) for line in [*lines, *tail]]
 
 
-def _head(session: Session, words: dict[str, str], lang: str) -> list[str]:
+def _head(session: Session, words: _Words) -> list[str]:
     recording, manifest = session.recording, session.recording.manifest
     facts = [
         manifest.get("host") or "-",
-        human_ns(manifest["duration_ns"]) if recording.has_clock else words["no clock"],
-        *(_coverage(capture, words, lang) for capture in recording.captures),
+        human_ns(manifest["duration_ns"]) if recording.has_clock else words("no_clock"),
+        *(_coverage(capture, words) for capture in recording.captures),
     ]
     if not manifest["complete"]:
-        facts.append(words["incomplete"].format(how=recording.ended_by))
-    marks = [words["mark"].format(mark=one.sentence(lang)) for one in marks_of(session)[:_MOST_MARKS]]
-    head = [session.subject[lang == "ja"], ", ".join(facts), *marks]
+        facts.append(words("incomplete", how=ending(recording.ended_by)))
+    marks = [words("mark", mark=one.words) for one in marks_of(session)[:_MOST_MARKS]]
+    head = [say(session.subject, words.lang), ", ".join(facts), *marks]
     return [*map(printable, head), ""]
 
 
-def _coverage(capture: Capture, words: dict[str, str], lang: str) -> str:
-    total, unit = capture["total"], unit_words(capture["unit"])[lang == "ja"]
-    share = percent(capture["understood"], total)
-    lost = human_count(capture["lost"])
-    return words["understood"].format(share=share, total=human_count(total), unit=unit, lost=lost)
+def _coverage(capture: Capture, words: _Words) -> str:
+    total, unit = capture["total"], unit_words(capture["unit"])
+    return words(
+        "understood",
+        share=percent(capture["understood"], total),
+        total=total,
+        unit=unit,
+        lost=capture["lost"],
+    )
 
 
 def _tops(session: Session, lang: str, room: int) -> list[str]:
     """The tables of all sections."""
-    number, lines = lang == "ja", []
+    lines = []
     for section in sections_of(session):
         for table in section.screen(session):
-            heads = [column[number] for column in table.columns]
-            lines.append(_row(table.title[number], heads, room))
-            lines += ["  " + printable(table.trouble[number])] if table.trouble else []
+            heads = [say(column, lang) for column in table.columns]
+            lines.append(_row(say(table.title, lang), heads, room))
+            lines += ["  " + printable(say(table.trouble, lang))] if table.trouble else []
             names = [_of_part(name, lang) if table.of_parts else name for name, _ in table.rows]
             lines += [
                 _row("  " + printable(name), numbers, room)
@@ -145,10 +117,10 @@ def _tops(session: Session, lang: str, room: int) -> list[str]:
 
 
 def _of_part(name: str, lang: str) -> str:
-    if lang != "ja":
-        return name
-    words, comma, detail = name.partition(", ")
-    return part(words, lang) + ("、" if comma else "") + japanese_value(detail)
+    """The name of a part and its detail: words that an analysis chose itself."""
+    part, comma, detail = name.partition(", ")
+    words = fact("screen/part_detail", part=part, detail=detail) if comma else fact("screen/part", part=part)
+    return say(words, lang)
 
 
 def _row(name: str, numbers: Sequence[str], room: int) -> str:
@@ -161,7 +133,7 @@ def _row(name: str, numbers: Sequence[str], room: int) -> str:
 
 def _findings(findings: list[Finding], lang: str, room: int, columns: int) -> list[str]:
     """Findings by rule, the largest saving first; the last line says how many rules are left out."""
-    words = WORDS[lang]
+    words = _Words(lang)
     lines = ["", _counts(findings, words)]
     room -= len(lines)
     groups = by_rule(main_findings(findings))
@@ -173,9 +145,12 @@ def _findings(findings: list[Finding], lang: str, room: int, columns: int) -> li
         spare -= more
         lines += block.lines(_Block.LEAST + more)
     if fitting < len(blocks):
-        return [*lines, "  " + words["more"].format(count=len(blocks) - fitting)]
+        return [*lines, "  " + words("more", count=len(blocks) - fitting)]
     unknown = [finding for finding in findings if finding.status == "unknown"]
-    return lines + [f"  {words['unknown']} {f.title}: {printable(f.reason)}" for f in unknown[:spare]]
+    return lines + [
+        f"  {words('status_unknown')} {say(each.title, lang)}: {printable(say(each.reason, lang))}"
+        for each in unknown[:spare]
+    ]
 
 
 class _Block:
@@ -189,29 +164,29 @@ class _Block:
     LEAST = 3
 
     def __init__(self, group: Sequence[Finding], lang: str, columns: int) -> None:
-        first, indent, words = group[0], "    ", WORDS[lang]
+        first, indent, words = group[0], "    ", _Words(lang)
         self.alone = len(group) == 1
-        self.columns, self.comma = columns, _SEPARATORS[lang]
+        self.columns, self.words = columns, words
         self.gain = _gain(total_gain(group), words)
-        self.sure = sure[lang == "ja"] if (sure := certainty_word(first)) else ""
-        subject = first.subject if self.alone else words["several"].format(count=len(group))
-        self.what = printable(f"{first.title}: {subject}" if subject else first.title)
+        self.sure = say(certainty_word(first), lang)
+        subject = first.subject if self.alone else words("several", count=len(group))
+        self.what = printable(f"{say(first.title, lang)}: {subject}" if subject else say(first.title, lang))
         if self.alone:
-            self.reasons = wrapped(printable(first.reason), columns, indent)
+            self.reasons = wrapped(printable(say(first.reason, lang)), columns, indent)
         else:
             half = columns // 2
             self.reasons = [
                 f"{indent}{shorten(printable(f.subject), half, middle=True)}{_brackets(f, lang)}: "
-                f"{printable(f.reason)}"
+                f"{printable(say(f.reason, lang))}"
                 for f in group
             ]
         facts = [callers(first), share(first), certainty(first)] if self.alone else [certainty(first)]
-        described = _SEPARATORS[lang].join(printable(fact[lang == "ja"]) for fact in facts if fact)
+        described = words.listed(printable(say(each, lang)) for each in facts if each)
         self.facts = wrapped(_capital(described), columns, indent) if described else []
-        self.advice = wrapped(words["do"] + printable(first.advice), columns, indent)
-        more = [printable(advice[lang == "ja"]) for advice in product_advice(group)[:1]]
+        self.advice = wrapped(words("do") + printable(say(first.advice, lang)), columns, indent)
+        more = [printable(say(advice, lang)) for advice in product_advice(group)[:1]]
         self.product = [line for advice in more for line in wrapped(advice, columns, indent)]
-        self.only = wrapped(words["do"] + more[0], columns, indent) if more else self.advice
+        self.only = wrapped(words("do") + more[0], columns, indent) if more else self.advice
 
     @property
     def wanted(self) -> int:
@@ -240,14 +215,14 @@ class _Block:
         """The first line. How sure it is gives way to the name on a narrow terminal."""
         behind = self.gain
         if with_certainty and self.sure and width(behind + self.sure) <= self.columns // 2:
-            behind = f"{behind[:-1]}{self.comma}{self.sure})" if behind else f" ({self.sure})"
+            behind = f" ({self.words.listed([behind[2:-1], self.sure])})" if behind else f" ({self.sure})"
         return shorten(f"  {self.what}", self.columns - width(behind), middle=True) + behind
 
 
 def _brackets(finding: Finding, lang: str) -> str:
     """Its part of the time, in brackets; empty where that is not known."""
     part = share(finding)
-    return f" ({part[lang == 'ja']})" if part else ""
+    return f" ({say(part, lang)})" if part else ""
 
 
 def _cut(lines: list[str], count: int, columns: int) -> list[str]:
@@ -257,76 +232,76 @@ def _cut(lines: list[str], count: int, columns: int) -> list[str]:
     return [*lines[: count - 1], shorten(lines[count - 1] + "…", columns)]
 
 
-def _counts(findings: Sequence[Finding], words: dict[str, str]) -> str:
+def _counts(findings: Sequence[Finding], words: _Words) -> str:
     counts = Counter(finding.status for finding in findings)
     numbers = {status: counts[status] for status in ("unknown", "ok")}
     numbers["finding"] = len(main_findings(findings))
-    return words["findings"].format(**numbers, found=counted(numbers["finding"], "finding"))
+    return words("findings", **numbers)
 
 
-def _gain(gain_ns: int | None, words: dict[str, str]) -> str:
-    return f" ({words['gain'].format(gain=human_ns(gain_ns))})" if gain_ns else ""
+def _gain(gain_ns: int | None, words: _Words) -> str:
+    return f" ({words('gain', gain=gain_ns)})" if gain_ns else ""
 
 
-def _tail(session: Session, report: Path | None, words: dict[str, str]) -> list[str]:
+def _tail(session: Session, report: Path | None, words: _Words) -> list[str]:
     folder = printable(shlex.quote(str(session.recording.folder)))
-    lines = ["", f"{words['report']} {printable(str(report))}"] if report else [""]
+    lines = ["", f"{words('report')} {printable(str(report))}"] if report else [""]
     # The report takes longer than all else: it is made when it is asked for.
     asked = "" if report else f"   sysdock report {folder}"
     questions = [section.question for section in sections_of(session) if section.question]
     shown = f"   sysdock show {folder} {questions[0]}" if questions else ""
-    return [*lines, f"{words['next']} sysdock diagnose {folder}{shown}{asked}"]
+    return [*lines, f"{words('next')} sysdock diagnose {folder}{shown}{asked}"]
 
 
 def diagnosis_lines(
     findings: list[Finding], recording: Path, lang: str, columns: int | None = None
 ) -> list[str]:
     """All findings with reason, advice, and the command that shows the lines behind each."""
-    words, room = WORDS[lang], min(columns or COLUMNS, COLUMNS)
+    words, room = _Words(lang), min(columns or COLUMNS, COLUMNS)
     lines = [_counts(findings, words)]
     for finding in findings:
         if finding.part_of:
             continue
         lines += ["", *_stated(finding, lang, room)]
         if finding.status == "finding":
-            lines += wrapped(words["do"] + printable(finding.advice), room, "  ")
+            lines += wrapped(words("do") + printable(say(finding.advice, lang)), room, "  ")
             for advice in product_advice([finding]):
-                lines += wrapped(printable(advice[lang == "ja"]), room, "  ")
+                lines += wrapped(printable(say(advice, lang)), room, "  ")
             lines += _shown(finding, recording, words)
             for part in parts_of(findings, finding):
                 # What another finding explains needs no advice of its own.
                 stated = _stated(part, lang, room - 4)
                 lines += [
-                    "  " + words["explains"].rstrip(),
+                    "  " + words("explains").rstrip(),
                     *("    " + line for line in stated),
                     *_shown(part, recording, words, "    "),
                 ]
         if finding.others:
-            lines.append("  " + words["others"].format(count=finding.others))
+            lines.append("  " + words("others", count=finding.others))
     return lines
 
 
 def _stated(finding: Finding, lang: str, room: int) -> list[str]:
     """Status, title, subject and gain; the reason; where, which part of the time, and how sure."""
-    words, japanese = WORDS[lang], lang == "ja"
-    what = f"{finding.title}: {finding.subject}" if finding.subject else finding.title
+    words = _Words(lang)
+    title = say(finding.title, lang)
+    what = f"{title}: {finding.subject}" if finding.subject else title
     state = "note" if finding.is_note else finding.status
     # What another explains stands below it, where its state is plain.
-    head = "" if finding.part_of else f"{words[state]}  "
+    head = "" if finding.part_of else words(f"status_{state}") + "  "
     lines = [f"{head}{printable(what)}{_gain(finding.gain_ns, words)}"]
-    lines += wrapped(printable(finding.reason), room, "  ")
+    lines += wrapped(printable(say(finding.reason, lang)), room, "  ")
     where = []
     if by := callers(finding):
-        where.append(printable(by[japanese]))
+        where.append(printable(say(by, lang)))
     if finding.from_s is not None and finding.until_s is not None:
-        times = {"from_": human_ns(finding.from_s * 1e9), "until": human_ns(finding.until_s * 1e9)}
-        where.append(words["times"].format(**times))
+        where.append(words("times", begin=finding.from_s * 1e9, until=finding.until_s * 1e9))
     if finding.source:
-        where.append(words["source"].format(source=printable(finding.source)))
+        where.append(words("source", source=printable(finding.source)))
     if where:
-        lines += wrapped(words["where"] + _SEPARATORS[lang].join(where), room, "  ")
-    facts = [printable(fact[japanese]) for fact in (share(finding), certainty(finding)) if fact]
-    return lines + (wrapped(_capital(_SEPARATORS[lang].join(facts)), room, "  ") if facts else [])
+        lines += wrapped(words("where") + words.listed(where), room, "  ")
+    facts = [printable(say(each, lang)) for each in (share(finding), certainty(finding)) if each]
+    return lines + (wrapped(_capital(words.listed(facts)), room, "  ") if facts else [])
 
 
 def _capital(text: str) -> str:
@@ -334,9 +309,9 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _shown(finding: Finding, recording: Path, words: dict[str, str], indent: str = "  ") -> list[str]:
+def _shown(finding: Finding, recording: Path, words: _Words, indent: str = "  ") -> list[str]:
     if not finding.evidence:
         return []
     # Not wrapped: it is to be copied.
     command = f"sysdock show {shlex.quote(str(recording))} {finding.evidence}"
-    return [indent + words["evidence"] + printable(command)]
+    return [indent + words("evidence") + printable(command)]

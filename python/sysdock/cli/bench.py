@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from sysdock.cli.bench_diskio import command as diskio
-from sysdock.cli.options import share_option
+from sysdock.cli.options import default_language, share_option
 from sysdock.health.units import bytes_of, ns_of
 
 _EPILOG = """Example:
@@ -200,5 +200,5 @@ def show(folder: Path, format_: str) -> None:
             return
         lines = table_lines(results.COLUMNS, results.lines(found), terminal_width())
         print("\n".join(painted_head(lines, sys.stdout)), flush=True)
-        for text, count in results.notes(found):
+        for text, count in results.notes(found, default_language()):
             remark(text if count == 1 else f"{text} ({count} rows)")

@@ -124,10 +124,10 @@ def command(ctx: click.Context, /, recording: Path | None, lang: str, format_: s
         _translate(recording, options["key"], options["translate"])
         return
     if not cmd and recording is None and not any(options.values()):
-        from sysdock.cli.checkup_text import GUIDE
+        from sysdock.cli.checkup_text import guide
         from sysdock.cli.output import say
 
-        say(GUIDE[lang].splitlines())
+        say(guide(lang))
         return
     _refuse(recording, cmd, options)
     if not cmd:

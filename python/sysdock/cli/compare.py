@@ -19,6 +19,8 @@ from sysdock.cli.options import (
     raw_option,
 )
 from sysdock.sections import all_sections
+from sysdock.sentences import fact, is_source, languages
+from sysdock.sentences import say as say_words
 
 if TYPE_CHECKING:
     from sysdock.analysis import Session
@@ -39,38 +41,16 @@ _ROWS = 10
 # The lists of all sections, with their titles.
 _LISTS = {part.name: part.title for section in all_sections() for part in section.compared}
 _PARTS = ("totals", "findings", *_LISTS)
-_WORDS = {
-    "en": {
-        "totals": "In all",
-        "findings": "Findings",
-        "gone": "gone",
-        "new": "NEW",
-        "both": "still there",
-        "none": "none in either",
-        "more": "... {count} more; `--limit 0` shows all",
-        "faster": "{times} times as fast: {a} -> {b}",
-        "slower": "{times} times as slow: {a} -> {b}",
-        "same": "as long as before: {a} -> {b}",
-        "once": "One run of each proves nothing: measure with `sysdock compare --repeat 10 -- 'A' -- 'B'`.",
-        "unknown": "one of them has no clock",
-    },
-    "ja": {
-        "totals": "全体",
-        "findings": "所見",
-        "gone": "解消",
-        "new": "新規",
-        "both": "継続",
-        "none": "どちらにもありません",
-        "more": "... ほか {count} 件 (`--limit 0` ですべて)",
-        "faster": "{times} 倍速くなりました: {a} -> {b}",
-        "slower": "{times} 倍遅くなりました: {a} -> {b}",
-        "same": "ほぼ同じです: {a} -> {b}",
-        "once": "1 回ずつでは判断できません。`sysdock compare --repeat 10 -- 'A' -- 'B'` で測ります。",
-        "unknown": "片方に時刻がありません",
-    },
-}
 # Runs of one program differ by some percent for no reason, and the ratio is shown with one digit.
 _SAME_WITHIN = 1.05
+
+
+def _word(name: str, lang: str, **values: Any) -> str:
+    return say_words(fact(f"comparison/{name}", **values), lang)
+
+
+def _title(name: str, lang: str) -> str:
+    return say_words(_LISTS[name], lang)
 
 
 @click.command("compare", epilog=_EPILOG)
@@ -157,12 +137,12 @@ def command(
         rows = None if limit == 0 or (limit is None and format_ != "table") else limit or _ROWS
         if format_ == "table":
             clocks = first.recording.has_clock and second.recording.has_clock
-            words = _WORDS[lang]
-            heads = [words["totals"], words["findings"], *(title[lang == "ja"] for title in _LISTS.values())]
+            heads = [_word("totals", lang), _word("findings", lang), *(_title(name, lang) for name in _LISTS)]
+            like = {"new": "finding", "both": "note", "gone": "ok"}
             say(
                 _lines(found, part, rows, lang, clocks),
                 heads=heads,
-                statuses={words["new"]: "finding", words["both"]: "note", words["gone"]: "ok"},
+                statuses={_word(state, lang): status for state, status in like.items()},
             )
         elif format_ == "csv":
             _csv(found, part, rows, lang, raw=raw)
@@ -178,8 +158,7 @@ def _remark_on_commands(a: Session, b: Session, lang: str) -> None:
 
     commands = [session.recording.manifest.get("command") for session in (a, b)]
     if all(commands) and commands[0] != commands[1]:
-        fact = "コマンドが異なります" if lang == "ja" else "the commands differ"
-        remark(f"{fact}: {commands[0]} | {commands[1]}")
+        remark(_word("commands_differ", lang, a=commands[0], b=commands[1]))
 
 
 def _remark_on_conditions(a: Session, b: Session, lang: str) -> None:
@@ -192,13 +171,11 @@ def _remark_on_conditions(a: Session, b: Session, lang: str) -> None:
             continue
         of_a, of_b = section.conditions(a), section.conditions(b)
         for name in dict.fromkeys([*of_a, *of_b]):
-            missing = "不明" if lang == "ja" else "not known"
+            missing = _word("not_known", lang)
             values = [conditions.get(name, missing) for conditions in (of_a, of_b)]
             if values[0] == values[1]:
                 continue
-            fact = f"the {name} differs, so numbers cannot be compared"
-            fact = f"`{name}` が異なるため、数値は比較できません" if lang == "ja" else fact
-            remark(f"{fact}: {values[0]} | {values[1]}")
+            remark(_word("condition_differs", lang, condition=name, a=values[0], b=values[1]))
 
 
 def _rows_of(
@@ -227,11 +204,10 @@ def _rows_of(
         objects = [dict(zip(names, row, strict=True)) for row in rows]
         sys.stdout.write(json_text(objects, indent=1) + "\n")
     else:
-        words = _WORDS[lang]
         table = table_lines(found.columns, rows, terminal_width())
-        lines = painted_head(table, sys.stdout) if rows else [words["none"]]
+        lines = painted_head(table, sys.stdout) if rows else [_word("none", lang)]
         if len(rows) < len(found.rows):
-            lines.append(words["more"].format(count=len(found.rows) - len(rows)))
+            lines.append(_word("more", lang, count=len(found.rows) - len(rows)))
         say(lines)
 
 
@@ -243,42 +219,41 @@ def _lines(found: Comparison, part: str, rows: int | None, lang: str, clocks: bo
         finding_row,
     )
     from sysdock.library import Column
-    from sysdock.text import in_words
+    from sysdock.sentences import with_unit
 
-    words = _WORDS[lang]
     lines: list[str] = []
     if part in ("all", "totals"):
-        lines += _verdict(found, words, clocks)
-        lines += _trouble(found, "totals", words["totals"], lang)
-        columns = [Column(name, "VARCHAR", None, "") for name in (words["totals"], "A", "B", "B / A")]
+        lines += _verdict(found, lang, clocks)
+        lines += _trouble(found, "totals", _word("totals", lang), lang)
+        columns = [Column(name, "VARCHAR", None, "") for name in (_word("totals", lang), "A", "B", "B / A")]
         table = []
         for of_a, of_b in found.totals.values():
             in_a, in_b = of_a.value, of_b.value
             ratio = f"{in_b / in_a:.2f}" if in_a and in_b is not None else "-"
-            shown = [("-" if value is None else in_words(value, of_a.unit)) for value in (in_a, in_b)]
-            table.append((of_a.name[lang == "ja"], *shown, ratio))
+            shown = [("-" if value is None else with_unit(value, of_a.unit)) for value in (in_a, in_b)]
+            table.append((say_words(of_a.name, lang), *shown, ratio))
         lines += [*_table_lines(columns, table), ""] if table else []
     if part in ("all", "findings"):
         states = [finding_row(change, lang) for change in found.findings]
-        shown_rows = [(words[row[0]], *row[2:6]) for row in states]
+        shown_rows = [(_word(row[0], lang), *row[2:6]) for row in states]
         columns = [FINDING_COLUMNS[0], *FINDING_COLUMNS[2:6]]
         lines += [
-            words["findings"],
-            *(_table_lines(_named(columns, lang), shown_rows) if states else [words["none"]]),
+            _word("findings", lang),
+            *(_table_lines(_named(columns, lang), shown_rows) if states else [_word("none", lang)]),
             "",
         ]
-    for name, title in _LISTS.items():
+    for name in _LISTS:
         changes = found.lists[name]
         if part == "all":
-            lines += _trouble(found, name, title[lang == "ja"], lang)
+            lines += _trouble(found, name, _title(name, lang), lang)
         if part == name or (part == "all" and changes):
             cut = changes[:rows] if rows else changes
             lines += [
-                title[lang == "ja"],
+                _title(name, lang),
                 *_table_lines(_named(CHANGE_COLUMNS, lang), [change_row(change) for change in cut]),
             ]
             if len(changes) > len(cut):
-                lines.append(words["more"].format(count=len(changes) - len(cut)))
+                lines.append(_word("more", lang, count=len(changes) - len(cut)))
             lines.append("")
     return lines[:-1]
 
@@ -287,7 +262,11 @@ def _named(columns: Sequence[Column], lang: str) -> list[Column]:
     """The columns by the names that people read in that language."""
     from dataclasses import replace
 
-    return [replace(column, name=column.ja) if lang == "ja" and column.ja else column for column in columns]
+    if is_source(lang):
+        return list(columns)
+    return [
+        replace(column, name=say_words(column.head, lang)) if column.head else column for column in columns
+    ]
 
 
 def _table_lines(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> list[str]:
@@ -303,13 +282,11 @@ def _trouble(found: Comparison, part: str, title: str, lang: str) -> list[str]:
     from sysdock.text import printable
 
     error = found.not_computed.get(part)
-    return [title, printable(f"{error.place}: {error.words[lang == 'ja']}"), ""] if error else []
+    return [title, printable(f"{error.place}: {say_words(error.words, lang)}"), ""] if error else []
 
 
-def _verdict(found: Comparison, words: dict[str, str], clocks: bool) -> list[str]:
+def _verdict(found: Comparison, lang: str, clocks: bool) -> list[str]:
     """Whether the second was faster, where both have a time."""
-    from sysdock.text import human_ns
-
     if "elapsed_ns" not in found.totals:
         return []
     a, b = (total.value for total in found.totals["elapsed_ns"])
@@ -317,8 +294,8 @@ def _verdict(found: Comparison, words: dict[str, str], clocks: bool) -> list[str
     if clocks and a and b:
         times = max(a, b) / min(a, b)
         state = "same" if times < _SAME_WITHIN else "faster" if b < a else "slower"
-    once = [words["once"]] if state != "unknown" else []
-    return [words[state].format(times=f"{times:.1f}", a=human_ns(a), b=human_ns(b)), *once, ""]
+    once = [_word("once", lang)] if state != "unknown" else []
+    return [_word(state, lang, times=f"{times:.1f}", a=a, b=b), *once, ""]
 
 
 def _csv(found: Comparison, part: str, rows: int | None, lang: str, *, raw: bool) -> None:
@@ -359,6 +336,7 @@ def _json(found: Comparison, part: str, rows: int | None, lang: str) -> None:
         answer[name] = objects if known else None
     if part == "all" and found.not_computed:
         answer["not_computed"] = {
-            name: f"{error.place}: {error.words[0]}" for name, error in found.not_computed.items()
+            name: f"{error.place}: {say_words(error.words, languages()[0])}"
+            for name, error in found.not_computed.items()
         }
     sys.stdout.write(json_text(answer if part == "all" else answer[part], indent=1) + "\n")

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sysdock.errors import UserError
+from sysdock.sentences import languages
+from sysdock.sentences import say as say_words
 
 if TYPE_CHECKING:
     from sysdock.experiment.keeping import Kept
@@ -126,8 +128,8 @@ def _lines(experiment: Experiment, kept: Kept, verdicts: Sequence[Any]) -> list[
     found.append("")
     for verdict in verdicts:
         row = dict(zip(_COLUMNS, verdict_row(verdict), strict=True))
-        english, _ = of_verdict(row, experiment.claim.margin)
-        found.append(f"{row['scenario']} against {experiment.plan.baseline}: {english}")
+        sentence = say_words(of_verdict(row, experiment.claim.margin), languages()[0])
+        found.append(f"{row['scenario']} against {experiment.plan.baseline}: {sentence}")
     return found
 
 

@@ -20,6 +20,7 @@ from sysdock.cli.options import (
     recording_argument,
 )
 from sysdock.errors import UserError
+from sysdock.sentences import say
 
 if TYPE_CHECKING:
     from sysdock.analysis import Finding, Session
@@ -111,21 +112,21 @@ def command(
         stated = [
             line
             for statement in ([] if rule else statements(session, str(recording)))
-            for line in (statement.text[lang == "ja"], *(f"  {shown}" for shown in statement.commands))
+            for line in (say(statement.text, lang), *(f"  {shown}" for shown in statement.commands))
         ]
         if format_ == "table":
             from sysdock.analysis.tracer import tracer_cost
-            from sysdock.cli.answer import COLUMNS, WORDS, diagnosis_lines
+            from sysdock.cli.answer import COLUMNS, diagnosis_lines, words_to_paint
             from sysdock.cli.color import painted
             from sysdock.text import fitted, wrapped
 
             # Of an experiment only a rule of somebody's own has anything to say.
             judged = diagnosis_lines(findings, recording, lang, terminal_width())
             if cost := tracer_cost(session):
-                judged[1:1] = wrapped(cost.words[lang == "ja"], min(terminal_width() or COLUMNS, COLUMNS))
+                judged[1:1] = wrapped(say(cost.words, lang), min(terminal_width() or COLUMNS, COLUMNS))
             lines = fitted(map(printable, stated), terminal_width())
             lines += judged if findings or not stated else []
-            sys.stdout.write("\n".join(painted(lines, WORDS[lang], sys.stdout)) + "\n")
+            sys.stdout.write("\n".join(painted(lines, words_to_paint(lang), sys.stdout)) + "\n")
         else:
             names = (*KEYS, "evidence")
             rows = [[_cell(getattr(finding, name)) for name in names] for finding in findings]

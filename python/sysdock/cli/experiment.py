@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sysdock.cli.options import format_option
+from sysdock.sentences import languages
+from sysdock.sentences import say as say_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -499,9 +501,9 @@ def _verdict_lines(rows: Sequence[dict[str, Any]], experiment: Experiment) -> li
     found = []
     for row in rows:
         if row["is_primary"] and row["scenario"] != "A/A":
-            english, _ = of_verdict(row, experiment.claim.margin)
+            sentence = say_words(of_verdict(row, experiment.claim.margin), languages()[0])
             place = ", ".join(word for word in (row["workload"], row["parameters"], row["scenario"]) if word)
-            found.append(f"{place}: {english}")
+            found.append(f"{place}: {sentence}")
     return found
 
 

@@ -12,8 +12,9 @@ from sysdock.analysis.writing import table_lines
 from sysdock.cli.color import painted_head
 from sysdock.errors import UserError
 from sysdock.library import Column
-from sysdock.sections import Capture, Fact, all_sections, contents, section_of
+from sysdock.sections import Capture, InfoLine, all_sections, contents, section_of
 from sysdock.sections.coverage import understood
+from sysdock.sentences import Words, fact, facts_of, languages, say
 from sysdock.text import human_bytes, human_ns, printable
 
 if TYPE_CHECKING:
@@ -42,22 +43,26 @@ def info_lines(session: Session, described: dict[str, Any]) -> list[str]:
         lines.append(_pair("recorded by", " ".join([capture["recorder"], *(capture.get("options") or [])])))
         lines += [_pair(head, text) for head, text in _families(capture)]
     if clock.get("note"):
-        lines.append(_pair("clock", clock["note"]))
+        lines.append(_pair("clock", _said(facts_of(clock["note"]))))
     lines += [
         _pair("from", f"{source.get('path')}  {human_bytes(source.get('bytes'))}")
         for source in recording.sources
     ]
-    lines += [_pair("mark", Mark(**one).sentence()) for one in described["marks"] or []]
+    lines += [_pair("mark", _said(Mark(**one).words)) for one in described["marks"] or []]
     lines.append(_pair("complete", _completeness(described)))
-    lines += [_pair(fact.name[0], fact.value[0]) for fact in _coverage(session)]
+    lines += [_pair(_said(line.name), _said(line.value)) for line in _coverage(session)]
     lines += [_pair("DAMAGED", text) for text in described["damage"]]
     lines += [_pair("UNKNOWN", f"{what} {why}") for what, why in described["not_computed"].items()]
     return [*lines, "", *_tables(described), *_issues(described), *_environment(described)]
 
 
+def _said(words: Words) -> str:
+    return say(words, languages()[0])
+
+
 def _titles(captures: Sequence[Capture]) -> list[str]:
     """What the captures are of; one without a section under the name of its first family."""
-    titles = {section.about: section.title[0] for section in all_sections()}
+    titles = {section.about: _said(section.title) for section in all_sections()}
     return [titles.get(about, about) for about in contents(captures)]
 
 
@@ -90,7 +95,9 @@ def _families(capture: Capture) -> list[tuple[str, str]]:
     families = capture.get("families") or []
     recorded = ", ".join(state["family"] for state in families[1:] if not state.get("missing"))
     missing = "; ".join(
-        f"{state['family']} ({state['missing']})" for state in families if state.get("missing")
+        f"{state['family']} ({_said(facts_of(state['missing']))})"
+        for state in families
+        if state.get("missing")
     )
     return [pair for pair in (("families", recorded), ("not recorded", missing)) if pair[1]]
 
@@ -103,17 +110,17 @@ def _ended(described: dict[str, Any]) -> str:
     return "unknown"
 
 
-def _coverage(session: Session) -> list[Fact]:
+def _coverage(session: Session) -> list[InfoLine]:
     """How much of what there was is in the tables, capture by capture."""
-    facts: list[Fact] = []
+    facts: list[InfoLine] = []
     for capture in session.recording.captures:
         section = section_of(capture)
         try:
             facts += section.coverage(session, capture) if section else understood(session, capture)
         except UserError as error:
             # Only a section reads tables.
-            title = section.title if section else ("understood", "解釈")
-            facts.append(Fact(title, (f"unknown: {error.fact}", f"不明: {error.fact}")))
+            title = section.title if section else fact("screen/share_understood")
+            facts.append(InfoLine(title, fact("screen/unknown_because", why=error.fact)))
     return facts
 
 

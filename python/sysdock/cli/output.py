@@ -7,6 +7,8 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
+from sysdock.sentences import Words, fact
+from sysdock.sentences import say as say_words
 from sysdock.text import fitted, printable_lines
 
 if TYPE_CHECKING:
@@ -54,39 +56,28 @@ def say(
 def remark_on(session: Session, needs: Iterable[str] = (), lang: str = "en") -> None:
     """Says on standard error what limits the answer: filters that do not apply, and what is missing."""
     for words in (*session.notes, *_missing(session, needs)):
-        remark(words[lang == "ja"])
+        remark(say_words(words, lang))
 
 
-def _missing(session: Session, needs: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """What the recording lacks, in English and Japanese."""
-    from sysdock.page.statements_ja import ending_ja
-    from sysdock.sections.coverage import unit_words
+def _missing(session: Session, needs: Iterable[str]) -> Iterator[Words]:
+    """What the recording lacks."""
+    from sysdock.sections.coverage import ending, unit_words
 
     recording = session.recording
     if not recording.has_clock:
-        yield (
-            "the log has no timestamps: times since the start only count lines (1 ns is one line)",
-            "ログに時刻がありません。開始からの時刻は行番号にすぎません (1 ns が 1 行)",
-        )
+        yield fact("screen/log_has_no_timestamps")
     if not recording.manifest["complete"]:
-        ended = recording.ended_by
-        yield f"the recording is incomplete (ended by: {ended})", f"記録が不完全です ({ending_ja(ended)})"
+        yield fact("screen/recording_incomplete_ended", ended=ending(recording.ended_by))
     for capture in recording.captures:
         missing = capture["total"] - capture["understood"]
         if missing:
-            unit, unit_ja = unit_words(capture["unit"])
+            unit = unit_words(capture["unit"])
             see = f"`sysdock info {recording.folder}`"
-            yield (
-                f"{missing:,} {unit} of the input could not be parsed; see {see}",
-                f"入力の {missing:,} {unit_ja}を解釈できませんでした。詳細は {see}",
-            )
+            yield fact("screen/input_could_not_parsed", missing=missing, unit=unit, see=see)
     for name in needs:
         if name in recording.tables and recording.lost(name):
             lost = f"{recording.lost(name):,}"
-            yield (
-                f"{lost} events of the table `{name}` were lost",
-                f"表 `{name}` のイベントが {lost} 個失われています",
-            )
+            yield fact("screen/events_table_lost", lost=lost, name=name)
 
 
 def print_result(result: Result, format_: str, limit: int | None, *, raw: bool = False) -> None:

@@ -156,7 +156,7 @@ def answer(folder: Path, library: Callable[[], Library], out: TextIO, lang: str,
     that is all.
     """
     from sysdock.analysis import Session
-    from sysdock.cli.answer import WORDS, answer_lines
+    from sysdock.cli.answer import answer_lines, words_to_paint
     from sysdock.cli.color import painted
     from sysdock.config import config
     from sysdock.recording import Recording
@@ -172,7 +172,7 @@ def answer(folder: Path, library: Callable[[], Library], out: TextIO, lang: str,
         with Session(recording, known, limits=config().limits(known)) as session:
             report = _report(session, folder / "report.html", lang) if with_report else None
             lines = answer_lines(session, report, lang, terminal_width(out))
-            print("\n".join(painted(lines, WORDS[lang], out)), file=out, flush=True)
+            print("\n".join(painted(lines, words_to_paint(lang), out)), file=out, flush=True)
     except UserError as error:
         remark(str(error))
 

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from sysdock.cli.options import filter_options, lang_option, open_session, recording_argument
+from sysdock.sentences import say
 
 _EPILOG = """Example:
 
@@ -51,6 +52,6 @@ def command(recording: Path, output: Path | None, format_: str, lang: str, **opt
         else:
             write_report(session, path, lang, format_)
         for note in session.notes:
-            remark(note[lang == "ja"])
+            remark(say(note, lang))
     if str(path) != "-":
         remark(f"{path} written")

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sysdock.cli.options import lang_option
+from sysdock.sentences import Words, fact
+from sysdock.sentences import say as say_in
 
 if TYPE_CHECKING:
     from sysdock.checkup.threshold import Survey, Threshold
@@ -20,30 +22,6 @@ _EPILOG = """Example:
   sysdock threshold jobs-2025.csv --rate /work=read:1.2e9,write:0.9e9 -o site.toml
   sysdock checkup --site site.toml --time job.log
 """
-_WORDS = {
-    "en": {
-        "threshold": "Threshold  {value:g} ({method}: {reason})",
-        "computed": "computed",
-        "default": "usual value",
-        "records": "Records    {records:,}; left out: {short:,} shorter than {min_real:g} s, "
-        "{without:,} by name",
-        "period": "Period     {first} to {last}",
-        "quantiles": "Ratio below which a share of the time (real time x cores) lies",
-        "histogram": "Share of the time by ratio",
-        "here": "threshold",
-    },
-    "ja": {
-        "threshold": "しきい値  {value:g} ({method}: {reason})",
-        "computed": "計算値",
-        "default": "一般的な値",
-        "records": "記録      {records:,} 件。除外: {min_real:g} 秒未満 {short:,} 件、"
-        "名前による {without:,} 件",
-        "period": "期間      {first} から {last}",
-        "quantiles": "時間 (実時間 x コア数)のその割合が下回る比",
-        "histogram": "比ごとの時間の割合",
-        "here": "しきい値",
-    },
-}
 _BAR = 40
 
 
@@ -119,8 +97,7 @@ def command(
 
         sys.stdout.write(json_text(_content(found, threshold, lang), indent=1) + "\n")
     else:
-        words = _WORDS[lang]
-        heads = [words["quantiles"], words["histogram"]]
+        heads = [say_in(fact(f"checkup/threshold_{name}"), lang) for name in ("quantiles", "histogram")]
         say(_lines(found, threshold, min_real, lang), heads=heads)
     if output:
         write_site(output, found, threshold, known)
@@ -135,7 +112,7 @@ def _content(found: Survey, threshold: Threshold, lang: str) -> dict[str, Any]:
     return {
         "threshold": threshold.value,
         "method": threshold.method,
-        "reason": threshold.reason[lang == "ja"],
+        "reason": say_in(threshold.reason, lang),
         "records": found.histogram.records,
         "too_short": found.short,
         "left_out": found.without,
@@ -154,26 +131,30 @@ def _lines(found: Survey, threshold: Threshold, min_real: float, lang: str) -> l
     from sysdock.checkup.site import moment
     from sysdock.checkup.threshold import QUANTILES
 
-    words = _WORDS[lang]
-    lines = [
-        words["threshold"].format(
-            value=threshold.value, method=words[threshold.method], reason=threshold.reason[lang == "ja"]
-        ),
-        words["records"].format(
-            records=found.histogram.records, short=found.short, without=found.without, min_real=min_real
+    method = fact(f"checkup/threshold_{threshold.method}")
+    stated: list[Words] = [
+        fact("checkup/threshold", value=threshold.value, method=method, reason=threshold.reason),
+        fact(
+            "checkup/threshold_records",
+            records=found.histogram.records,
+            short=found.short,
+            without=found.without,
+            min_real=min_real,
         ),
     ]
     if found.first is not None and found.last is not None:
-        lines.append(words["period"].format(first=moment(found.first), last=moment(found.last)))
+        stated.append(fact("checkup/threshold_period", first=moment(found.first), last=moment(found.last)))
+    lines = [say_in(each, lang) for each in stated]
     rows = found.histogram.decades()
     if not rows:
         return lines
-    lines += ["", words["quantiles"]]
+    lines += ["", say_in(fact("checkup/threshold_quantiles"), lang)]
     lines += [f"  {share:>4.0%}  {found.histogram.quantile(share):.3g}" for share in QUANTILES]
-    lines += ["", words["histogram"]]
+    lines += ["", say_in(fact("checkup/threshold_histogram"), lang)]
     most = max(share for _, _, share in rows)
+    here = say_in(fact("checkup/threshold_here"), lang)
     for low, high, share in rows:
-        mark = f"  <- {words['here']}" if low <= threshold.value < high else ""
+        mark = f"  <- {here}" if low <= threshold.value < high else ""
         bar = "#" * round(share / most * _BAR)
         lines.append(f"  {low:>9.3g}  {share:>6.1%}  {bar}{mark}".rstrip())
     return lines

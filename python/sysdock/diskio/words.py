@@ -1,4 +1,4 @@
-"""What a prediction follows from, in words, in English and Japanese."""
+"""What a prediction follows from, in words."""
 
 from __future__ import annotations
 
@@ -11,31 +11,34 @@ from sysdock.diskio.predicting import FETCHES, Prediction, QueryTime, rotation
 from sysdock.diskio.server import Server
 from sysdock.diskio.transactions import CPU_S, Settings
 from sysdock.library import Column
-from sysdock.text import counted, human_bytes, human_ns
+from sysdock.sentences import Words, fact, say
+from sysdock.text import human_bytes, human_ns
 
-_LIMITS = {
-    "flush": ("flush of the log", "ログのフラッシュ"),
-    "reads": ("reads", "読み出し"),
-    "locks": ("row locks", "行ロック"),
-    "cpu": ("CPU", "CPU"),
+_LIMITS: dict[str, Words] = {
+    "flush": fact("diskio/flush_log"),
+    "reads": fact("diskio/reads"),
+    "locks": fact("diskio/row_locks"),
+    "cpu": "CPU",
 }
 _QUERIES = {
-    "scan": ("all of pgbench_accounts read", "pgbench_accounts の全件走査"),
-    "fetch": (f"{FETCHES} rows by index, at random", f"索引によるランダムな {FETCHES} 行の取得"),
-    "sort": ("all rows sorted by a column that has no index", "索引のない列による全行のソート"),
-    "vacuum": ("vacuum of it, each page changed", "全ページが更新されたあとの VACUUM"),
+    "scan": fact("diskio/all_pgbench_accounts_read"),
+    "fetch": fact("diskio/rows_index_random", fetches=FETCHES),
+    "sort": fact("diskio/all_rows_sorted_column"),
+    "vacuum": fact("diskio/vacuum_each_page_changed"),
 }
 _DIFFERS = 0.02
+# Columns behind the rates, as `knowhow/sentences/diskio.toml` calls them.
+_REST = ["steady_tps", "latency", "commits_per_flush", "flush_busy", "cpu_busy", "limited_by"]
 
 
 def limit(name: str, lang: str) -> str:
     """What limits a row."""
-    return _LIMITS[name][lang == "ja"]
+    return say(_LIMITS[name], lang)
 
 
 def query(name: str, lang: str) -> str:
     """What a query does."""
-    return _QUERIES[name][lang == "ja"]
+    return say(_QUERIES[name], lang)
 
 
 def time(seconds: float) -> str:
@@ -59,98 +62,54 @@ def explanation(
         *_checkpoints(found),
     ]
     lines += [*_server(server), *_assumed(settings, found)]
-    return [line[lang == "ja"] for line in lines]
+    return [say(line, lang) for line in lines]
 
 
-def _flush(device: Device, requests: Requests | None) -> list[tuple[str, str]]:
+def _flush(device: Device, requests: Requests | None) -> list[Words]:
     flush = time(device.flush.mean)
     if requests is None:
-        head = (
-            f"One commit is one flush of the log: {flush}.",
-            f"1 コミットはログのフラッシュ 1 回で、{flush} かかります。",
-        )
+        head = fact("diskio/one_commit_one_flush", flush=flush)
     else:
-        head = (
-            f"One commit is one flush of the log = {requests.writes:.1f} writes and "
-            f"{requests.flushes:.1f} cache flushes of the device = {flush}.",
-            f"1 コミットはログのフラッシュ 1 回 = デバイスへの書き込み {requests.writes:.1f} 回とキ"
-            "ャッシュフラッシュ "
-            f"{requests.flushes:.1f} 回 = {flush} です。",
+        head = fact(
+            "diskio/one_commit_one_flush_2", writes=requests.writes, flushes=requests.flushes, flush=flush
         )
-    lines = [head]
+    lines: list[Words] = [head]
     if device.is_paced:
-        lines.append(
-            (
-                "A control group limit makes it slow, not the device.",
-                "遅いのはデバイスではなく、cgroup の制限のためです。",
-            )
-        )
+        lines.append(fact("diskio/control_group_limit_makes"))
     elif turns := rotation(device.flush.mean):
         per_minute, one, count = turns
         lines.append(
-            (
-                f"That is {counted(count, 'rotation')} of a disk with {per_minute:,} rotations/min "
-                f"({time(one)} each).",
-                f"これは {per_minute:,} rpm のディスクの {count} 回転 (1 回転 {time(one)}) に当たります。",
-            )
+            fact("diskio/disk_rotations_min_each", count=count, per_minute=per_minute, time=time(one))
         )
     return lines
 
 
-def _groups(found: Sequence[Prediction]) -> list[tuple[str, str]]:
+def _groups(found: Sequence[Prediction]) -> list[Words]:
     groups = [each for each in found if each.outcome.commits_per_flush > 1.05]
     if not groups:
         return []
     most = max(groups, key=lambda each: each.outcome.commits_per_flush)
     count, clients = most.outcome.commits_per_flush, most.clients
-    return [
-        (
-            f"Commits that arrive while a flush is in progress share the next one: with {clients} "
-            f"clients, group commit puts {count:.1f} into a flush.",
-            f"フラッシュ中に到着したコミットは次のフラッシュにまとめられます。{clients} クライアントでは"
-            f" 1 回のフラッシュに {count:.1f} コミットが入ります。",
-        )
-    ]
+    return [fact("diskio/commits_arrive_while_flush", clients=clients, count=count)]
 
 
-def _reads(device: Device, settings: Settings, found: Sequence[Prediction]) -> list[tuple[str, str]]:
+def _reads(device: Device, settings: Settings, found: Sequence[Prediction]) -> list[Words]:
     if not found:
         return []
     share, size = settings.miss_share, human_bytes(settings.size)
     reads = settings.misses(settings.shared_buffers + settings.page_cache)
     if not share:
-        lines = [
-            (
-                f"The database ({size}) fits into shared buffers and page cache: once they are "
-                "warm, nothing is read from the device.",
-                f"データベース ({size}) は共有バッファとページキャッシュに収まるため、ウォームアップ後はデ"
-                "バイスから読みません。",
-            )
-        ]
+        lines: list[Words] = [fact("diskio/database_fits_into_shared", size=size)]
     else:
         one = time(1 / device.reads(1))
-        lines = [
-            (
-                f"Of {size}, {share:.0%} are in no cache: a transaction reads {reads:.2f} pages "
-                f"from the device, {one} each.",
-                f"{size} のうち {share:.0%} はどのキャッシュにもなく、1 トランザクションはデバイスか"
-                f"ら {reads:.2f} ページ (各 {one}) を読みます。",
-            )
-        ]
+        lines = [fact("diskio/no_cache_transaction_reads", size=size, share=share, reads=reads, one=one)]
     if (driven_out := settings.misses(settings.shared_buffers)) > _DIFFERS:
         buffers = human_bytes(settings.shared_buffers)
-        lines.append(
-            (
-                f"It is larger than shared buffers ({buffers}): a transaction that changes something drives "
-                f"out {driven_out:.2f} changed pages, which are written at once.",
-                f"共有バッファ ({buffers}) には収まらず、更新するトランザクションは変更済みページ "
-                f"{driven_out:.2f} 個を追い出し、それらはすぐに書き込まれます。",
-            )
-        )
+        lines.append(fact("diskio/larger_than_shared_buffers", buffers=buffers, driven_out=driven_out))
     return lines
 
 
-def _checkpoints(found: Sequence[Prediction]) -> list[tuple[str, str]]:
+def _checkpoints(found: Sequence[Prediction]) -> list[Words]:
     hit = [each for each in found if each.checkpoints and each.steady_tps is not None]
     hit = [each for each in hit if (each.steady_tps or 0) < each.outcome.tps * (1 - _DIFFERS)]
     if not hit:
@@ -161,128 +120,59 @@ def _checkpoints(found: Sequence[Prediction]) -> list[tuple[str, str]]:
         return []
     every, image = time(some.every_s), human_bytes(some.wal_bytes)
     return [
-        (
-            f"`steady` has checkpoints: with {most.clients} clients ({most.workload}) one each "
-            f"{every}, of {some.pages:,.0f} pages; "
-            f"with images of pages a transaction logs {image}.",
-            f"`steady` はチェックポイントを含みます。{most.clients} クライアント ({most.workload}) "
-            f"では {every} ごとに {some.pages:,.0f} ページを書き、"
-            f"ページイメージを含むログは 1 トランザクションあたり {image} です。",
+        fact(
+            "diskio/steady_has_checkpoints_clients",
+            clients=most.clients,
+            workload=most.workload,
+            every=every,
+            pages=some.pages,
+            image=image,
         )
     ]
 
 
-def _server(server: Server | None) -> list[tuple[str, str]]:
+def _server(server: Server | None) -> list[Words]:
     if server is None:
         return []
-    lines = []
+    lines: list[Words] = []
     if not server.has_pgbench:
         scale = server.settings.scale
-        lines.append(
-            (
-                f"`{server.database}` has no tables of pgbench: branches and queries are of scale {scale}.",
-                f"`{server.database}` に pgbench の表がないため、"
-                f"支店の数とクエリはスケール {scale} のものです。",
-            )
-        )
+        lines.append(fact("diskio/has_no_tables_pgbench", database=server.database, scale=scale))
     if not server.fsync:
-        lines.append(
-            (
-                "The server has fsync off: no commit waits for the disk, and a power cut may "
-                "destroy the database.",
-                "サーバーの fsync が off です。コミットはディスクを待たず、停電でデータベースが壊れ"
-                "るおそれがあります。",
-            )
-        )
+        lines.append(fact("diskio/server_has_fsync_off"))
     elif not server.settings.synchronous_commit:
-        lines.append(
-            (
-                "The server has synchronous_commit off: no commit waits for the disk; a crash "
-                "loses the last ones.",
-                "サーバーの synchronous_commit が off です。コミットはディスクを待たず、障害時に直"
-                "近のコミットが失われます。",
-            )
-        )
+        lines.append(fact("diskio/server_has_synchronous_commit"))
     if server.sync_method != "fdatasync":
-        lines.append(
-            (
-                f"The server uses wal_sync_method {server.sync_method}; fdatasync was measured.",
-                f"サーバーの wal_sync_method は {server.sync_method} ですが、測定は fdatasync です。",
-            )
-        )
+        lines.append(fact("diskio/server_uses_wal_sync", sync_method=server.sync_method))
     if server.commits_per_flush:
         count = server.commits_per_flush
         share = f"{server.image_share or 0:.0%}"
-        lines.append(
-            (
-                f"Since its statistics were reset the server had {count:.1f} commits for each "
-                f"flush; {share} of its log were images of pages.",
-                f"統計のリセット以降、サーバーは 1 フラッシュあたり {count:.1f} コミットで、ログの "
-                f"{share} はページイメージでした。",
-            )
-        )
+        lines.append(fact("diskio/since_statistics_reset_server", count=count, share=share))
     if server.settings.buffer_misses is not None:
         misses = f"{server.settings.buffer_misses:.1%}"
-        lines.append(
-            (
-                f"Of the pages asked for, {misses} were not in shared buffers.",
-                f"要求されたページの {misses} は共有バッファにありませんでした。",
-            )
-        )
+        lines.append(fact("diskio/pages_asked_not_shared", misses=misses))
     return lines
 
 
-def _assumed(settings: Settings, found: Sequence[Prediction]) -> list[tuple[str, str]]:
+def _assumed(settings: Settings, found: Sequence[Prediction]) -> list[Words]:
     names = list(dict.fromkeys(each.workload for each in found))
     if settings.cpu_s is not None or not names:
         return []
     times = ", ".join(f"{CPU_S[name] * 1e6:.0f} µs ({name})" for name in names)
-    return [
-        (
-            f"Assumed: {times} of CPU for a transaction, on {settings.cores} cores; --cpu-us has another.",
-            f"仮定: 1 トランザクションの CPU 時間 {times}、{settings.cores} コア。--cpu-us で変えられます。",
-        )
-    ]
+    return [fact("diskio/assumed_cpu_transaction_cores", times=times, cores=settings.cores)]
 
 
 def not_predicted(times: Sequence[QueryTime], lang: str) -> str | None:
     """That some queries could not be predicted."""
     if all(each.cold_s is not None for each in times):
         return None
-    return (
-        "some queries were not predicted: what they need was not measured",
-        "一部のクエリは、必要な測定がないため予測していません",
-    )[lang == "ja"]
+    return say(fact("diskio/some_queries_not_predicted"), lang)
 
 
 def table(
     found: Sequence[Prediction], lang: str, real: Mapping[tuple[str, int], float] | None = None
 ) -> list[str]:
     """A line for each prediction; with `real`, what a server did, by workload and clients, next to it."""
-    heads = {
-        "en": (
-            "workload",
-            "clients",
-            "tps",
-            "steady tps",
-            "latency",
-            "commits/flush",
-            "flush busy",
-            "CPU busy",
-            "limited by",
-        ),
-        "ja": (
-            "ワークロード",
-            "クライアント",
-            "tps",
-            "定常 tps",
-            "レイテンシ",
-            "コミット/フラッシュ",
-            "フラッシュ中",
-            "CPU 使用",
-            "制限要因",
-        ),
-    }
     lines = [
         (
             each.workload,
@@ -298,10 +188,8 @@ def table(
         )
         for each in found
     ]
-    head = list(heads[lang])
-    if real:
-        head[3:3] = ("measured tps", "error") if lang == "en" else ("実測 tps", "誤差")
-    return _lines(head, lines)
+    names = ["workload", "clients", "tps", *(["measured_tps", "error"] if real else []), *_REST]
+    return _lines(_heads(names, lang), lines)
 
 
 def _beside(each: Prediction, real: Mapping[tuple[str, int], float] | None) -> tuple[str, ...]:
@@ -314,10 +202,6 @@ def _beside(each: Prediction, real: Mapping[tuple[str, int], float] | None) -> t
 
 def query_table(times: Sequence[QueryTime], lang: str) -> list[str]:
     """A line for each query."""
-    heads = {
-        "en": ("query", "all from the device", "all in memory", "limited by"),
-        "ja": ("クエリ", "すべてデバイスから", "すべてメモリ上", "制限要因"),
-    }
     lines = [
         (
             query(each.query, lang),
@@ -327,7 +211,11 @@ def query_table(times: Sequence[QueryTime], lang: str) -> list[str]:
         )
         for each in times
     ]
-    return _lines(heads[lang], lines)
+    return _lines(_heads(["query", "all_from_device", "all_in_memory", "limited_by"], lang), lines)
+
+
+def _heads(names: Sequence[str], lang: str) -> list[str]:
+    return [say(fact(f"diskio/head_{name}"), lang) for name in names]
 
 
 def _lines(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:

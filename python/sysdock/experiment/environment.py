@@ -1,4 +1,4 @@
-"""The environment of an experiment: every field is a value, `not applicable`, or `unreadable` and why."""
+"""The environment of an experiment: every field is a value, or the fact why it has none."""
 
 from __future__ import annotations
 
@@ -16,17 +16,38 @@ from pathlib import Path
 
 from sysdock.experiment.tools import find_tool
 from sysdock.library.environment import EnvironmentField, EnvironmentSection
+from sysdock.sentences import Fact, fact, fact_from_json, facts_from_json, json_of
 
-UNREADABLE = "unreadable: "
+# The subject of facts about fields without a value.
+_SUBJECT = "environment"
 _LONGEST = 2000
 _TIMEOUT_S = 20
 # What may be a secret on a command line of the kernel.
 _SECRET = re.compile(r"(?i)((?:\S*(?:pass|token|secret|key)\S*)=)\S+")
 Row = tuple[str, str, str | None, str]
+# Codes of fields that should have a value.
+_UNREADABLE = {
+    f"{_SUBJECT}/{name}"
+    for name in (
+        "no_file",
+        "error",
+        "does_not_say",
+        "empty",
+        "none_of",
+        "not_installed",
+        "no_end_within",
+        "program_failed",
+        "not_installed_then",
+    )
+}
 
 
 class _Unreadable(Exception):
-    """A field cannot be read; the words say why."""
+    """A field cannot be read; `why` says why."""
+
+    def __init__(self, name: str, **values: object) -> None:
+        super().__init__(name)
+        self.why = fact(f"{_SUBJECT}/{name}", **values)
 
 
 @dataclass(frozen=True)
@@ -74,13 +95,34 @@ def _guarded(field: EnvironmentField, paths: Sequence[str], names: Mapping[str, 
     try:
         text = _text(field, paths, names)
     except FileNotFoundError as error:
-        return field.absent or f"{UNREADABLE}there is no {error.filename}"
+        return _stated(field.absent) or _without(fact(f"{_SUBJECT}/no_file", file=str(error.filename)))
     except OSError as error:
         # What some drivers answer for a value that the device does not have.
-        return field.absent or f"{UNREADABLE}{(error.strerror or str(error)).lower()}"
+        why = fact(f"{_SUBJECT}/error", error=(error.strerror or str(error)).lower())
+        return _stated(field.absent) or _without(why)
     except _Unreadable as error:
-        return f"{UNREADABLE}{error}"
-    return text if text in (field.unmatched, field.fails_as) else _with_unit(field, text)
+        return _without(error.why)
+    return _stated(text) if text in (field.unmatched, field.fails_as) else _with_unit(field, text)
+
+
+def _stated(value: str | None) -> str:
+    """What a file of `knowhow/environment` states in place of a value: a value, or the code of a fact."""
+    return _without(fact(value)) if value and value.startswith(f"{_SUBJECT}/") else value or ""
+
+
+def _without(why: Fact) -> str:
+    return json_of(why) or ""
+
+
+def has_value(value: str | None) -> bool:
+    """Whether a field was read, and is no fact about why not."""
+    return isinstance(facts_from_json(value or ""), str)
+
+
+def is_unreadable(value: str | None) -> bool:
+    """Whether a field should have a value, and could not be read."""
+    found = fact_from_json(value)
+    return found is not None and found.code in _UNREADABLE
 
 
 def _text(field: EnvironmentField, paths: Sequence[str], names: Mapping[str, str]) -> str:
@@ -103,11 +145,11 @@ def _text(field: EnvironmentField, paths: Sequence[str], names: Mapping[str, str
         text = "; ".join(sorted(dict.fromkeys(matches)))
         if not text:
             if field.unmatched is None:
-                raise _Unreadable("it does not say")
+                raise _Unreadable("does_not_say")
             return field.unmatched
     text = _SECRET.sub(r"\1...", "; ".join(" ".join(line.split()) for line in text.strip().splitlines()))
     if not text:
-        raise _Unreadable("it is empty")
+        raise _Unreadable("empty")
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
@@ -120,12 +162,12 @@ def _hash_of(field: EnvironmentField, names: Mapping[str, str]) -> str:
         path = Path(_filled(place, names))
         if path.is_file():
             return hashlib.sha256(path.read_bytes()).hexdigest()
-    raise _Unreadable(f"there is none of {', '.join(_filled(place, names) for place in field.hash)}")
+    raise _Unreadable("none_of", files=", ".join(_filled(place, names) for place in field.hash))
 
 
 def _printed(field: EnvironmentField, words: Sequence[str]) -> str:
     if find_tool(words[0]) is None:
-        raise _Unreadable(f"{words[0]} is not installed")
+        raise _Unreadable("not_installed", program=words[0])
     try:
         done = subprocess.run(
             [find_tool(words[0]) or words[0], *words[1:]],
@@ -138,12 +180,13 @@ def _printed(field: EnvironmentField, words: Sequence[str]) -> str:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise _Unreadable(f"{words[0]} did not end within {_TIMEOUT_S} s") from None
+        raise _Unreadable("no_end_within", program=words[0], seconds=_TIMEOUT_S) from None
     if done.returncode:
         if field.fails_as:
             return field.fails_as
         output = (done.stderr.strip() or done.stdout.strip()).splitlines()
-        raise _Unreadable(f"{words[0]}: {output[-1] if output else f'exit status {done.returncode}'}")
+        message = output[-1] if output else f"exit status {done.returncode}"
+        raise _Unreadable("program_failed", program=words[0], message=message)
     return done.stdout
 
 
@@ -153,7 +196,7 @@ def programs_used(words: Iterable[str]) -> list[Row]:
     for word in sorted(set(words)):
         path = find_tool(word)
         if path is None:
-            found.append(("program", word, f"{UNREADABLE}not installed when the experiment began", "PATH"))
+            found.append(("program", word, _without(fact(f"{_SUBJECT}/not_installed_then")), "PATH"))
             continue
         real = Path(path).resolve()
         digest = hashlib.sha256(real.read_bytes()).hexdigest()
@@ -187,8 +230,7 @@ def from_default(sections: Iterable[EnvironmentSection], rows: Iterable[Row]) ->
     for section, field in _fields(sections):
         for key in _keys_of(section, field, values) if field.default else ():
             value, usual = values[key], _with_unit(field, field.default or "")
-            is_known = not value.startswith((UNREADABLE, "not applicable"))
-            if is_known and value.split() != usual.split():
+            if has_value(value) and value.split() != usual.split():
                 found.append(Difference(*key, value, usual))
     return found
 

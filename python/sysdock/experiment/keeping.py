@@ -26,6 +26,7 @@ from sysdock.recording import Recording, connect
 from sysdock.recording.appending import append, locked
 from sysdock.recording.native import refuse_existing
 from sysdock.recording.writing import empty_capture, empty_manifest, write_manifest
+from sysdock.sentences import Fact, fact, fact_from_json, json_of
 
 FILE = "experiment.toml"
 PLAN = "plan.json"
@@ -132,7 +133,7 @@ class Kept:
         metrics: list[tuple[int, str, float | None, str | None]] = []
         for run in runs:
             metrics += [(run.run_id, name, value, None) for name, value in run.metrics.items()]
-            metrics += [(run.run_id, name, None, why) for name, why in run.missing.items()]
+            metrics += [(run.run_id, name, None, json_of(why)) for name, why in run.missing.items()]
         profiles = [
             (run.run_id, item.kind, item.name, item.value, item.unit)
             for run in runs
@@ -191,12 +192,12 @@ def read_rows(recording: Recording, library: Library) -> list[RunRow]:
     connection = connect(recording, library, tables)
     try:
         metrics: dict[int, dict[str, float]] = {}
-        missing: dict[int, dict[str, str]] = {}
+        missing: dict[int, dict[str, Fact]] = {}
         for run_id, name, value, why in connection.execute(
             "SELECT run_id, metric, value, reason FROM experiment_metrics"
         ).fetchall():
             if value is None:
-                missing.setdefault(run_id, {})[name] = why or "not known"
+                missing.setdefault(run_id, {})[name] = fact_from_json(why) or fact("experiment/not_known")
             else:
                 metrics.setdefault(run_id, {})[name] = value
         profiles: dict[int, list[Item]] = {}
@@ -209,6 +210,8 @@ def read_rows(recording: Recording, library: Library) -> list[RunRow]:
             f"SELECT {', '.join(names)} FROM experiment_runs ORDER BY run_id"
         ).fetchall()
         found = [dict(zip(names, row, strict=True)) for row in rows]
+        for each in found:
+            each["reason"] = fact_from_json(each["reason"])
         return [
             RunRow(
                 **row,

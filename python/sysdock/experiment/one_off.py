@@ -8,9 +8,11 @@ from pathlib import Path
 from sysdock.library import Claim, Experiment, Plan, Reject, Scenario, Workload
 from sysdock.library.experiments import Factor
 from sysdock.library.toml_text import quoted
+from sysdock.sentences import Prose, fact, in_all, languages, prose, say, translated_keys
 
-_QUESTION = "Does B take another time than A?"
-_QUESTION_JA = "B の時間は A と違うか。"
+_TITLE, _QUESTION, _COMMAND = (
+    Prose(in_all(fact(f"experiment/one_off_{name}"))) for name in ("title", "question", "command")
+)
 
 
 def names_of(commands: Sequence[str]) -> list[str]:
@@ -30,15 +32,14 @@ def of_commands(
 ) -> Experiment:
     """Commands of the shell as scenarios. blocks None: looks after 10, 20 and 40."""
     names = names_of(commands)
-    text = "A command of the shell."
-    text_ja = "シェルのコマンド。"
+    text = say(_COMMAND, languages()[0])
     return Experiment(
         id="compare",
         path=Path("experiment.toml"),
-        title="Commands compared",
-        title_ja="コマンドの比較",
-        question=_QUESTION,
-        question_ja=_QUESTION_JA,
+        title=say(_TITLE, languages()[0]),
+        titles=_TITLE,
+        question=say(_QUESTION, languages()[0]),
+        questions=_QUESTION,
         analysis="experiment/verdicts",
         claim=Claim(primary=metric, margin=margin, detect=1.0),
         plan=Plan(
@@ -52,14 +53,16 @@ def of_commands(
             duet=duet,
         ),
         parameters=(),
-        factors=(Factor("command", tuple(commands), None, text, text_ja),),
+        factors=(Factor("command", tuple(commands), None, text, _COMMAND),),
         scenarios=tuple(
-            Scenario(name, {"command": command}, command, command)
+            Scenario(
+                name, {"command": command}, command, prose(command, **dict.fromkeys(languages()[1:], command))
+            )
             for name, command in zip(names, commands, strict=True)
         ),
         prepare=(),
         settings={},
-        workloads=(Workload("command", text, text_ja, ("sh", "-c", "{command}")),),
+        workloads=(Workload("command", text, _COMMAND, ("sh", "-c", "{command}")),),
         # On a busy machine, blocks are compared and not runs: nothing is left out.
         reject=Reject(swap=False, throttled=False, foreign_cpu=None, steal=None),
     )
@@ -68,10 +71,7 @@ def of_commands(
 def as_toml(experiment: Experiment) -> str:
     """Its file, as a recording keeps it: `resume` and `report` read it."""
     claim, plan = experiment.claim, experiment.plan
-    lines = [
-        f"{key} = {quoted(getattr(experiment, key))}"
-        for key in ("title", "title_ja", "question", "question_ja")
-    ]
+    lines = [*_stated("title", experiment.titles), *_stated("question", experiment.questions)]
     lines += ["", "[claim]", f"primary = {quoted(claim.primary)}", f"margin_percent = {100 * claim.margin!r}"]
     lines += [
         "detect_percent = 100",
@@ -86,11 +86,16 @@ def as_toml(experiment: Experiment) -> str:
     lines += ["", "[reject]"]
     lines += ["swap = false", "throttled = false", "foreign_cpu_percent = false", "steal_percent = false"]
     levels = ", ".join(quoted(level) for level in experiment.factors[0].levels)
-    lines += ["", "[factors.command]", f"levels = [{levels}]", 'text = "A command of the shell."']
-    lines += ['text_ja = "シェルのコマンド。"']
+    lines += ["", "[factors.command]", f"levels = [{levels}]", *_stated("text", _COMMAND)]
     for each in experiment.scenarios:
         lines += ["", f"[scenarios.{each.name}]", f"command = {quoted(each.levels['command'])}"]
-        lines += [f"text = {quoted(each.text)}", f"text_ja = {quoted(each.text_ja)}"]
+        lines += _stated("text", each.texts)
     lines += ["", "[[workloads]]", 'name = "command"', 'run = ["sh", "-c", "{command}"]']
-    lines += ['text = "A command of the shell."', 'text_ja = "シェルのコマンド。"', ""]
+    lines += [*_stated("text", _COMMAND), ""]
     return "\n".join(lines)
+
+
+def _stated(key: str, words: Prose) -> list[str]:
+    """The lines of a text in every language."""
+    names = zip(languages(), translated_keys(key), strict=True)
+    return [f"{name} = {quoted(say(words, lang))}" for lang, name in names]

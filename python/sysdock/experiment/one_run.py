@@ -21,6 +21,7 @@ from sysdock.experiment.warm_up import steady_from
 from sysdock.library import Reject, Workload
 from sysdock.library.experiments import filled
 from sysdock.recording.native import find_native
+from sysdock.sentences import Fact, fact, languages, say
 
 _NS = 1e9
 _MOST_SAID = 300
@@ -29,8 +30,10 @@ _STEP_TIMEOUT_S = 600
 _TICKS_NS = 40_000_000
 # What a process waits before it is let go is in its delay, and not in the elapsed time: up to 0.3 ms here.
 _LAUNCH_S = 0.0005
-# How reasons begin that lie in the machine, not in the command.
-DISTURBANCES = ("the machine swapped", "a CPU limit", "other programs used", "the host took")
+# Reasons that lie in the machine, not in the command.
+DISTURBANCES = {
+    f"experiment/{name}" for name in ("machine_swapped", "cpu_limit", "other_programs", "host_took_cpus")
+}
 # Of the counters of a run: name of the metric, key in the result, factor.
 _COUNTERS = (
     ("elapsed_s", "elapsed_ns", 1 / _NS),
@@ -54,6 +57,9 @@ STANDARD = (
 )
 # Higher is better of none of them.
 
+# How a run ends that fails, whose last line on standard error says more.
+_ENDINGS = ("experiment/ended_by_signal", "experiment/exit_status")
+
 # What is known of the warm-up of a series: its part of the values, and whether it does not become steady.
 WARM_UP, UNSTEADY = "_warm_up", "_unsteady"
 
@@ -69,13 +75,17 @@ class Run:
     dur_ns: int
     exit_code: int | None
     metrics: dict[str, float] = field(default_factory=dict)
-    reason: str | None = None
+    reason: Fact | None = None
     methods: tuple[Method, ...] = ()
-    missing: dict[str, str] = field(default_factory=dict)
+    missing: dict[str, Fact] = field(default_factory=dict)
 
 
 class Failed(Exception):
-    """A command around the run failed; the words say which, and what it printed last."""
+    """A command around the run failed; `why` says which, and what it printed last."""
+
+    def __init__(self, why: Fact) -> None:
+        super().__init__(why.code)
+        self.why = why
 
 
 def run_once(
@@ -118,7 +128,7 @@ def run_once(
         if run.reason is None:
             run = _checked(workload, run, names, folder, mark)
     except Failed as error:
-        return Run(0, 0, None, reason=str(error))
+        return Run(0, 0, None, reason=error.why)
     finally:
         for arguments in workload.after:
             _step("after", arguments, names, folder, mark, is_last=True)
@@ -169,7 +179,7 @@ def run_together(
             if found[-1].reason is None:
                 found[-1] = _checked(workload, found[-1], each.names, each.folder, mark)
     except Failed as error:
-        return [Run(0, 0, None, reason=str(error))] * len(runs)
+        return [Run(0, 0, None, reason=error.why)] * len(runs)
     finally:
         for process, _ in processes:
             if process.poll() is None:
@@ -271,10 +281,10 @@ def _taken(
     workload: Workload, result: dict[str, Any], folder: Path, reject: Reject, needed: Collection[str]
 ) -> Run:
     metrics = metrics_of(result)
-    missing: dict[str, str] = {}
+    missing: dict[str, Fact] = {}
     reason = next(_reasons(result, reject), None)
-    if reason and not result["timed_out"] and (message := _tail(folder / "stderr")):
-        reason = f"{reason}: {message}" if "exit" in reason or "signal" in reason else reason
+    if reason and reason.code in _ENDINGS and (message := _tail(folder / "stderr")):
+        reason = fact("experiment/ended_and_printed", how=reason, message=message)
     if reason is None:
         output = _read(folder / "stdout") + _read(folder / "stderr")
         for each in workload.measures:
@@ -283,9 +293,9 @@ def _taken(
                 values = [float(match.replace(",", "")) for match in matches]
                 metrics |= _steady(each.name, values) if each.series else {each.name: values[-1]}
             except IndexError:
-                missing[each.name] = f"the output has no {each.name}"
+                missing[each.name] = fact("experiment/not_in_output", metric=each.name)
             except ValueError:
-                missing[each.name] = f"the output has no number for {each.name}"
+                missing[each.name] = fact("experiment/no_number_in_output", metric=each.name)
         reason = next((why for name, why in missing.items() if name in needed), None)
     return Run(
         result["started_ns"], result["elapsed_ns"], result["exit_code"], metrics, reason, missing=missing
@@ -318,7 +328,7 @@ def _checked(workload: Workload, run: Run, names: Mapping[str, object], folder: 
         return replace(run, methods=read_methods(file))
     except (OSError, ValueError) as error:
         why = (error.strerror or str(error)).lower() if isinstance(error, OSError) else str(error)
-        raise Failed(f"methods ({file}): {why}") from None
+        raise Failed(fact("experiment/methods_unreadable", file=str(file), why=why)) from None
 
 
 def _without(result: dict[str, Any], own_ns: int) -> None:
@@ -328,27 +338,27 @@ def _without(result: dict[str, Any], own_ns: int) -> None:
         machine["foreign_cpu_ns"] = max(0, machine["foreign_cpu_ns"] - own_ns)
 
 
-def _reasons(result: Mapping[str, Any], reject: Reject) -> Iterator[str]:
+def _reasons(result: Mapping[str, Any], reject: Reject) -> Iterator[Fact]:
     """Why a run does not count; only by what says nothing about the metric."""
     if result["timed_out"]:
-        yield "it was ended, as its time was over"
+        yield fact("experiment/time_over")
     elif result["signal"] is not None:
-        yield f"ended by signal {result['signal']}"
+        yield fact("experiment/ended_by_signal", signal=result["signal"])
     elif result["exit_code"]:
-        yield f"exit status {result['exit_code']}"
+        yield fact("experiment/exit_status", status=result["exit_code"])
     machine = result.get("machine", {})
     capacity = result["elapsed_ns"] * (os.cpu_count() or 1)
     if reject.swap and (machine.get("swapped_pages") or 0) > 0:
-        yield "the machine swapped"
+        yield fact("experiment/machine_swapped")
     if reject.throttled and (machine.get("throttled_ns") or 0) > 0:
-        yield "a CPU limit of the control group held it"
-    for key, part, arguments in (
-        ("foreign_cpu_ns", reject.foreign_cpu, "other programs used"),
-        ("steal_ns", reject.steal, "the host took"),
+        yield fact("experiment/cpu_limit")
+    for key, part, code in (
+        ("foreign_cpu_ns", reject.foreign_cpu, "other_programs"),
+        ("steal_ns", reject.steal, "host_took_cpus"),
     ):
         used = machine.get(key) or 0
         if part is not None and used > part * capacity + _TICKS_NS:
-            yield f"{arguments} {100 * used / capacity:.0f} % of the CPUs"
+            yield fact(f"experiment/{code}", part=used / capacity)
 
 
 def _step(
@@ -375,14 +385,16 @@ def _step(
             env=_environment(mark),
         )
         message = (done.stderr.strip() or done.stdout.strip())[-_MOST_SAID:]
-        fact = f"exit status {done.returncode}" + (f": {message}" if message else "")
+        why = fact("experiment/exit_status", status=done.returncode)
+        why = fact("experiment/ended_and_printed", how=why, message=message) if message else why
     except subprocess.TimeoutExpired:
-        done, fact = None, f"no end within {_STEP_TIMEOUT_S} s"
+        done, why = None, fact("experiment/no_end_within", seconds=_STEP_TIMEOUT_S)
     except OSError as error:
-        done, fact = None, (error.strerror or str(error)).lower()
+        done, why = None, fact("experiment/cannot_run", error=(error.strerror or str(error)).lower())
     if done is None or done.returncode:
-        words_ = f"{what} ({' '.join(command)}): {fact}"
-        raise UserError(words_, "what it undoes is still there") if is_last else Failed(words_)
+        failed = fact("experiment/step_failed", step=what, command=" ".join(command), why=why)
+        hint = "what it undoes is still there"
+        raise UserError(say(failed, languages()[0]), hint) if is_last else Failed(failed)
 
 
 def _read(path: Path) -> str:

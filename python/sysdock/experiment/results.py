@@ -16,6 +16,7 @@ from sysdock.experiment.plan import CONTROL
 from sysdock.experiment.validity import Check, Placed, check_case
 from sysdock.experiment.verdicts import Claim, Samples, Verdict, invalidated, judge
 from sysdock.library import Case, Experiment
+from sysdock.sentences import Fact, Joined, fact, json_of
 
 # Which of the counters are compared in addition to the primary metric and those of the workload.
 _COMPARED = (
@@ -41,11 +42,11 @@ class RunRow:
     dur_ns: int
     exit_code: int | None
     rejected: bool
-    reason: str | None
+    reason: Fact | None
     metrics: dict[str, float]
     profile: Profile = NOTHING
     methods: tuple[Method, ...] = ()
-    missing: dict[str, str] = field(default_factory=dict)
+    missing: dict[str, Fact] = field(default_factory=dict)
 
     def values(self) -> tuple[Any, ...]:
         """In the order of the columns."""
@@ -61,7 +62,7 @@ class RunRow:
             self.dur_ns,
             self.exit_code,
             self.rejected,
-            self.reason,
+            json_of(self.reason),
         )
 
 
@@ -129,7 +130,7 @@ def claim_of(experiment: Experiment) -> Claim:
 
 
 def judge_experiment(
-    experiment: Experiment, cases: Sequence[Case], rows: Sequence[RunRow], not_restored: dict[int, str]
+    experiment: Experiment, cases: Sequence[Case], rows: Sequence[RunRow], not_restored: dict[int, Fact]
 ) -> tuple[list[Verdict], list[Check]]:
     """All verdicts, and the checks that they rest on. `not_restored`: by case, what was not put back."""
     claim = claim_of(experiment)
@@ -160,7 +161,7 @@ def _steadiness(case: Case, rows: Sequence[RunRow]) -> Iterator[Check]:
         flags = [row.metrics.get(f"{measure.name}{UNSTEADY}") for row in counted(rows, case.case_id)]
         known = [flag for flag in flags if flag is not None]
         if measure.series and known:
-            note = f"{measure.name}: {sum(known):.0f} of {len(known)} runs do not become steady"
+            note = fact("experiment/not_steady", metric=measure.name, runs=round(sum(known)), all=len(known))
             yield Check(
                 case.case_id, "steady", statistics.fmean(known), None, None, note if any(known) else None
             )
@@ -171,8 +172,9 @@ def _missing(case_id: int, rows: Sequence[RunRow]) -> Iterator[Check]:
     used = counted(rows, case_id)
     for metric in dict.fromkeys(name for row in used for name in row.missing):
         reasons = [row.missing[metric] for row in used if metric in row.missing]
-        words = "; ".join(dict.fromkeys(reasons))
-        note = f"{metric}: {len(reasons)} of {len(used)} runs have no value: {words}"
+        different = [each for number, each in enumerate(reasons) if each not in reasons[:number]]
+        why = Joined(tuple(different), "semicolon")
+        note = fact("experiment/without_value", metric=metric, runs=len(reasons), all=len(used), why=why)
         yield Check(case_id, "missing", len(reasons) / len(used), None, None, note)
 
 
@@ -188,7 +190,7 @@ def _rejected(case_id: int, rows: Sequence[RunRow]) -> Check:
     rates = {scenario: statistics.fmean(some) for scenario, some in parts.items()}
     uneven = max(rates.values()) - min(rates.values()) > _UNEQUAL and sum(flags) >= 4
     words = ", ".join(f"{scenario} {100 * rate:.0f} %" for scenario, rate in rates.items())
-    note = f"unequal parts of the runs do not count: {words}" if uneven else None
+    note = fact("experiment/unequal_parts", parts=words) if uneven else None
     return Check(case_id, "rejected", statistics.fmean(flags), None, None, note)
 
 
@@ -232,7 +234,7 @@ def verdict_row(verdict: Verdict) -> tuple[Any, ...]:
         statistics.median(samples.baseline) if samples.baseline else None,
         statistics.median(samples.changed) if samples.changed else None,
         verdict.smallest_visible,
-        verdict.reason,
+        json_of(verdict.reason),
     )
 
 
@@ -244,5 +246,5 @@ def check_row(check: Check) -> tuple[Any, ...]:
         check.effect,
         check.p,
         check.invalid is None,
-        check.invalid or check.note,
+        json_of(check.invalid or check.note),
     )

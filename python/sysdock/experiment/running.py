@@ -49,6 +49,7 @@ from sysdock.library import Case, Experiment, Library, Reject
 from sysdock.library.experiments import Step, filled
 from sysdock.recording import Recording
 from sysdock.recording.native import find_native
+from sysdock.sentences import Fact, fact, languages, say
 
 Say = Callable[[str], None]
 # A block is tried so often, then the case ends.
@@ -106,7 +107,7 @@ def refuse(experiment: Experiment, library: Library) -> None:
 def go_on(experiment: Experiment, kept: Kept, progress: Progress) -> None:
     """Runs what is not there yet, and computes the verdicts of all that is there."""
     ended = "failed"
-    not_restored: dict[int, str] = {}
+    not_restored: dict[int, Fact] = {}
     # Whatever an experiment that was killed has left would disturb this one.
     repair(progress.say)
     try:
@@ -129,7 +130,7 @@ def go_on(experiment: Experiment, kept: Kept, progress: Progress) -> None:
                 write_documents(experiment, session, kept.options, kept.folder / DOCUMENTS)
 
 
-def write_verdicts(experiment: Experiment, kept: Kept, not_restored: dict[int, str]) -> None:
+def write_verdicts(experiment: Experiment, kept: Kept, not_restored: dict[int, Fact]) -> None:
     """Computes verdicts, checks and causes again from the runs that are kept."""
     cases = experiment.cases()
     verdicts, checks = judge_experiment(experiment, cases, kept.rows, not_restored)
@@ -152,7 +153,12 @@ class _Running:
     """One case: what is made for it, its blocks, and what is judged between them."""
 
     def __init__(
-        self, experiment: Experiment, case: Case, kept: Kept, progress: Progress, not_restored: dict[int, str]
+        self,
+        experiment: Experiment,
+        case: Case,
+        kept: Kept,
+        progress: Progress,
+        not_restored: dict[int, Fact],
     ) -> None:
         self.experiment = experiment
         self.case = case
@@ -195,7 +201,7 @@ class _Running:
         }
 
     def _note_residue(self, words: str) -> None:
-        self.not_restored[self.case.case_id] = words
+        self.not_restored[self.case.case_id] = fact("experiment/not_restored", what=words)
         self.progress.say(f"not restored: {words}")
 
     def _prepare(self, bench: Bench) -> None:
@@ -258,12 +264,12 @@ class _Running:
                 self._note_unexplained(block, rows)
                 return
             if block < 1 and last.exit_code != 0:
-                raise UserError(str(last.reason), "run the command alone first", self.case.workload.name)
-            self.progress.say(f"block {block}, {last.scenario}: {last.reason}; the block is repeated")
+                raise UserError(_said(last.reason), "run the command alone first", self.case.workload.name)
+            self.progress.say(f"block {block}, {last.scenario}: {_said(last.reason)}; the block is repeated")
             self._refuse_busy()
-            if attempt < _ATTEMPTS and str(last.reason).startswith(DISTURBANCES):
+            if attempt < _ATTEMPTS and last.reason and last.reason.code in DISTURBANCES:
                 time.sleep(_PAUSES_S[attempt - 1])
-        raise CaseEnded(f"block {block} was rejected {_ATTEMPTS} times: {last.reason}")
+        raise CaseEnded(f"block {block} was rejected {_ATTEMPTS} times: {_said(last.reason)}")
 
     def _together(self, bench: Bench, block: int, attempt: int, turns: Sequence[Turn]) -> list[RunRow]:
         """The runs of a block that are judged, all at the same time; one that is rejected comes last."""
@@ -301,7 +307,9 @@ class _Running:
     def _note_unexplained(self, block: int, rows: Sequence[RunRow]) -> None:
         for row in rows:
             if row.kind == planned.EXPLAIN and row.rejected:
-                self.progress.say(f"block {block}, {row.scenario}: no causes from this block: {row.reason}")
+                self.progress.say(
+                    f"block {block}, {row.scenario}: no causes from this block: {_said(row.reason)}"
+                )
 
     def _refuse_busy(self) -> None:
         measured = [row for row in self.kept.rows if row.case_id == self.case.case_id and row.block >= 1]
@@ -361,7 +369,7 @@ class _Running:
             servers = _beside(recording) if bench.state.server_pids() else None
             return run_, profile(recording, self.kept.library, bench.devices, units, servers)
         except (UserError, ZeroDivisionError) as error:
-            return replace(run_, reason=f"nothing was recorded: {error}"), NOTHING
+            return replace(run_, reason=fact("experiment/nothing_recorded", why=str(error))), NOTHING
         finally:
             for folder in (recording, _beside(recording)):
                 shutil.rmtree(folder, ignore_errors=True)
@@ -379,7 +387,7 @@ class _Running:
         bench.state.apply({key: value for key, value in settings.items() if not key.startswith("cache:")})
         late = {key: value for key, value in settings.items() if key.startswith("cache:")}
         if differences := bench.state.prove():
-            return Run(0, 0, None, reason=f"not as it should be: {differences[0]}")
+            return Run(0, 0, None, reason=fact("experiment/not_as_it_should_be", what=str(differences[0])))
         servers = bench.state.server_pids()
         with (
             servers_recorded(_beside(recording), servers) if recording else contextlib.nullcontext(),
@@ -399,7 +407,7 @@ class _Running:
                 needed=self._needed(explains=recording is not None),
             )
         if run_.reason is None and (differences := bench.state.prove()):
-            return replace(run_, reason=f"changed during the run: {differences[0]}")
+            return replace(run_, reason=fact("experiment/changed_during_run", what=str(differences[0])))
         return run_
 
     def _needed(self, *, explains: bool) -> set[str]:
@@ -483,6 +491,11 @@ class Visible:
     so_far: float
     alone: float
     with_others: float | None
+
+
+def _said(why: Fact | None) -> str:
+    """A reason in the language of progress and errors."""
+    return say(why, languages()[0])
 
 
 def _visible_in_words(found: Sequence[Visible], blocks: int) -> str:

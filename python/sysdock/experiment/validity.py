@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from sysdock.experiment import signed_rank
 from sysdock.experiment.verdicts import CHANGED, Claim, Verdict
+from sysdock.sentences import Fact, fact
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,8 @@ class Check:
     check: str
     effect: float | None
     p: float | None
-    invalid: str | None
-    note: str | None = None
+    invalid: Fact | None
+    note: Fact | None = None
 
 
 def check_case(
@@ -58,8 +59,8 @@ def check_case(
 def _control(case_id: int, verdict: Verdict) -> Check:
     claims = verdict.verdict == CHANGED
     effect = None if verdict.ratio is None else verdict.ratio - 1
-    why = "the baseline differs from itself (A/A): what is measured is not what was changed"
-    return Check(case_id, "a/a", effect, verdict.p, why if claims else None)
+    why = fact("experiment/baseline_differs") if claims else None
+    return Check(case_id, "a/a", effect, verdict.p, why)
 
 
 def _residuals(runs: Sequence[Placed]) -> dict[int, list[tuple[int, float]]]:
@@ -92,10 +93,7 @@ def _order(case_id: int, residuals: dict[int, list[tuple[int, float]]], claim: C
         return Check(case_id, "order", None, None, None)
     p = signed_rank.p_value(contrasts)
     effect = math.expm1(signed_rank.estimate(contrasts))
-    why = (
-        f"the first run of a block differs from the others by {100 * effect:+.1f} %: "
-        "what one run leaves behind reaches the next"
-    )
+    why = fact("experiment/first_run_differs", percent=100 * effect)
     is_wrong = p <= claim.alpha and abs(effect) > claim.margin
     return Check(case_id, "order", effect, p, why if is_wrong else None)
 

@@ -20,6 +20,7 @@ from typing import TypeVar
 
 from sysdock.experiment import signed_rank
 from sysdock.experiment.power import smallest_visible
+from sysdock.sentences import Fact, fact
 
 K = TypeVar("K")
 CHANGED, EQUIVALENT, INCONCLUSIVE, INVALID = "changed", "equivalent", "inconclusive", "invalid"
@@ -75,7 +76,7 @@ class Verdict:
     p_adjusted: float
     blocks: int
     level: float
-    reason: str | None = None
+    reason: Fact | None = None
 
     @cached_property
     def smallest_visible(self) -> float | None:
@@ -143,13 +144,13 @@ def _judged(
     differences = samples.differences()
     blocks = len(differences)
     if not blocks:
-        fact = "no run has this metric"
-        return Verdict(samples, INVALID, None, None, None, 0.0, 1.0, 1.0, 0, own_level, fact)
+        why = fact("experiment/no_run_has_metric")
+        return Verdict(samples, INVALID, None, None, None, 0.0, 1.0, 1.0, 0, own_level, why)
     margin = _margin(samples, claim.margin)
     bounds = signed_rank.interval(differences, claim.alpha)
     word, reason = _word(adjusted, level, bounds, margin, blocks, claim.alpha)
     if word == CHANGED and not _holds_without_outliers(differences, claim.alpha):
-        word, reason = INCONCLUSIVE, "it rests on outliers: without them it is not significant"
+        word, reason = INCONCLUSIVE, fact("experiment/rests_on_outliers")
     low, high = bounds if bounds else (None, None)
     return Verdict(
         samples,
@@ -178,10 +179,10 @@ def _word(
     margin: float,
     blocks: int,
     alpha: float,
-) -> tuple[str, str | None]:
+) -> tuple[str, Fact | None]:
     if bounds is None:
         least = next(n for n in range(1, 64) if signed_rank.smallest_p(n) <= alpha)
-        return INCONCLUSIVE, f"{blocks} blocks are too few: {least} is the least at this level"
+        return INCONCLUSIVE, fact("experiment/too_few_blocks", blocks=blocks, least=least)
     low, high = bounds
     if -margin <= low and high <= margin:
         return EQUIVALENT, None
@@ -245,7 +246,7 @@ def is_decided(verdicts: Sequence[Verdict]) -> bool:
     return all(each.verdict in (CHANGED, EQUIVALENT) for each in verdicts)
 
 
-def invalidated(verdicts: Sequence[Verdict], reasons: dict[int, str]) -> list[Verdict]:
+def invalidated(verdicts: Sequence[Verdict], reasons: dict[int, Fact]) -> list[Verdict]:
     """The same, where cases named in `reasons` (by case_id) are invalid, and why."""
     return [
         replace(each, verdict=INVALID, reason=reasons[each.samples.case_id])

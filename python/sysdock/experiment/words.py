@@ -1,65 +1,48 @@
-"""Verdicts in words, in English and Japanese."""
+"""Verdicts in words."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sysdock.experiment.verdicts import CHANGED, EQUIVALENT, INCONCLUSIVE
-from sysdock.library.headings import japanese_value
+from sysdock.experiment.verdicts import CHANGED, INCONCLUSIVE, INVALID
+from sysdock.sentences import Words, fact, facts_from_json
 from sysdock.text import human_ns
 
 # Causes of a scenario that the terminal shows.
 _MOST_CAUSES = 6
 
 
-def of_verdict(row: Mapping[str, Any], margin: float) -> tuple[str, str]:
+def of_verdict(row: Mapping[str, Any], margin: float) -> Words:
     """A row of `experiment_verdicts` as a sentence. `margin`: of the claim, as a part."""
-    metric = row["metric"]
+    verdict = fact(f"experiment/{_verdict_code(row)}", margin=margin, **_numbers(row))
+    parts: list[Words] = [verdict]
+    if row["verdict"] in (INCONCLUSIVE, INVALID) and row["reason"]:
+        parts = [fact("experiment/because", what=verdict, why=facts_from_json(row["reason"]))]
+    if row["ratio_low"] is not None and row["verdict"] != INVALID:
+        low, high = 100 * (row["ratio_low"] - 1), 100 * (row["ratio_high"] - 1)
+        parts = [fact("experiment/with_interval", what=parts[0], low=low, high=high)]
+    if row["verdict"] == INCONCLUSIVE and row["smallest_visible"] is not None:
+        percent = 100 * row["smallest_visible"]
+        # Two digits, and never a power of ten.
+        shown = f"{percent:.0f}" if percent >= 10 else f"{percent:.2g}"
+        parts = [fact("experiment/with_visible", what=parts[0], percent=shown)]
+    return fact("experiment/of_metric", metric=row["metric"], what=parts[0])
+
+
+def _verdict_code(row: Mapping[str, Any]) -> str:
     if row["verdict"] == CHANGED:
-        return _changed(row)
-    between, between_ja = _interval(row)
-    if row["verdict"] == EQUIVALENT:
-        return (
-            f"{metric}: equivalent within {100 * margin:g} %{between}",
-            f"{metric}: ±{100 * margin:g} % 以内で同等{between_ja}",
-        )
-    reason = row["reason"]
-    why, why_ja = (f": {reason}", f": {japanese_value(reason)}") if reason else ("", "")
-    if row["verdict"] == INCONCLUSIVE:
-        visible, visible_ja = _visible(row)
-        return (
-            f"{metric}: inconclusive{why}{between}{visible}",
-            f"{metric}: 判定不能{why_ja}{between_ja}{visible_ja}",
-        )
-    return f"{metric}: invalid{why}", f"{metric}: 無効{why_ja}"
+        return "changed_from_to" if row["ratio"] is None else "changed"
+    return str(row["verdict"])
 
 
-def _changed(row: Mapping[str, Any]) -> tuple[str, str]:
-    metric = row["metric"]
-    between, between_ja = _interval(row)
-    if row["ratio"] is None:
-        step = f"from {number(row['baseline_median'])} to {number(row['scenario_median'])}"
-        step_ja = f"{number(row['baseline_median'])} から {number(row['scenario_median'])} に変化"
-        return f"{metric}: changed {step} (p = {row['p']:.2g})", f"{metric}: {step_ja} (p = {row['p']:.2g})"
-    percent = 100 * (row["ratio"] - 1)
-    return f"{metric}: changed by {percent:+.1f} %{between}", f"{metric}: {percent:+.1f} % 変化{between_ja}"
-
-
-def _interval(row: Mapping[str, Any]) -> tuple[str, str]:
-    if row["ratio_low"] is None:
-        return "", ""
-    low, high = 100 * (row["ratio_low"] - 1), 100 * (row["ratio_high"] - 1)
-    return f" (interval {low:+.1f} to {high:+.1f} %)", f" (区間 {low:+.1f} 〜 {high:+.1f} %)"
-
-
-def _visible(row: Mapping[str, Any]) -> tuple[str, str]:
-    if row["smallest_visible"] is None:
-        return "", ""
-    percent = 100 * row["smallest_visible"]
-    # Two digits, and never a power of ten.
-    words = f"{percent:.0f}" if percent >= 10 else f"{percent:.2g}"
-    return f"; smallest visible change {words} %", f"。検出できる最小の変化は {words} %"
+def _numbers(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "percent": None if row["ratio"] is None else 100 * (row["ratio"] - 1),
+        "before": number(row["baseline_median"]),
+        "after": number(row["scenario_median"]),
+        "p": row["p"],
+    }
 
 
 def of_causes(rows: Sequence[Mapping[str, Any]]) -> list[str]:

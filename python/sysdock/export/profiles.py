@@ -18,6 +18,7 @@ from typing import IO
 
 from sysdock.analysis import Session
 from sysdock.export.traces import Written
+from sysdock.sentences import say
 from sysdock.text import harmless_json, visible
 
 _USED_SQL = """WITH used AS (
@@ -103,7 +104,7 @@ def write_speedscope(session: Session, out: IO[bytes], most: int, of: str = "cal
     }
     content = {
         "$schema": "https://www.speedscope.app/file-format-schema.json",
-        "name": session.subject[0],
+        "name": say(session.subject, "en"),
         "exporter": "sysdock",
         "shared": {"frames": [{"name": name} for name in frames]},
         "profiles": [profile],

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from sysdock.errors import UserError
+from sysdock.sentences import entry_of, fact, facts_of
 
 SSH = "ssh -o BatchMode=yes -o ConnectTimeout=10 {node}"
 _ROUNDS = 12
@@ -306,21 +307,24 @@ def _progress(rows: Sequence[dict[str, Any]], clocks: Sequence[Clock]) -> list[l
 
 def _status(
     row: dict[str, Any], rows: Sequence[dict[str, Any]], names: Sequence[str], clocks: Sequence[Clock]
-) -> tuple[str, str | None]:
-    found = [
-        (each["status"], f"{name}: {each['note']}" if each["note"] else None)
+) -> tuple[str, list[dict[str, Any]]]:
+    """The gravest status of all hosts, and the facts about them."""
+    found: list[tuple[str, dict[str, Any] | None]] = [
+        (
+            each["status"],
+            entry_of(fact("load/on_host", host=name, notes=facts_of(each["note"]))) if each["note"] else None,
+        )
         for each, name in zip(rows, names, strict=True)
     ]
     if row["overlap"] is not None and row["overlap"] < _OVERLAP and len(rows) > 1:
-        share = f"all workers ran at the same time for only {100 * row['overlap']:.0f} % of the time"
-        found.append(("no_overlap", share))
+        found.append(("no_overlap", entry_of(fact("load/little_overlap", part=row["overlap"]))))
     unsure = max(clock.unsure_ns for clock in clocks)
     if unsure > _UNSURE_NS:
-        found.append(("measured", f"clocks of the hosts were compared to {unsure / 1e6:.1f} ms only"))
+        found.append(("measured", entry_of(fact("load/clocks_unsure", by=unsure))))
     # Stable: notes of the gravest come first, and hosts in their order.
     found.sort(key=lambda each: _WORST.index(each[0]))
-    notes = dict.fromkeys(note for _, note in found if note)
-    return found[0][0], "; ".join(notes) or None
+    notes = [note for _, note in found if note]
+    return found[0][0], [each for n, each in enumerate(notes) if each not in notes[:n]]
 
 
 def run(

@@ -7,6 +7,7 @@ from typing import Any
 
 from sysdock.analysis import Session
 from sysdock.library import Column
+from sysdock.sentences import facts_from_json, say
 from sysdock.text import human_bytes, human_ns
 
 _HEAD = ("item", "operation", "request", "processes", "how", "rate", "operations/s", "p50", "p99", "status")
@@ -76,11 +77,11 @@ def how(row: dict[str, Any]) -> str:
     return " ".join(parts)
 
 
-def notes(found: Sequence[dict[str, Any]]) -> list[tuple[str, int]]:
+def notes(found: Sequence[dict[str, Any]], lang: str) -> list[tuple[str, int]]:
     """Why numbers are not what they seem: each note, and of how many rows it is; those of most rows first."""
     counts: dict[str, int] = {}
     for row in found:
         if row["note"] and row["status"] != "measured":
-            text = f"{row['status']}: {row['note']}"
+            text = f"{row['status']}: {say(facts_from_json(row['note']), lang)}"
             counts[text] = counts.get(text, 0) + 1
     return sorted(counts.items(), key=lambda each: -each[1])

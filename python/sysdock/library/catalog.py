@@ -15,6 +15,7 @@ from sysdock.library.page import Page, parse_page
 from sysdock.library.tables import Table, parse_table
 from sysdock.library.toml_text import parse_toml
 from sysdock.own_files import own_root
+from sysdock.sentences import Prose, prose
 
 # What few verbs ask for is imported when they do.
 if TYPE_CHECKING:
@@ -159,15 +160,15 @@ class Library:
         return self._find("rule", id_, self._rule_files, self.rules)
 
     @cached_property
-    def areas(self) -> dict[str, tuple[str, str]]:
-        """What areas of analyses are called, in English and Japanese, in the order of reports."""
+    def areas(self) -> dict[str, Prose]:
+        """What areas of analyses are called, in the order of reports."""
         path = self.root / "analyses" / "areas.toml"
         if not path.exists():
             return {}
         try:
-            return {area: (english, japanese) for area, (english, japanese) in _toml(path).items()}
-        except (TypeError, ValueError) as error:
-            hint = 'each line is: area = ["English", "Japanese"]'
+            return {area: prose(texts.pop("en"), **texts) for area, texts in _toml(path).items()}
+        except (AttributeError, KeyError, TypeError) as error:
+            hint = 'each line is: area = { en = "English name", ja = "its translation" }'
             raise UserError(f"not a list of areas: {error}", hint, str(path)) from None
 
     def chart(self, name: str) -> ChartTemplate:

@@ -9,13 +9,13 @@ from typing import Any
 
 from sysdock.errors import UserError, did_you_mean
 from sysdock.library.tables import read_toml
+from sysdock.sentences import Prose, languages, translated_keys
 
-_KEYS = ("text", "text_ja", "fields")
+_KEYS = (*translated_keys("text"), "fields")
 _SOURCES = ("file", "each", "command", "hash")
 _TEXTS = (
     "name",
-    "text",
-    "text_ja",
+    *translated_keys("text"),
     "file",
     "each",
     "pattern",
@@ -43,7 +43,7 @@ class EnvironmentField:
 
     name: str
     text: str
-    text_ja: str
+    texts: Prose
     file: str | None = None
     each: str | None = None
     command: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ class EnvironmentSection:
     id: str
     path: Path
     text: str
-    text_ja: str
+    texts: Prose
     fields: tuple[EnvironmentField, ...]
 
 
@@ -79,8 +79,10 @@ def parse_environment(path: Path) -> EnvironmentSection:
             raise UserError(
                 f"unknown key `{key}`", did_you_mean(key, _KEYS, f"{', '.join(_KEYS)}"), str(path)
             )
-    if not all(isinstance(data.get(key), str) for key in ("text", "text_ja")):
-        raise UserError("`text` and `text_ja` are needed", None, str(path))
+    if not all(isinstance(data.get(key), str) for key in translated_keys("text")):
+        raise UserError(
+            f"{' and '.join(f'`{key}`' for key in translated_keys('text'))} are needed", None, str(path)
+        )
     entries = data.get("fields")
     if not isinstance(entries, list) or not entries:
         raise UserError("it has no fields", "write [[fields]]", str(path))
@@ -88,7 +90,7 @@ def parse_environment(path: Path) -> EnvironmentSection:
     names = [field.name for field in fields]
     if twice := {name for name in names if names.count(name) > 1}:
         raise UserError(f"the field `{min(twice)}` appears twice", None, str(path))
-    return EnvironmentSection(path.stem, path, data["text"], data["text_ja"], fields)
+    return EnvironmentSection(path.stem, path, data["text"], _prose(data, data["text"]), fields)
 
 
 def _field(path: Path, number: int, entry: Any) -> EnvironmentField:
@@ -103,8 +105,9 @@ def _field(path: Path, number: int, entry: Any) -> EnvironmentField:
             )
         if not _fits(key, value):
             raise UserError(f"field {number}: `{key}` has a value of the wrong type", None, place)
-    if "name" not in entry or "text_ja" not in entry:
-        raise UserError(f"field {number} needs `name` and `text_ja`", None, place)
+    needed = ("name", *translated_keys("text")[1:])
+    if not all(key in entry for key in needed):
+        raise UserError(f"field {number} needs {' and '.join(f'`{key}`' for key in needed)}", None, place)
     if sum(key in entry for key in _SOURCES) != 1:
         raise UserError(f"field {number} needs one of {', '.join(_SOURCES)}", None, place)
     if ("{1}" in entry["name"]) != ("each" in entry) or entry.get("each", "*").count("*") != 1:
@@ -116,7 +119,13 @@ def _field(path: Path, number: int, entry: Any) -> EnvironmentField:
     values = {
         key.replace("except", "except_"): tuple(v) if isinstance(v, list) else v for key, v in entry.items()
     }
-    return EnvironmentField(**{"text": entry["name"], **values})
+    texts = _prose(entry, entry["name"])
+    plain = {key: value for key, value in values.items() if key not in translated_keys("text")[1:]}
+    return EnvironmentField(**{"text": entry["name"], "texts": texts, **plain})
+
+
+def _prose(entry: dict[str, Any], english: str) -> Prose:
+    return Prose({"en": english, **{lang: entry[f"text_{lang}"] for lang in languages()[1:]}})
 
 
 def _fits(key: str, value: Any) -> bool:

@@ -16,13 +16,14 @@ from typing import Any
 
 from sysdock.errors import UserError, did_you_mean
 from sysdock.library.tables import read_toml
+from sysdock.sentences import Prose, languages, translated_keys
 
 Value = int | str
 Words = tuple[str, ...]
 BETTER = ("lower", "higher")
 # The level of a factor with a setting that leaves the setting as it is on the machine.
 AS_IT_IS = "default"
-_TEXTS = ("title", "title_ja", "question", "question_ja")
+_TEXTS = (*translated_keys("title"), *translated_keys("question"))
 _KEYS = (
     *_TEXTS,
     "analysis",
@@ -37,13 +38,12 @@ _KEYS = (
     "reject",
 )
 _NEEDED = (*_TEXTS, "scenarios", "workloads")
-_PARAMETER_KEYS = ("values", "text", "text_ja", "unit")
-_FACTOR_KEYS = ("levels", "setting", "text", "text_ja")
-_STEP_TEXTS = ("text", "text_ja")
+_PARAMETER_KEYS = ("values", *translated_keys("text"), "unit")
+_FACTOR_KEYS = ("levels", "setting", *translated_keys("text"))
+_STEP_TEXTS = translated_keys("text")
 _WORKLOAD_KEYS = (
     "name",
-    "text",
-    "text_ja",
+    *translated_keys("text"),
     "run",
     "before",
     "after",
@@ -55,8 +55,8 @@ _WORKLOAD_KEYS = (
     "units",
     "methods",
 )
-_MEASURE_KEYS = ("pattern", "better", "text", "text_ja", "series")
-_MEASURE_NEEDED = ("pattern", "better", "text", "text_ja")
+_MEASURE_KEYS = ("pattern", "better", *translated_keys("text"), "series")
+_MEASURE_NEEDED = ("pattern", "better", *translated_keys("text"))
 _PLACEHOLDER = re.compile(r"\{([a-z_][a-z0-9_]*)\}")
 _HINT = "docs/reference/knowhow-files.md shows what an experiment holds"
 
@@ -68,7 +68,7 @@ class Parameter:
     name: str
     values: tuple[Value, ...]
     text: str
-    text_ja: str
+    texts: Prose
     unit: str | None = None
 
 
@@ -82,7 +82,7 @@ class Factor:
     levels: tuple[str, ...]
     setting: str | None
     text: str
-    text_ja: str
+    texts: Prose
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Scenario:
     name: str
     levels: dict[str, str]
     text: str
-    text_ja: str
+    texts: Prose
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Step:
     run: Words | None
     arguments: dict[str, Any]
     text: str
-    text_ja: str
+    texts: Prose
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Measure:
     pattern: str
     better: str
     text: str
-    text_ja: str
+    texts: Prose
     series: bool = False
 
 
@@ -131,7 +131,7 @@ class Workload:
 
     name: str
     text: str
-    text_ja: str
+    texts: Prose
     run: Words
     before: tuple[Words, ...] = ()
     after: tuple[Words, ...] = ()
@@ -199,9 +199,9 @@ class Experiment:
     id: str
     path: Path
     title: str
-    title_ja: str
+    titles: Prose
     question: str
-    question_ja: str
+    questions: Prose
     analysis: str
     claim: Claim
     plan: Plan
@@ -304,10 +304,13 @@ class _Parser:
         settings = data.get("settings", {})
         if not isinstance(settings, dict) or not all(isinstance(value, str) for value in settings.values()):
             raise self.wrong("`settings` is not a table of texts")
-        texts = {key: self.text(key, data[key]) for key in _TEXTS}
         return Experiment(
             id=id_,
             path=self.path,
+            title=self.text("title", data["title"]),
+            titles=self.prose("title", data),
+            question=self.text("question", data["question"]),
+            questions=self.prose("question", data),
             analysis=self.text("analysis", data.get("analysis", "experiment/verdicts")),
             claim=self.claim(data.get("claim", {})),
             plan=self.plan(data.get("plan", {}), scenarios),
@@ -318,7 +321,6 @@ class _Parser:
             settings=dict(settings),
             workloads=self.workloads(self.entries(data, "workloads")),
             reject=self.reject(data.get("reject", {})),
-            **texts,
         )
 
     def claim(self, data: Any) -> Claim:
@@ -367,7 +369,7 @@ class _Parser:
         )
 
     def parameter(self, name: str, entry: Any) -> Parameter:
-        self.closed(f"parameter {name}", entry, _PARAMETER_KEYS, _PARAMETER_KEYS[:3])
+        self.closed(f"parameter {name}", entry, _PARAMETER_KEYS, _PARAMETER_KEYS[:-1])
         values = entry["values"]
         kinds = {type(value) for value in values} if isinstance(values, list) else set()
         if kinds not in ({int}, {str}):
@@ -375,7 +377,7 @@ class _Parser:
         return Parameter(name, tuple(values), *self.both(entry), entry.get("unit"))
 
     def factor(self, name: str, entry: Any) -> Factor:
-        self.closed(f"factor {name}", entry, _FACTOR_KEYS, ("levels", "text", "text_ja"))
+        self.closed(f"factor {name}", entry, _FACTOR_KEYS, ("levels", *translated_keys("text")))
         levels = entry["levels"]
         if not isinstance(levels, list) or not levels or not all(isinstance(v, str) for v in levels):
             raise self.wrong(f"factor {name} has no list of texts", 'levels = ["noatime", "relatime"]')
@@ -413,7 +415,7 @@ class _Parser:
         return found
 
     def workload(self, entry: Any) -> Workload:
-        self.closed("a workload", entry, _WORKLOAD_KEYS, ("name", "text", "text_ja", "run"))
+        self.closed("a workload", entry, _WORKLOAD_KEYS, ("name", *translated_keys("text"), "run"))
         name = self.text("name", entry["name"])
         lists = {key: self.commands(key, entry.get(key, [])) for key in ("before", "after", "check")}
         measures = entry.get("measures", {})
@@ -462,8 +464,14 @@ class _Parser:
             )
         return tuple(value)
 
-    def both(self, entry: dict[str, Any]) -> tuple[str, str]:
-        return self.text("text", entry["text"]), self.text("text_ja", entry["text_ja"])
+    def both(self, entry: dict[str, Any]) -> tuple[str, Prose]:
+        """A text in the language of names, and in all."""
+        return self.text("text", entry["text"]), self.prose("text", entry)
+
+    def prose(self, key: str, entry: Mapping[str, Any]) -> Prose:
+        """A text in every language."""
+        keys = zip(languages(), translated_keys(key), strict=True)
+        return Prose({lang: self.text(name, entry[name]) for lang, name in keys})
 
     def text(self, key: str, value: Any, *, is_prose: bool = True) -> str:
         if not isinstance(value, str) or not value.strip():

@@ -16,6 +16,7 @@ from typing import Any
 
 from sysdock.errors import UserError, did_you_mean
 from sysdock.library.rule_shape import KNOWN_COLUMNS, RULE_COLUMNS, Column, Sentences, parse_sentences
+from sysdock.sentences import Prose, languages
 
 KEYS = (
     "needs",
@@ -23,8 +24,7 @@ KEYS = (
     "else",
     "param",
     "column",
-    "heads",
-    "texts",
+    *(f"{key}_{lang}" for key in ("heads", "texts") for lang in languages()[1:]),
     "sums",
     "match",
     "chart",
@@ -201,6 +201,10 @@ def _depth(sql: str) -> int:
     return max(steps, default=0)
 
 
+def _prose(texts: dict[str, str] | None) -> Prose | None:
+    return Prose(texts) if texts else None
+
+
 class Header:
     """Collects header lines; knows the file for its error messages."""
 
@@ -292,37 +296,33 @@ class Header:
         return tuple(word for word in found if word)
 
     def headed(self, columns: tuple[Column, ...]) -> tuple[Column, ...]:
-        """The columns with the Japanese headings that `heads:` states, and descriptions of `texts:`."""
-        heads: dict[str, str] = {}
+        """The columns with the headings of `heads_LANGUAGE:`, and the descriptions of `texts_LANGUAGE:`."""
         names = {column.name for column in columns}
-        for line, value in self.lines["heads"]:
-            for pair in value.split(","):
-                name, equals, head = (part.strip() for part in pair.partition("="))
-                if not equals or not head:
-                    raise self.error(
-                        line, f"`{pair.strip()}` is not name=heading", "write `heads: calls=回数`"
-                    )
-                if name not in names:
-                    raise self.error(line, f"`{name}` is not a column", "name columns as `column:` does")
-                heads[name] = head
-        texts = self.texts(names)
+        heads: dict[str, dict[str, str]] = {}
+        texts: dict[str, dict[str, str]] = {}
+        for lang in languages()[1:]:
+            for line, value in self.lines[f"heads_{lang}"]:
+                for pair in value.split(","):
+                    name, head = self.translated(line, pair, "heading", names)
+                    heads.setdefault(name, {})[lang] = head
+            # A line each, as they may hold commas.
+            for line, value in self.lines[f"texts_{lang}"]:
+                name, text = self.translated(line, value, "text", names)
+                texts.setdefault(name, {})[lang] = text
         return tuple(
             # `replace` would take three times as long; there are a thousand columns in all rules.
-            Column(c.name, c.type, c.unit, c.text, heads.get(c.name), texts.get(c.name))
+            Column(c.name, c.type, c.unit, c.text, _prose(heads.get(c.name)), _prose(texts.get(c.name)))
             for c in columns
         )
 
-    def texts(self, names: set[str]) -> dict[str, str]:
-        """The Japanese descriptions of columns, a line each: they may hold commas."""
-        texts: dict[str, str] = {}
-        for line, value in self.lines["texts"]:
-            name, equals, text = (part.strip() for part in value.partition("="))
-            if not equals or not text:
-                raise self.error(line, f"`{value}` is not name=text", "write `texts: calls=呼び出し回数`")
-            if name not in names:
-                raise self.error(line, f"`{name}` is not a column", "name columns as `column:` does")
-            texts[name] = text
-        return texts
+    def translated(self, line: int, pair: str, what: str, names: set[str]) -> tuple[str, str]:
+        """A column and its heading or text in another language."""
+        name, equals, text = (part.strip() for part in pair.partition("="))
+        if not equals or not text:
+            raise self.error(line, f"`{pair.strip()}` is not name={what}", f"write `calls={what}`")
+        if name not in names:
+            raise self.error(line, f"`{name}` is not a column", "name columns as `column:` does")
+        return name, text
 
     def sums(self, columns: tuple[Column, ...]) -> tuple[str, ...]:
         """Columns that add up over rows and time: of these there is so much for a unit of work."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from sysdock.library.rule_shape import Column
-from sysdock.sentences import catalogue, is_source, say
+from sysdock.sentences import Prose, catalogue, is_source, languages, say
 
 # Parts of names of columns, as people write them.
 _FULL = {
@@ -27,11 +27,13 @@ _PERCENTILE = re.compile(r"p\d+")
 
 def heading(column: Column, lang: str) -> str:
     """The short name of a column, without its unit: that of its header, or the common one."""
-    return (say(column.head, lang) if column.head and not is_source(lang) else "") or named(column.name, lang)
+    head = column.head
+    stated = head.texts.get(lang) if isinstance(head, Prose) else say(head, lang)
+    return stated or named(column.name, lang)
 
 
 def axis(column: Column, lang: str) -> str:
-    """What the axis of a column is called: the first clause of its description, where it has one in `lang`."""
+    """What the axis of a column is called: the first clause of its description, if it has one in `lang`."""
     return column.text.rstrip(".").split(";")[0] if is_source(lang) else heading(column, lang)
 
 
@@ -54,6 +56,11 @@ def description(column: Column, lang: str) -> str:
 def plain(name: str) -> str:
     """A name of a column in words, without the unit of a time."""
     return re.sub(r"_(ns|s)$", "", name).replace("_", " ")
+
+
+def words_of(name: str) -> Prose:
+    """What columns of that name are called, in every language."""
+    return Prose({lang: named(name, lang) for lang in languages()})
 
 
 def named(name: str, lang: str) -> str:

@@ -13,8 +13,9 @@ from typing import Any
 
 from sysdock.errors import UserError, did_you_mean
 from sysdock.library.tables import read_toml
+from sysdock.sentences import Prose, languages, translated_keys
 
-_TEXTS = ("title", "title_ja", "text", "text_ja")
+_TEXTS = (*translated_keys("title"), *translated_keys("text"))
 _KEYS = (*_TEXTS, "within_s", "one_host", "steps")
 _HINT = "docs/reference/knowhow-files.md shows what a plan holds"
 # The type of each field; what a value means is checked by the generator itself.
@@ -40,14 +41,14 @@ _VARIED = ("length_bytes", "processes", "depth", "sync", "layout", "direct")
 
 @dataclass(frozen=True)
 class LoadPlan:
-    """What is measured, one step after the other, and what it is called in both languages."""
+    """What is measured, one step after the other, and what it is called."""
 
     # That of its file.
     name: str
     title: str
-    title_ja: str
+    titles: Prose
     text: str
-    text_ja: str
+    texts: Prose
     steps: tuple[dict[str, Any], ...]
     # No step begins after so long.
     within_s: int | None = None
@@ -76,7 +77,20 @@ def parse_load_plan(path: Path) -> LoadPlan:
     if not isinstance(steps, list) or not steps:
         raise UserError("it has no steps", "write [[steps]], one for each item", str(path))
     expanded = tuple(each for step in steps for each in _expanded(path, step))
-    return LoadPlan(name=path.stem, steps=expanded, within_s=within, one_host=one_host, **texts)
+    return LoadPlan(
+        name=path.stem,
+        title=texts["title"],
+        titles=_prose(texts, "title"),
+        text=texts["text"],
+        texts=_prose(texts, "text"),
+        steps=expanded,
+        within_s=within,
+        one_host=one_host,
+    )
+
+
+def _prose(texts: dict[str, str], key: str) -> Prose:
+    return Prose({lang: texts[name] for lang, name in zip(languages(), translated_keys(key), strict=True)})
 
 
 def _text(path: Path, key: str, value: Any) -> str:

@@ -14,12 +14,12 @@ from typing import Any
 
 from sysdock.errors import UserError
 from sysdock.library.toml_text import parse_toml
+from sysdock.sentences import Prose, fact, languages, say
 
-RULE_HEADINGS = ("What it finds", "Why it matters", "Example", "What to do", "When to ignore it")
-RULE_HEADINGS_JA = ("何を見つけるか", "なぜ問題か", "例", "どうするか", "無視してよい場合")
-
-# Under this heading, a page says why a finding is so sure: `- medium: why.`; of a variant `- medium.write:`
-SURE_HEADINGS = {"en": "How sure it is", "ja": "どれだけ確かか"}
+# Headings that the page of a rule has in each language, as `knowhow/sentences/pages.toml` names them.
+RULE_HEADINGS = ("what_it_finds", "why_it_matters", "example", "what_to_do", "when_to_ignore_it")
+# Under this one, a page says why a finding is so sure: `- medium: why.`; of a variant `- medium.write:`
+HOW_SURE = "how_sure_it_is"
 
 MOST_EXAMPLES = 100
 _SURE = re.compile(r"-\s+((?:high|medium|low)(?:\.[a-z_0-9]+)?):\s+(\S.*)$")
@@ -50,26 +50,42 @@ class Example:
 
 @dataclass
 class Page:
-    """A page: titles and opening words in both languages, sections by heading, and its examples."""
+    """A page: titles and opening words by language, sections by heading, and its examples."""
 
-    title: str
-    title_ja: str | None
+    titles: Prose
     sections: dict[str, str]
     examples: list[Example]
-    text: str = ""
-    text_ja: str = ""
+    texts: Prose = field(default_factory=lambda: Prose({"en": ""}))
     path: Path = field(default_factory=Path)
 
-    def first_paragraph(self, heading: str) -> str | None:
-        """First paragraph under a heading, as one line without emphasis marks; None where there is none."""
-        paragraphs = self.sections.get(heading, "").strip().split("\n\n")
-        return one_line(paragraphs[0]) or None
+    @property
+    def title(self) -> str:
+        """The title in the language of names."""
+        return say(self.titles, languages()[0])
+
+    @property
+    def text(self) -> str:
+        """The opening words in the language of names."""
+        return say(self.texts, languages()[0])
+
+    def section(self, name: str) -> Prose | None:
+        """What stands below a heading, by language; None where there is nothing in any."""
+        found = {lang: self.sections.get(heading(name, lang), "").strip() for lang in languages()}
+        found = {lang: text for lang, text in found.items() if text}
+        return Prose(found) if found else None
+
+    def first_paragraph(self, name: str) -> Prose | None:
+        """First paragraph below a heading, as one line without emphasis marks; None where there is none."""
+        section = self.section(name)
+        texts = section.texts if section else {}
+        found = {lang: one_line(text.split("\n\n")[0]) for lang, text in texts.items()}
+        return Prose(found) if any(found.values()) else None
 
     def clauses(self, lang: str = "en") -> dict[str, str]:
         """Why findings are so sure, by certainty (`high`) or certainty and variant (`medium.write`)."""
         found: dict[str, str] = {}
         name = None
-        for line in self.sections.get(SURE_HEADINGS[lang], "").splitlines():
+        for line in self.sections.get(heading(HOW_SURE, lang), "").splitlines():
             if match := _SURE.match(line):
                 name = match[1]
                 found[name] = match[2]
@@ -79,15 +95,21 @@ class Page:
                 name = None
         return {name: one_line(text).rstrip(".。") for name, text in found.items()}
 
-    def how_sure(self, certainty: str | None, variant: str | None, lang: str = "en") -> str | None:
+    def how_sure(self, certainty: str | None, variant: str | None) -> Prose | None:
         """Why a finding of that certainty and variant is so sure, a clause; None where the page is silent."""
         if certainty is None:
             return None
-        for each in (lang, "en"):
-            clauses = self.clauses(each)
+        found = {}
+        for lang in languages():
+            clauses = self.clauses(lang)
             if text := clauses.get(f"{certainty}.{variant}", clauses.get(certainty)):
-                return text
-        return None
+                found[lang] = text
+        return Prose(found) if found else None
+
+
+def heading(name: str, lang: str) -> str:
+    """A heading that sysdock reads of a page, in a language of the page."""
+    return say(fact(f"pages/{name}"), lang)
 
 
 def one_line(text: str) -> str:
@@ -109,6 +131,11 @@ def parse_page(path: Path) -> Page:
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"cannot be read: {error}", place=str(path)) from None
     return _Reader(path, lines).read()
+
+
+def _by_language(parts: list[str]) -> Prose:
+    """Parts of a page, which are in the order of the languages; the rest of them are not read."""
+    return Prose({lang: part for lang, part in zip(languages(), parts, strict=False) if part or lang == "en"})
 
 
 class _Reader:
@@ -155,12 +182,10 @@ class _Reader:
             raise self.error(1, "the page has no title", "begin it with `# Title`")
         texts = ["\n".join(text).strip() for text in self.texts]
         return Page(
-            title=self.titles[0],
-            title_ja=self.titles[1] if len(self.titles) > 1 else None,
+            titles=_by_language(self.titles),
             sections={heading: "\n".join(body).strip() for heading, body in self.sections.items()},
             examples=self.examples,
-            text=texts[0],
-            text_ja=texts[1] if len(texts) > 1 else "",
+            texts=_by_language(texts),
             path=self.path,
         )
 

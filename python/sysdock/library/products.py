@@ -11,9 +11,10 @@ from typing import Any
 from sysdock.errors import UserError, did_you_mean
 from sysdock.library.page import one_line
 from sysdock.library.tables import read_toml
+from sysdock.sentences import Prose, languages
 
 _KEYS = ("name", "is_language", "programs", "files", "advice")
-_ADVICE_KEYS = ("rules", "en", "ja")
+_ADVICE_KEYS = ("rules", *languages())
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Product:
     """A program, library or language, and what helps it in particular.
 
     `programs` and `files` are patterns (`*`, `?`, `[...]`) of programs and of whole paths; `*` matches
-    slashes, too. `advice`: a paragraph in English and in Japanese by rule (`io/seeks`), or rule and variant
+    slashes, too. `advice`: a paragraph in each language by rule (`io/seeks`), or rule and variant
     (`io/small_requests.write`). A language (`is_language`) gives way to a product with advice for the rule.
     """
 
@@ -31,10 +32,10 @@ class Product:
     is_language: bool
     programs: tuple[str, ...]
     files: tuple[str, ...]
-    advice: Mapping[str, tuple[str, str]]
+    advice: Mapping[str, Prose]
 
-    def advises(self, rule: str, variant: str | None) -> tuple[str, str] | None:
-        """The paragraph for a finding of a rule, in English and Japanese; None where it has none."""
+    def advises(self, rule: str, variant: str | None) -> Prose | None:
+        """The paragraph for a finding of a rule; None where it has none."""
         return self.advice.get(f"{rule}.{variant}") or self.advice.get(rule)
 
     def is_run_by(self, programs: Iterable[str]) -> bool:
@@ -69,11 +70,11 @@ def parse_product(path: Path) -> Product:
     )
 
 
-def _advice(path: Path, entries: list[Any]) -> dict[str, tuple[str, str]]:
-    found: dict[str, tuple[str, str]] = {}
+def _advice(path: Path, entries: list[Any]) -> dict[str, Prose]:
+    found: dict[str, Prose] = {}
     for number, entry in enumerate(entries, 1):
         _closed(path, f"advice {number}", entry, _ADVICE_KEYS, _ADVICE_KEYS)
-        texts = (_text(path, "en", entry["en"]), _text(path, "ja", entry["ja"]))
+        texts = Prose({lang: _text(path, lang, entry[lang]) for lang in languages()})
         rules = _texts(path, "rules", entry["rules"])
         if not rules:
             raise UserError(f"advice {number} names no rule", 'write `rules = ["io/seeks"]`', str(path))

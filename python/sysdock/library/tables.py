@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from sysdock.errors import UserError
-from sysdock.noted import Noted
 from sysdock.library.toml_text import parse_toml
+from sysdock.noted import Noted
 
 _NOTED = Noted(Path(__file__).parent / "assets" / "tables.json")
 

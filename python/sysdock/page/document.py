@@ -22,6 +22,7 @@ import sysdock
 from sysdock import to_disk
 from sysdock.page.markup import attribute, opened_in, text
 from sysdock.page.theme import config
+from sysdock.sentences import Words, catalogue, fact, in_all, languages
 from sysdock.text import harmless_json
 
 # Fonts of the reader's machine; the ones of a picture file need not be there.
@@ -43,8 +44,8 @@ def document(
 
     `style` and `script` are files of `web`; `data` are blocks as `json_block` makes them.
     """
-    styles, code = "".join(_web(name) for name in style), _web(script)
-    hashes, blocks = [_sha256(code)], list(data)
+    styles, code = "".join(_web(name) for name in style) + _one_language_at_a_time(), _web(script)
+    hashes, blocks = [_sha256(code)], [json_block("sysdock-words", _words_of(script)), *data]
     if charts:
         vega = vega_code()
         hashes.append(_sha256(vega))
@@ -79,14 +80,33 @@ def document(
 """
 
 
+def _words_of(script: str) -> dict[str, dict[str, str]]:
+    """What the page's code says, by name and language: the subject of its file."""
+    subject = f"script_{script.removesuffix('.js')}"
+    return {name: in_all(fact(f"{subject}/{name}")) for name in catalogue().subject(subject)}
+
+
+def _one_language_at_a_time() -> str:
+    """The style by which the language switch works without a script."""
+    return "".join(
+        f':root:has(#lang-{lang}:checked) .t:not([lang="{lang}"]) {{ display: none; }}\n'
+        for lang in languages()
+    )
+
+
+def language_names() -> list[tuple[str, str]]:
+    """Languages that a page can be switched to: code and name."""
+    return [(lang, entry["name"]) for lang, entry in catalogue().languages.items()]
+
+
 def page_head(lang: str) -> str:
     """The head of a page of its own, with a switch of languages."""
     radios = "".join(
         f'<input type="radio" name="lang" id="lang-{value}" value="{value}"{" checked" * (value == lang)}>'
         f'<label for="lang-{value}">{words}</label>'
-        for value, words in (("en", "English"), ("ja", "日本語"))
+        for value, words in language_names()
     )
-    label = attribute("aria-label", "Language", "言語")
+    label = attribute("aria-label", fact("page/language"))
     switch = f'<div class="switch" role="radiogroup"{label}>{radios}</div>'
     return f'<header class="top"><span class="mark">sysdock</span>{switch}</header>'
 
@@ -97,20 +117,17 @@ def chart_page(specs: list[dict[str, Any]], title: str, lang: str) -> str:
     for number, spec in enumerate(specs):
         head, caption = spec["title"]["text"], spec["title"]["subtitle"]
         label = f"{head}, {caption}"
-        figures.append(figure(number, text(head), text(caption), (label, label)))
+        figures.append(figure(number, text(head), text(caption), label))
     body = f'<main class="plain"><h1>{text(title)}</h1>{"".join(figures)}</main>'
     return document(title, lang, body, specs)
 
 
-def figure(number: int, title: str, caption: str, label: tuple[str, str]) -> str:
-    """The place of chart `number`: title and caption are HTML, `label` is plain text for screen readers.
-
-    `label`: English and Japanese.
-    """
+def figure(number: int, title: str, caption: str, label: Words) -> str:
+    """The place of chart `number`: title and caption are HTML, `label` is plain text for screen readers."""
     return (
         f'<figure class="chart"><figcaption><strong>{title}</strong> '
         f'<span class="muted">{caption}</span></figcaption>'
-        f'<div class="plot" data-chart="{number}" role="img"{attribute("aria-label", *label)}></div></figure>'
+        f'<div class="plot" data-chart="{number}" role="img"{attribute("aria-label", label)}></div></figure>'
     )
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sysdock.sentences import Fact, Joined, Prose, Words, in_all, is_source, languages, say
 
 _FENCE = re.compile(r"^(`{3,}|~{3,})")
 _CODE = re.compile(r"`([^`]+)`")
 _STRONG = re.compile(r"\*\*([^*]+)\*\*")
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]*\)")
 _JAPANESE = "[\u3000-\u9fff\uff00-\uffef]"
-# As `attribute` writes it: what was recorded has no quotes, and so cannot look like this.
-_IN_BOTH = re.compile(r'="([^"]*)" data-other="([^"]*)"')
 
 
 def text(value: object) -> str:
@@ -31,29 +32,74 @@ def _visible(char: str) -> str:
     return chr(0x2400 + ord(char)) if ord(char) < 0x20 else f"<U+{ord(char):04X}>"
 
 
-def both(english: str, japanese: str) -> str:
-    """Two languages of one piece of HTML, of which the page shows the chosen one."""
-    return f'<span class="t" lang="en">{english}</span><span class="t" lang="ja">{japanese}</span>'
+class Html(str):
+    """A value within words that is HTML already: a link, code."""
 
 
-def both_blocks(english: str, japanese: str) -> str:
-    """The same for paragraphs."""
-    return f'<div class="t" lang="en">{english}</div><div class="t" lang="ja">{japanese}</div>'
+def both(words: Words) -> str:
+    """Words as HTML in every language, of which the page shows the chosen one; once if they do not differ."""
+    found = {lang: _html(words, lang) for lang in languages()}
+    return _once(found) or "".join(
+        f'<span class="t" lang="{lang}">{part}</span>' for lang, part in found.items()
+    )
 
 
-def attribute(name: str, english: str, japanese: str) -> str:
-    """An attribute of plain text in two languages (`title`, `aria-label`, `alt`), with a blank before it.
+def both_blocks(blocks: Mapping[str, str]) -> str:
+    """HTML of paragraphs by language; a language that is missing has the first one's."""
+    first = next(iter(blocks.values()), "")
+    found = {lang: blocks.get(lang, first) for lang in languages()}
+    return "".join(f'<div class="t" lang="{lang}">{part}</div>' for lang, part in found.items())
 
-    An attribute has one value: the English one, and the other stands next to it. `document` exchanges them in
-    a page that opens in Japanese, and report.js when the reader switches. An element has one such attribute.
+
+def prose_blocks(words: Prose | None) -> str:
+    """Markdown in every language."""
+    return both_blocks({lang: prose(part) for lang, part in words.texts.items()}) if words else ""
+
+
+def _once(found: Mapping[str, str]) -> str | None:
+    texts = set(found.values())
+    return texts.pop() if len(texts) == 1 else None
+
+
+# Where a value that is HTML stands while the text around it is escaped. Nothing recorded contains a NUL.
+_PLACE = re.compile("\0([0-9]+)\0")
+
+
+def _html(words: Words, lang: str) -> str:
+    held: list[str] = []
+    said = _PLACE.split(say(_held(words, held), lang))
+    return "".join(held[int(part)] if number % 2 else text(part) for number, part in enumerate(said))
+
+
+def _held(words: Any, held: list[str]) -> Any:
+    """The words with places for what is HTML in them."""
+    if isinstance(words, Html):
+        held.append(words)
+        return f"\0{len(held) - 1}\0"
+    if isinstance(words, Fact):
+        return Fact(words.code, {name: _held(value, held) for name, value in words.values.items()})
+    if isinstance(words, Joined):
+        return Joined(tuple(_held(part, held) for part in words.parts), words.by)
+    return words.replace("\0", "\ufffd") if isinstance(words, str) else words
+
+
+def attribute(name: str, words: Words) -> str:
+    """An attribute of plain text (`title`, `aria-label`, `alt`) in every language, with a blank before it.
+
+    An attribute has one value: the one in the first language, and the others stand next to it. `document`
+    puts the one in its place that the page opens in, and report.js does when the reader switches. An element
+    has one such attribute.
     """
-    other = f' data-other="{text(japanese)}"' if japanese != english else ""
-    return f' {name}="{text(english)}"{other}'
+    first, *others = in_all(words).items()
+    rest = "".join(f' data-in-{lang}="{text(said)}"' for lang, said in others if said != first[1])
+    return f' {name}="{text(first[1])}"{rest}' + (f' data-in-{first[0]}="{text(first[1])}"' if rest else "")
 
 
 def opened_in(lang: str, body: str) -> str:
     """The HTML with its attributes in the language that the page opens in."""
-    return _IN_BOTH.sub(r'="\2" data-other="\1"', body) if lang == "ja" else body
+    if is_source(lang):
+        return body
+    return re.sub(rf'="[^"]*"((?: data-in-[a-z]+="[^"]*")*? data-in-{lang}="([^"]*)")', r'="\2"\1', body)
 
 
 def join(parts: Iterable[str]) -> str:

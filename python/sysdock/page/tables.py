@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from sysdock.library import Column
-from sysdock.library.headings import description, japanese_value, table_heading
+from sysdock.library.headings import description, table_heading
 from sysdock.page.markup import attribute, both, text
 from sysdock.page.numbers import measured
+from sysdock.sentences import Prose, Words, fact, facts_from_json, in_all, languages
 from sysdock.text import SIZES, TIMES
 
 _LONGEST = 1000
 _NUMBERS = ("BIGINT", "INTEGER", "DOUBLE")
-# Columns of sentences that an analysis or a recorder chose itself: `knowhow/headings` has them in Japanese.
-_REMARKS = ("note", "reason")
 
 
 @dataclass(frozen=True)
@@ -31,18 +30,16 @@ class _Shown:
     divisor: int = 1
 
 
-def table(
-    name: str, columns: Sequence[Column], rows: Sequence[tuple[Any, ...]], label: tuple[str, str]
-) -> str:
+def table(name: str, columns: Sequence[Column], rows: Sequence[tuple[Any, ...]], label: Words) -> str:
     """A table that scrolls in its own box.
 
-    `name`: its id in the page. `label`: for screen readers, English and Japanese.
+    `name`: its id in the page. `label`: for screen readers.
     """
     shown = [_shown(column, [row[place] for row in rows]) for place, column in enumerate(columns)]
     heads = "".join(_head(column, how) for column, how in zip(columns, shown, strict=True))
     lines = "\n".join(_line(columns, shown, row) for row in rows)
     return (
-        f'<div class="wrap" tabindex="0" role="region"{attribute("aria-label", *label)}>'
+        f'<div class="wrap" tabindex="0" role="region"{attribute("aria-label", label)}>'
         f'<table class="data" id="{name}"><thead><tr>{heads}</tr></thead>\n'
         f"<tbody>{lines}</tbody></table></div>"
     )
@@ -50,10 +47,11 @@ def table(
 
 def _head(column: Column, how: _Shown) -> str:
     unit = f" [{text(how.unit)}]" if how.unit else ""
-    words = both(*(text(table_heading(column, lang)) + unit for lang in ("en", "ja")))
+    described = Prose({lang: _described(column, lang) for lang in languages()})
+    words = both(Prose({lang: table_heading(column, lang) for lang in languages()})) + unit
     return (
         f'<th scope="col"{_number_class(how.is_number)} data-v="{text(column.name)}"'
-        f"{attribute('title', _described(column, 'en'), _described(column, 'ja'))}>{words}</th>"
+        f"{attribute('title', described)}>{words}</th>"
     )
 
 
@@ -71,14 +69,14 @@ def _shown(column: Column, values: Sequence[Any]) -> _Shown:
 
 def search_field(name: str) -> str:
     """Leaves in the table only lines that hold what is typed; hidden until the page's code shows it."""
-    words = both("Search:", "検索:")
+    words = both(fact("page/search"))
     field = f'<input type="search" data-search="{name}">'
     return f'<label class="search" hidden>{words} {field} <span data-count aria-live="polite"></span></label>'
 
 
 def copy_button(name: str) -> str:
     """Copies the table `name` as tab-separated text; hidden until the page's code shows it."""
-    words = both("Copy table", "表をコピー")
+    words = both(fact("page/copy_table"))
     done = '<span data-label aria-live="polite"></span>'
     return f'<button type="button" data-copy="{name}" hidden>{words}{done}</button>'
 
@@ -96,12 +94,11 @@ def _line(columns: Sequence[Column], shown: Sequence[_Shown], row: tuple[Any, ..
 
 
 def _text_cell(column: Column, value: str) -> str:
-    """A text; a remark in both languages, of which the English one is sorted and copied."""
-    japanese = japanese_value(value) if column.name in _REMARKS else value
-    if japanese == value:
+    """A text; facts in every language, of which the code is sorted and copied."""
+    if column.unit != "fact" or not value:
         return f'<td class="s">{text(_cut(value))}</td>'
-    words = both(text(_cut(value)), text(_cut(japanese)))
-    return f'<td class="s" data-v="{text(value)}">{words}</td>'
+    said = {lang: _cut(part) for lang, part in in_all(facts_from_json(value)).items()}
+    return f'<td class="s" data-v="{text(value)}">{both(Prose(said))}</td>'
 
 
 def _number(value: float | int | None, divisor: int) -> str:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from sysdock.probe import shift
 from sysdock.probe.history import CONTROL, Clock, History, ItemHistory, clock_of, read, without_pattern
 from sysdock.probe.shift import LEAST_BEFORE, LEAST_WITHIN, Shift
+from sysdock.sentences import Words, fact
 
 if TYPE_CHECKING:
     from sysdock.analysis import Session
@@ -56,7 +57,7 @@ class Judgement:
     low: float | None = None
     high: float | None = None
     confidence: float | None = None
-    note: tuple[str, str] | None = None
+    note: Words | None = None
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class Answer:
     items: list[Judgement]
     probes: int
     last_ns: int | None
-    reason: tuple[str, str] | None = None
+    reason: Words | None = None
 
     @property
     def exit_status(self) -> int:
@@ -107,10 +108,7 @@ def judge_history(history: History, every_ns: int, now_ns: int, settings: Settin
     if last is None:
         return Answer("unknown", [], 0, None, _TOO_FEW)
     if history.failure is not None:
-        reason = (
-            f"the newest probe failed: {history.failure}",
-            f"最新のプローブが失敗しました: {history.failure}",
-        )
+        reason = fact("probe/newest_probe_failed", failure=history.failure)
         items = [Judgement(item.name, "failing") for item in history.items]
         return Answer("failing", items, len(history.ids), last, reason)
     if now_ns - last > _STALE * every_ns:
@@ -245,15 +243,12 @@ def _judgement(each: _Tried, p_fall: float, p_rise: float, history: History, set
     item, fall, rise = each.item, each.fall, each.rise
     missing = len(history.ids) - 1 - (history.place[item.probes[-1]] if item.probes else -1)
     if missing >= _FAILED:
-        note = (
-            f"{item.name} was not measured ({item.last_status})",
-            f"{item.name} を測定できませんでした ({item.last_status})",
-        )
+        note = fact("probe/not_measured", name=item.name, last_status=item.last_status)
         return Judgement(item.name, "failing" if item.values else "unknown", note=note)
     if fall is None or rise is None:
         needed = LEAST_BEFORE + LEAST_WITHIN
         count = len(item.values)
-        note = f"{count} of the {needed} probes that it takes at least", f"最低 {needed} 回のうち {count} 回"
+        note = fact("probe/probes_of_needed", count=count, needed=needed)
         return Judgement(item.name, "unknown", note=note)
     if p_fall < 1 - settings.sure and _is_slower(each, 1.0, settings):
         return _changed(item, "slower", fall, p_fall, history)
@@ -279,26 +274,17 @@ def _ratios(found: Shift) -> tuple[float, float, float]:
     return math.expm1(found.change), math.expm1(found.low), math.expm1(found.high)
 
 
-def _what_else(history: History, first: int) -> tuple[str, str] | None:
+def _what_else(history: History, first: int) -> Words | None:
     """What changed on the machine at that moment."""
     for place in range(max(1, first - _NEAR), min(len(history.ids), first + _NEAR + 1)):
         before, after = history.kernels[place - 1], history.kernels[place]
         if before != after:
-            return (
-                f"the kernel changed then, from {before} to {after}",
-                f"そのときカーネルが {before} から {after} に変わりました",
-            )
+            return fact("probe/kernel_changed", before=before, after=after)
     for place in range(max(1, first - _NEAR), min(len(history.ids), first + _NEAR + 1)):
         if history.boots[place - 1] != history.boots[place]:
-            return "the machine was started then", "そのときマシンが起動しました"
+            return fact("probe/machine_started_then")
     return None
 
 
-_TOO_FEW = (
-    f"not known yet: it takes {LEAST_BEFORE + LEAST_WITHIN} probes to say what is usual",
-    f"まだわかりません: いつもの速さを知るには {LEAST_BEFORE + LEAST_WITHIN} 回のプローブが必要です",
-)
-_OLD = (
-    "not known: the last probe is too old; does the timer run?",
-    "わかりません: 最後のプローブが古すぎます。タイマーが動いているか確認してください。",
-)
+_TOO_FEW = fact("probe/too_few_probes", probes=LEAST_BEFORE + LEAST_WITHIN)
+_OLD = fact("probe/last_probe_too_old")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sysdock.probe.history import DAYS_FOR_DAY, DAYS_FOR_WEEK, History, clock_of, read, without_pattern
 from sysdock.probe.shift import change_points
+from sysdock.sentences import Words, fact, listed, say
 from sysdock.text import human_ns, pad, printable, width
 
 if TYPE_CHECKING:
@@ -26,13 +27,13 @@ _SHOWN = 8
 _VALLEY = 0.9
 _DAY_NS = 86_400_000_000_000
 _DAYS = (
-    ("Mon", "月"),
-    ("Tue", "火"),
-    ("Wed", "水"),
-    ("Thu", "木"),
-    ("Fri", "金"),
-    ("Sat", "土"),
-    ("Sun", "日"),
+    fact("probe/mon"),
+    fact("probe/tue"),
+    fact("probe/wed"),
+    fact("probe/thu"),
+    fact("probe/fri"),
+    fact("probe/sat"),
+    fact("probe/sun"),
 )
 
 
@@ -125,17 +126,14 @@ def graph(history: History, lang: str) -> list[str]:
         return []
     first, last = (_date(history.times_ns[at]) for at in (0, -1))
     name_width = max((width(item.name) for item in history.items), default=0)
-    scale = (
-        "one block: half as fast as usual to half as fast again; `!`: not measured",
-        "ブロックの高さ: いつもの半分から 1.5 倍まで。`!` は測定できなかったところ",
-    )
+    scale = fact("probe/scale_of_blocks")
     columns = min(_COLUMNS, len(history.ids))
     shown_lines = [f"{pad('', name_width)}  {first}{pad('', max(columns - len(first) - len(last), 1))}{last}"]
     for item in history.items:
         shown_lines.append(
             f"{pad(printable(item.name), name_width)}  {_blocks(item.probes, item.values, history, columns)}"
         )
-    return [*shown_lines, f"{pad('', name_width)}  {scale[lang == 'ja']}"]
+    return [*shown_lines, f"{pad('', name_width)}  {say(scale, lang)}"]
 
 
 def _blocks(probes: Sequence[int], values: Sequence[float], history: History, columns: int) -> str:
@@ -153,54 +151,51 @@ def _block(ratio: float) -> str:
 
 def lines(found: Shown, lang: str) -> list[str]:
     """What stands below the graph and the table: what changed, when, and what comes again."""
-    ja = lang == "ja"
-    shown_lines = ["変化点" if ja else "Change points"]
-    shown_lines += [f"  {_change(change, ja)}" for change in found.changes[-_SHOWN:]] or [
-        "  なし" if ja else "  none"
-    ]
-    shown_lines += _more(len(found.changes), "probe show --format json", ja)
+
+    def part(title: str, entries: Sequence[Words], **values: object) -> list[Words]:
+        return [fact(f"probe/{title}", **values), *(fact("probe/indented", line=line) for line in entries)]
+
+    none = [fact("probe/none")]
     count = len(found.singular)
-    shown_lines += [
-        "",
-        f"外れ値 (いつもの 10 倍以上): {count:,}"
-        if ja
-        else f"Outliers (ten times as long as usual): {count:,}",
-    ]
     started = found.history.times_ns[0] if found.history.ids else 0
-    shown_lines += [f"  {_singular(point, started, ja)}" for point in found.singular[-_SHOWN:]]
-    shown_lines += _more(count, "show SERIES probe/singular_points", ja)
-    shown_lines += ["", "毎日・毎週の谷" if ja else "Slower each day or week"]
-    shown_lines += [f"  {each}" for each in _valleys(found, ja)] or ["  なし" if ja else "  none"]
-    if found.events:
-        shown_lines += ["", "マシンのイベント" if ja else "Machine events"]
-        shown_lines += [f"  {_event(event, started)}" for event in found.events[-_SHOWN:]]
-        shown_lines += _more(len(found.events), "show SERIES probe/events", ja)
-    return shown_lines
-
-
-def _more(count: int, command: str, ja: bool) -> list[str]:
-    if count <= _SHOWN:
-        return []
-    return [
-        f"  ほか {count - _SHOWN:,} 件: sysdock {command}"
-        if ja
-        else f"  {count - _SHOWN:,} earlier: sysdock {command}"
+    shown_lines: list[Words] = [
+        *part("change_points", [_change(change) for change in found.changes[-_SHOWN:]] or none),
+        *_more(len(found.changes), "probe show --format json"),
+        "",
+        *part("outliers", [_singular(point, started) for point in found.singular[-_SHOWN:]], count=count),
+        *_more(count, "show SERIES probe/singular_points"),
+        "",
+        *part("valleys", _valleys(found) or none),
     ]
+    if found.events:
+        shown_lines += ["", *part("events", [_event(event, started) for event in found.events[-_SHOWN:]])]
+        shown_lines += _more(len(found.events), "show SERIES probe/events")
+    return [say(each, lang) for each in shown_lines]
 
 
-def _change(change: Change, ja: bool) -> str:
-    sure = f"{min(change.confidence, 0.9999) * 100:.4g} %"
-    kernel = f", kernel {change.kernel}" if change.kernel else ""
-    name = printable(change.item)
-    if ja:
-        return f"{_date(change.time_ns)}  {name}: {change.change * 100:+.0f} % (信頼度 {sure}{kernel})"
-    return f"{_date(change.time_ns)}  {name}: {change.change * 100:+.0f} % ({sure} confidence{kernel})"
+def _more(count: int, command: str) -> list[Words]:
+    return [fact("probe/earlier", count=count - _SHOWN, command=command)] if count > _SHOWN else []
 
 
-def _singular(point: dict[str, Any], started: int, ja: bool) -> str:
-    when = _date(started + round(point["time_s"] * 1e9))
-    times = f"{point['times_as_long']:,.0f} 倍" if ja else f"{point['times_as_long']:,.0f} times as long"
-    return f"{when}  {printable(point['item'])}: {human_ns(point['p50_ns'])}, {times}"
+def _change(change: Change) -> Words:
+    return fact(
+        "probe/change_of_kernel" if change.kernel else "probe/change",
+        when=_date(change.time_ns),
+        item=printable(change.item),
+        percent=change.change * 100,
+        sure=f"{min(change.confidence, 0.9999) * 100:.4g} %",
+        kernel=change.kernel,
+    )
+
+
+def _singular(point: dict[str, Any], started: int) -> Words:
+    return fact(
+        "probe/singular",
+        when=_date(started + round(point["time_s"] * 1e9)),
+        item=printable(point["item"]),
+        took=point["p50_ns"],
+        times=round(point["times_as_long"]),
+    )
 
 
 def _event(event: dict[str, Any], started: int) -> str:
@@ -213,9 +208,9 @@ def _event(event: dict[str, Any], started: int) -> str:
     return f"{_date(started + round(event['time_s'] * 1e9))}  {event['event']} {printable(what)}{by}".rstrip()
 
 
-def _valleys(found: Shown, ja: bool) -> list[str]:
+def _valleys(found: Shown) -> list[Words]:
     """Hours and days at which an item does less than nine tenths of the usual, once that is known."""
-    shown_lines = []
+    shown_lines: list[Words] = []
     days = (found.history.times_ns[-1] - found.history.times_ns[0]) / _DAY_NS if found.history.ids else 0
     for rows, key, needed in ((found.daily, "hour", DAYS_FOR_DAY), (found.weekly, "weekday", DAYS_FOR_WEEK)):
         if days < needed:
@@ -226,10 +221,9 @@ def _valleys(found: Shown, ja: bool) -> list[str]:
                 by_item.setdefault(row["item"], []).append((row[key], row["of_usual"]))
         for item, places in by_item.items():
             lowest = min(each for _, each in places)
-            names = [f"{at:02}:00" if key == "hour" else _DAYS[at - 1][ja] for at, _ in places]
-            shown_lines.append(
-                f"{printable(item)}: {', '.join(names)}{' (UTC)' if key == 'hour' else ''}, {lowest:.0f} %"
-            )
+            names = listed(f"{at:02}:00" if key == "hour" else _DAYS[at - 1] for at, _ in places)
+            code = "probe/valley_utc" if key == "hour" else "probe/valley"
+            shown_lines.append(fact(code, item=printable(item), times=names, lowest=lowest))
     return shown_lines
 
 

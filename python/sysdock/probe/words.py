@@ -1,4 +1,4 @@
-"""What `probe status` says: text in two languages, rows of JSON, and OpenMetrics."""
+"""What `probe status` says: text, rows of JSON, and OpenMetrics."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from sysdock.probe.judging import Answer, Judgement
-from sysdock.text import human_ns, pad, printable, width
+from sysdock.sentences import Words, fact, say
+from sysdock.text import pad, printable, width
 
 KEYS = ("item", "status", "since", "change", "low", "high", "confidence")
 
@@ -28,43 +29,39 @@ class Subject:
 
 
 _VERDICTS = {
-    "usual": ("as fast as usual", "いつもどおりの速さです"),
-    "faster": ("faster than usual", "いつもより速くなっています"),
-    "slower": ("slower than usual", "いつもより遅くなっています"),
-    "machine": (
-        "the machine itself is slower than usual (CPU, neighbours), not the file system",
-        "ファイルシステムではなく、マシン自体 (CPU、同居する負荷) がいつもより遅くなっています",
-    ),
-    "failing": ("cannot be measured", "測定できません"),
-    "unknown": ("not known yet", "まだわかりません"),
+    "usual": fact("probe/as_fast_as_usual"),
+    "faster": fact("probe/faster_than_usual"),
+    "slower": fact("probe/slower_than_usual"),
+    "machine": fact("probe/machine_itself_slower_than"),
+    "failing": fact("probe/cannot_measured"),
+    "unknown": fact("probe/not_known_yet"),
 }
 _STATUS = {
-    "usual": ("usual", "通常"),
-    "slower": ("slower", "低下"),
-    "faster": ("faster", "向上"),
-    "failing": ("not measured", "測定不能"),
-    "unknown": ("not known yet", "不明"),
+    "usual": fact("probe/status_usual"),
+    "slower": fact("probe/status_slower"),
+    "faster": fact("probe/status_faster"),
+    "failing": fact("probe/status_failing"),
+    "unknown": fact("probe/status_unknown"),
 }
 _HEADS = (
-    ("item", "項目"),
-    ("status", "状態"),
-    ("rate", "速さ"),
-    ("95 % interval", "95 % 区間"),
-    ("since", "いつから"),
-    ("sure", "信頼度"),
+    fact("probe/item"),
+    fact("probe/status"),
+    fact("probe/rate"),
+    fact("probe/interval"),
+    fact("probe/since"),
+    fact("probe/sure"),
 )
 
 
 def lines(answer: Answer, subject: Subject, lang: str, now_ns: int) -> list[str]:
     """The answer for a terminal: one sentence, then a line for each item."""
-    number = int(lang == "ja")
-    out = [f"{subject.text}: {_verdict(answer, number, now_ns)}"]
+    out = [f"{subject.text}: {say(_verdict(answer, now_ns), lang)}"]
     if answer.reason and answer.status in ("unknown", "failing"):
-        out.append(printable(answer.reason[number]))
-    rows = [_row(item, number) for item in answer.items]
+        out.append(printable(say(answer.reason, lang)))
+    rows = [_row(item, lang) for item in answer.items]
     if rows:
-        out += ["", *_table([tuple(head[number] for head in _HEADS), *rows])]
-    notes = dict.fromkeys(printable(item.note[number]) for item in answer.items if item.note)
+        out += ["", *_table([tuple(say(head, lang) for head in _HEADS), *rows])]
+    notes = dict.fromkeys(printable(say(item.note, lang)) for item in answer.items if item.note)
     if answer.status in ("slower", "machine", "faster", "usual"):
         out += ["", *notes] if notes else []
     return out
@@ -72,32 +69,28 @@ def lines(answer: Answer, subject: Subject, lang: str, now_ns: int) -> list[str]
 
 def status_names(lang: str) -> dict[str, str]:
     """What verdicts and statuses are called, and which status of a rule they are like."""
-    number = int(lang == "ja")
     like = {"usual": "ok", "faster": "ok", "slower": "finding", "failing": "note", "unknown": "unknown"}
-    verdicts = {_VERDICTS[name][number]: status for name, status in like.items()}
-    return {**verdicts, **{_STATUS[name][number]: status for name, status in like.items()}}
+    verdicts = {say(_VERDICTS[name], lang): status for name, status in like.items()}
+    return {**verdicts, **{say(_STATUS[name], lang): status for name, status in like.items()}}
 
 
-def _verdict(answer: Answer, number: int, now_ns: int) -> str:
-    text = _VERDICTS[answer.status][number]
+def _verdict(answer: Answer, now_ns: int) -> Words:
+    text = _VERDICTS[answer.status]
     wanted = {"machine": "slower"}.get(answer.status, answer.status)
     since = [item.since_ns for item in answer.items if item.status == wanted and item.since_ns is not None]
     if not since:
         return text
     first = min(since)
-    ago = human_ns(max(now_ns - first, 0))
-    return (
-        f"{text}, since {_local(first)} ({ago})" if number == 0 else f"{text}。{_local(first)} から ({ago})"
-    )
+    return fact("probe/since_when", verdict=text, since=_local(first), ago=max(now_ns - first, 0))
 
 
-def _row(item: Judgement, number: int) -> tuple[str, ...]:
+def _row(item: Judgement, lang: str) -> tuple[str, ...]:
     interval = ""
     if item.low is not None and item.high is not None:
-        interval = f"{_percent(item.low)} {('to', '〜')[number]} {_percent(item.high)}"
+        interval = say(fact("probe/from_to", low=_percent(item.low), high=_percent(item.high)), lang)
     return (
         printable(item.item),
-        _STATUS[item.status][number],
+        say(_STATUS[item.status], lang),
         "" if item.change is None else _percent(item.change),
         interval,
         "" if item.since_ns is None else _local(item.since_ns),

@@ -21,6 +21,7 @@ from sysdock.recording.filters import (
     time_ns,
 )
 from sysdock.recording.manifest import Recording
+from sysdock.sentences import Words, fact, listed
 
 if TYPE_CHECKING:
     import duckdb
@@ -31,8 +32,7 @@ _COMM_BYTES = 15
 class AppliedFilters:
     """Filters, resolved on a connection. `stored` gives the unfiltered rows of a table as a FROM item.
 
-    `notes` says which filters match nothing, and which do not apply to a table that was asked for: in English
-    and in Japanese.
+    `notes` says which filters match nothing, and which do not apply to a table that was asked for.
     """
 
     def __init__(
@@ -41,12 +41,12 @@ class AppliedFilters:
         recording: Recording,
         connection: duckdb.DuckDBPyConnection,
         stored: Callable[[str], str],
-        notes: list[tuple[str, str]] | None = None,
+        notes: list[Words] | None = None,
     ) -> None:
         self.filters = filters
         self.recording = recording
         self.connection = connection
-        self.notes: list[tuple[str, str]] = []
+        self.notes: list[Words] = []
         self._stored = stored
         self._by_name = False
         self._resolve()
@@ -89,10 +89,7 @@ class AppliedFilters:
         add(filters.only_errors, "t.errno IS NOT NULL", "--only-errors", "errno")
         # Nobody expects a filter to touch dictionaries, the environment or the list of issues.
         if missing and table.has("task_id"):
-            note = (
-                f"{', '.join(missing)} cannot be applied to the table `{table.name}`",
-                f"{'、'.join(missing)} は表 `{table.name}` には適用できません",
-            )
+            note = fact("recording/filters_not_applied", filters=listed(missing), table=table.name)
             if note not in self.notes:
                 self.notes.append(note)
         return found
@@ -120,12 +117,7 @@ class AppliedFilters:
             )
         if self.filters.file and not self._count("keep_paths"):
             given = f"--file {self.filters.file}"
-            self.notes.append(
-                (
-                    f"{given} matches no path in this recording",
-                    f"{given} に一致するパスはこの記録にありません",
-                )
-            )
+            self.notes.append(fact("recording/matches_no_path_recording", given=given))
 
     def _resolve_processes(self, items: list[str]) -> None:
         pids = [(int(item),) for item in items if item.isascii() and item.isdigit() and len(item) < 10]
@@ -142,12 +134,7 @@ class AppliedFilters:
         self._by_name = bool(self._count("keep_comms"))
         if not self._by_name and not self._count("keep_lives"):
             given = f"--process {self.filters.process}"
-            self.notes.append(
-                (
-                    f"{given} is not a process or program in this recording",
-                    f"{given} に一致するプロセスやプログラムはこの記録にありません",
-                )
-            )
+            self.notes.append(fact("recording/not_process_or_program", given=given))
 
     def _resolve_lives(self, pids: list[tuple[int]]) -> None:
         """A process id stands for all lives that had it."""
@@ -178,12 +165,7 @@ class AppliedFilters:
         )
         if not self.connection.execute(matching).fetchall():
             given = f"--call {self.filters.call}"
-            self.notes.append(
-                (
-                    f"{given} is the name of no call in this recording",
-                    f"{given} に一致する呼び出しはこの記録にありません",
-                )
-            )
+            self.notes.append(fact("recording/name_no_call_recording", given=given))
 
     def _set(self, name: str, value: int) -> None:
         self.connection.execute(f"SET VARIABLE {name} = $value", {"value": value})

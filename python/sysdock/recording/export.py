@@ -14,6 +14,7 @@ from sysdock.recording.manifest import DAMAGE_HINT, Recording
 from sysdock.recording.native import refuse_existing
 from sysdock.recording.views import Views
 from sysdock.recording.writing import as_os_error
+from sysdock.sentences import say
 
 FORMATS = {
     "parquet": "FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2",
@@ -56,7 +57,7 @@ def export(
             for table in tables
         ]
         to_disk.sync(folder)
-        return written, [note for note, _ in views.notes]
+        return written, [say(note, "en") for note in views.notes]
     except OSError as error:
         raise UserError(f"cannot be written: {error.strerror}", place=str(folder)) from None
     except duckdb.Error as error:

@@ -354,7 +354,10 @@ def _own_capture(
         "kind": kinds.pop() if len(kinds) == 1 else "epoch",
         "has_durations": all(member.recording.has_durations for member in members),
         "includes_tracer": any(bool(clock.get("includes_tracer")) for clock in clocks),
-        "note": f"{len(members)} recordings, compared by: {', '.join(ways) or 'nothing'}; see `ranks`",
+        "note": [
+            {"code": "clock/merged", "recordings": len(members), "methods": ", ".join(ways) or "nothing"},
+            {"code": "clock/see_ranks"},
+        ],
     }
     words = ["--align"] * wishes.align + ["--in-order"] * wishes.in_order
     words += [f"--offset {name}={ns / 1e9:.9f}" for name, ns in wishes.offsets]
@@ -386,8 +389,8 @@ def _added(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     added["sources"] = [*(one.get("sources") or []), *(other.get("sources") or [])]
     if one["complete"] and not other["complete"]:
         added |= {"complete": False, "ended_by": other["ended_by"]}
-    notes = [clock["note"] for clock in (one["clock"], other["clock"]) if clock.get("note")]
-    added["clock"] = one["clock"] | {"note": "; ".join(dict.fromkeys(notes)) or None}
+    notes = [note for clock in (one["clock"], other["clock"]) for note in clock.get("note") or []]
+    added["clock"] = one["clock"] | {"note": [each for n, each in enumerate(notes) if each not in notes[:n]]}
     return added
 
 

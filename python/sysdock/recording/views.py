@@ -22,6 +22,7 @@ from sysdock.recording.filters import Filters
 from sysdock.recording.limits import is_trusted, limits_of
 from sysdock.recording.manifest import DAMAGE_HINT, Recording
 from sysdock.recording.mentions import Mentions, known_mentions, mentions
+from sysdock.sentences import Words, fact
 
 if TYPE_CHECKING:
     import duckdb
@@ -113,11 +114,8 @@ class Views:
         return other
 
     @property
-    def notes(self) -> list[tuple[str, str]]:
-        """What the user should know about the filters: where they do not apply, and which match nothing.
-
-        In English and in Japanese.
-        """
+    def notes(self) -> list[Words]:
+        """What the user should know about the filters: where they do not apply, and which match nothing."""
         return self._applied.notes
 
     @property
@@ -236,15 +234,10 @@ class Views:
         if known is None or not self._applied.conditions(self.table(counted)):
             return known
         if counted not in self.recording.tables:
-            fact = f"filters need the table `{counted}`, but only its sums are left"
-            raise UserError(fact, "leave out the filters", str(self.recording.folder))
+            problem = f"filters need the table `{counted}`, but only its sums are left"
+            raise UserError(problem, "leave out the filters", str(self.recording.folder))
         if days := self.recording.days_of_sums:
-            self.notes.append(
-                (
-                    f"left out: {days:,} days of which only sums are left, which cannot be filtered",
-                    f"合計だけが残っていて絞り込めない {days:,} 日分を除きました",
-                )
-            )
+            self.notes.append(fact("recording/left_out_days_which", days=days))
         return None
 
     def _of_parts(self, table: Table, parts: list[Path]) -> str:

@@ -15,10 +15,10 @@ from sysdock.chart.drawing import Drawing, drawings_of
 from sysdock.errors import NotComputed
 from sysdock.library import Analysis, Library
 from sysdock.page.document import figure
-from sysdock.page.markup import both, both_blocks, inline, join, prose, text
+from sysdock.page.markup import both, inline, join, prose_blocks, text
 from sysdock.page.tables import copy_button, search_field, table
 from sysdock.report.sources import sql_block, sql_link
-from sysdock.text import counted
+from sysdock.sentences import Words, fact
 
 ROWS = 200
 # Steps of time that charts are divided into.
@@ -56,10 +56,10 @@ class Answer:
 
 @dataclass(frozen=True)
 class Area:
-    """Analyses of one area, as far as they found anything; `title`: English and Japanese."""
+    """Analyses of one area, as far as they found anything."""
 
     name: str
-    title: tuple[str, str]
+    title: Words
     answers: list[Answer]
 
 
@@ -72,13 +72,10 @@ class Figures:
 
     def add(self, analysis: Analysis, drawing: Drawing) -> str:
         """The place of a chart, as HTML."""
-        named = both(text(drawing.title), text(drawing.title_ja))
-        caption = both(text(drawing.caption), text(drawing.caption_ja)) + f" {sql_link(analysis, 'SQL')}"
-        title, title_ja = analysis_titles(self._library, analysis)
-        label = (
-            f"{title}: {drawing.title}, {drawing.caption}",
-            f"{title_ja}: {drawing.title_ja}、{drawing.caption_ja}",
-        )
+        named = both(drawing.title)
+        caption = both(drawing.caption) + f" {sql_link(analysis, 'SQL')}"
+        title = analysis_words(self._library, analysis)
+        label = fact("report/chart_label", analysis=title, title=drawing.title, caption=drawing.caption)
         self.specs.append(drawing.spec)
         return figure(len(self.specs) - 1, named, caption, label)
 
@@ -95,7 +92,7 @@ def _answer(session: Session, analysis: Analysis, lang: str) -> Answer:
         result = session.run(analysis, params).keep()
         rows = result.row_count()
         first = result.rows(ROWS)
-        shown = _result_table(result, first, rows, analysis_titles(session.library, analysis))
+        shown = _result_table(result, first, rows, analysis_words(session.library, analysis))
     except NotComputed as error:
         return Answer(analysis, params, [], not_computed(error), None)
     drawn, trouble = [], ""
@@ -120,15 +117,13 @@ def _params(session: Session, analysis: Analysis) -> dict[str, Any]:
     return {"interval_s": float(f"{step:.3g}")}
 
 
-def _result_table(result: Result, rows: list[tuple[Any, ...]], total: int, label: tuple[str, str]) -> str:
+def _result_table(result: Result, rows: list[tuple[Any, ...]], total: int, label: Words) -> str:
     if not rows:
         return ""
     name = f"t-{result.analysis.id.replace('/', '-')}"
     cut = ""
     if total > len(rows):
-        words = both(
-            f"The first {len(rows):,} of {total:,} rows.", f"{total:,} 行のうち先頭 {len(rows):,} 行。"
-        )
+        words = both(fact("report/first_rows", rows=len(rows), total=total))
         cut = f'<span class="muted">{words}</span>'
     tools = search_field(name) + copy_button(name) + sql_link(result.analysis, "SQL") + cut
     body = table(name, result.columns, rows, label)
@@ -144,7 +139,7 @@ def areas_of(session: Session, answers: Sequence[Answer]) -> list[Area]:
         key=lambda answer: (_place_of(answer.analysis.id), answer.analysis.id),
     )
     by_area = {name: [answer for answer in shown if answer.area == name] for name in names}
-    return [Area(name, known.get(name, (name, name)), found) for name, found in by_area.items() if found]
+    return [Area(name, known.get(name, name), found) for name, found in by_area.items() if found]
 
 
 def _place_of(id_: str) -> int:
@@ -154,7 +149,7 @@ def _place_of(id_: str) -> int:
 def area_section(session: Session, area: Area, figures: Figures) -> str:
     """The analyses of one area."""
     cards = join(_card(session, answer, figures) for answer in area.answers)
-    title = both(*map(text, area.title))
+    title = both(area.title)
     return f'<section class="area" id="area-{text(area.name)}"><h3>{title}</h3>{cards}</section>'
 
 
@@ -174,13 +169,13 @@ def _card(session: Session, answer: Answer, figures: Figures) -> str:
 
 def _count(answer: Answer) -> str:
     if answer.rows is None:
-        return f'<span class="muted">{both("not computed", "計算できません")}</span>'
-    return f'<span class="muted">{both(counted(answer.rows, "row"), f"{answer.rows:,} 行")}</span>'
+        return f'<span class="muted">{both(fact("report/not_computed"))}</span>'
+    return f'<span class="muted">{both(fact("report/rows", rows=answer.rows))}</span>'
 
 
 def source(session: Session, answer: Answer) -> str:
     """Where the numbers come from: the command that prints them all, and its SQL."""
-    words = ("How these numbers are computed (SQL)", "この数値の求め方 (SQL)")
+    words = fact("report/how_these_numbers_computed")
     options = "".join(f" -p {key}={value}" for key, value in answer.params.items())
     command = f"sysdock show {shlex.quote(session.recording.folder.name)} {answer.analysis.id}{options}"
     filters = session.filters.describe()
@@ -189,27 +184,22 @@ def source(session: Session, answer: Answer) -> str:
 
 
 def analysis_title(session: Session, analysis: Analysis) -> str:
-    """Its title in both languages, as HTML."""
-    english, japanese = analysis_titles(session.library, analysis)
-    return both(text(english), text(japanese)) if japanese != english else text(english)
+    """Its title in every language, as HTML."""
+    return both(analysis_words(session.library, analysis))
 
 
-def analysis_titles(library: Library, analysis: Analysis) -> tuple[str, str]:
-    """Its title in English and in Japanese."""
-    if not analysis.page_path.exists():
-        return analysis.title, analysis.title
-    page = library.page(analysis)
-    return page.title, page.title_ja or page.title
+def analysis_words(library: Library, analysis: Analysis) -> Words:
+    """Its title: that of its page, where it has one."""
+    return library.page(analysis).titles if analysis.page_path.exists() else analysis.title
 
 
 def _help(session: Session, analysis: Analysis) -> str:
     """What its page explains, closed."""
     if analysis.page_path.exists():
-        page = session.library.page(analysis)
-        words = both_blocks(prose(page.text), prose(page.text_ja or page.text))
+        words = prose_blocks(session.library.page(analysis).texts)
     else:
         words = f"<p>{inline(analysis.text)}</p>"
-    label = both("What this shows", "この表の見方")
+    label = both(fact("report/what_shows"))
     return f'<details class="help"><summary><b aria-hidden="true">?</b> {label}</summary>{words}</details>'
 
 
@@ -218,8 +208,7 @@ def empty_list(session: Session, answers: Sequence[Answer]) -> str:
     empty = [answer for answer in answers if answer.rows == 0]
     if not empty:
         return ""
-    without = counted(len(empty), "analysis has|analyses have")
-    words = both(f"{without} no rows", f"該当する行のない分析項目: {len(empty)}")
+    words = both(fact("report/no_rows", analyses=len(empty)))
     items = "".join(
         f'<li id="{text(answer.place)}">{analysis_title(session, answer.analysis)} '
         f"<code>{text(answer.analysis.id)}</code>{source(session, answer)}</li>"
@@ -230,4 +219,4 @@ def empty_list(session: Session, answers: Sequence[Answer]) -> str:
 
 def not_computed(error: NotComputed) -> str:
     """What is shown in place of an answer that the engine could not compute, as HTML."""
-    return f'<p class="warn">{both(*map(text, error.sentence))}</p>'
+    return f'<p class="warn">{both(error.sentence)}</p>'

@@ -12,138 +12,100 @@ from sysdock.analysis.finding import by_rule, main_findings, parts_of, total_gai
 from sysdock.analysis.marks import marks_of
 from sysdock.analysis.tracer import tracer_cost
 from sysdock.analysis.writing import json_text
+from sysdock.chart.drawing import title_in_words
 from sysdock.errors import NotComputed
 from sysdock.library import Analysis, Column
 from sysdock.library.headings import heading
 from sysdock.page.numbers import duration, measured, moment
-from sysdock.page.statements_ja import ending_ja
-from sysdock.sections.coverage import unit_words
+from sysdock.sections.coverage import ending, unit_words
+from sysdock.sentences import fact, facts_from_json, is_source, say
 from sysdock.text import percent, visible
 
 # Analyses that a ticket shows, and how many rows of each.
 _SHOWN = ("time/where", "io/summary", "io/files", "io/errors")
 _ROWS = 10
 _JSON_ROWS = 1000
-_WORDS = {
-    "en": {
-        "title": "sysdock: {what}",
-        "nothing": "No findings.",
-        "doubt": "Some rules were inconclusive.",
-        "findings": "Findings",
-        "unknown": "Inconclusive",
-        "fine": "Passed: {count}",
-        "gain": "could save up to {gain}",
-        "do": "What to do",
-        "explains": "also explains",
-        "evidence": "Evidence",
-        "source": "Most calls are made at",
-        "facts": "Recording",
-        "rows": "the first {shown} of {total} rows",
-        "note": "note",
-        "command": "command",
-        "host": "host",
-        "started": "started",
-        "duration": "duration",
-        "mark": "mark",
-        "understood": "{unit} understood",
-        "lost": "events lost",
-        "complete": "complete",
-        "yes": "yes",
-        "no": "no",
-    },
-    "ja": {
-        "title": "sysdock: {what}",
-        "nothing": "ルールに該当するものはありませんでした。",
-        "doubt": "判定できない項目があります。",
-        "findings": "所見",
-        "unknown": "判定不能",
-        "fine": "問題がなかったもの: {count} 件",
-        "gain": "最大 {gain} 短縮可能",
-        "do": "どうするか",
-        "explains": "これで説明できるもの",
-        "evidence": "根拠",
-        "source": "呼び出しの多い行",
-        "facts": "記録",
-        "rows": "{total} 行のうち先頭 {shown} 行",
-        "note": "注意",
-        "command": "コマンド",
-        "host": "ホスト",
-        "started": "開始",
-        "duration": "時間",
-        "mark": "マーク",
-        "understood": "解釈できた{unit}",
-        "lost": "失われたイベント",
-        "complete": "完全",
-        "yes": "はい",
-        "no": "いいえ",
-    },
-}
+
+
+class _Words:
+    """The words of this report in a language."""
+
+    def __init__(self, lang: str) -> None:
+        self.lang = lang
+
+    def __call__(self, name: str, **values: Any) -> str:
+        return say(fact(f"brief/{name}", **values), self.lang)
 
 
 def markdown(session: Session, lang: str = "en") -> str:
     """The report as Markdown: findings with advice, what was recorded, the largest rows of three analyses."""
-    words = _WORDS[lang]
+    words = _Words(lang)
     findings = session.diagnose(lang)
-    what = session.subject[lang == "ja"]
-    lines = [f"# {words['title'].format(what=_code(what))}", "", *_findings(session, findings, words, lang)]
+    what = _code(say(session.subject, lang))
+    lines = [f"# {words('title', what=what)}", "", *_findings(session, findings, words)]
     if cost := tracer_cost(session):
-        lines += [cost.words[lang == "ja"], ""]
-    lines += [f"## {words['facts']}", "", *_facts(session, words, lang), ""]
+        lines += [say(cost.words, lang), ""]
+    lines += [f"## {words('facts')}", "", *_facts(session, words), ""]
     for name in _SHOWN:
-        lines += _analysis(session, name, words, lang)
+        lines += _analysis(session, name, words)
     return "\n".join(lines) + "\n"
 
 
-def _findings(session: Session, findings: Sequence[Finding], words: dict[str, str], lang: str) -> list[str]:
+def _findings(session: Session, findings: Sequence[Finding], words: _Words) -> list[str]:
     lines = []
     mains = by_rule(main_findings(findings))
     unknown = [finding for finding in findings if finding.status == "unknown"]
     if not mains and (stated := statements(session, session.recording.folder.name)):
         for statement in stated:
-            lines += [statement.text[lang == "ja"], "", *(f"    {shown}" for shown in statement.commands), ""]
+            lines += [
+                say(statement.text, words.lang),
+                "",
+                *(f"    {shown}" for shown in statement.commands),
+                "",
+            ]
     elif not mains:
-        lines += [words["nothing"] + (f" {words['doubt']}" if unknown else ""), ""]
+        lines += [words("nothing") + (f" {words('doubt')}" if unknown else ""), ""]
     else:
-        lines += [f"## {words['findings']}", ""]
+        lines += [f"## {words('findings')}", ""]
     for group in mains:
         gain = total_gain(group)
-        won = f" ({words['note']})" if group[0].is_note else ""
-        won = f" ({words['gain'].format(gain=duration(gain))})" if gain else won
+        won = f" ({words('note')})" if group[0].is_note else ""
+        won = f" ({words('gain', gain=duration(gain))})" if gain else won
         lines += [f"### {group[0].title}{won}", ""]
         for finding in group:
-            lines += _finding(session, finding, words, lang)
+            lines += _finding(session, finding, words)
             lines += [
-                f"  - {words['explains']}: {part.title}: {_code(part.subject)}: {_plain(part.reason)}"
+                f"  - {words('explains')}: {part.title}: {_code(part.subject)}: {_plain(str(part.reason))}"
                 for part in parts_of(findings, finding)
             ]
         if group[-1].others:
             lines.append(f"- ... {group[-1].others}")
-        lines += ["", f"**{words['do']}:** {group[0].advice}", ""]
+        lines += ["", f"**{words('do')}:** {group[0].advice}", ""]
         for advice in product_advice(group):
-            lines += [advice[lang == "ja"], ""]
+            lines += [say(advice, words.lang), ""]
     if unknown:
-        lines += [f"## {words['unknown']}", ""]
-        lines += [f"- {finding.title}: {_plain(finding.reason)}" for finding in unknown] + [""]
+        lines += [f"## {words('unknown')}", ""]
+        lines += [f"- {finding.title}: {_plain(str(finding.reason))}" for finding in unknown] + [""]
     fine = sum(finding.status == "ok" for finding in findings)
-    return [*lines, words["fine"].format(count=fine), ""]
+    return [*lines, words("fine", count=fine), ""]
 
 
-def _finding(session: Session, finding: Finding, words: dict[str, str], lang: str) -> list[str]:
-    line = f"- {_code(finding.subject)}: {_plain(finding.reason)}"
-    facts = [fact[lang == "ja"] for fact in (callers(finding), share(finding), certainty(finding)) if fact]
+def _finding(session: Session, finding: Finding, words: _Words) -> list[str]:
+    line = f"- {_code(finding.subject)}: {_plain(str(finding.reason))}"
+    facts = [say(each, words.lang) for each in (callers(finding), share(finding), certainty(finding)) if each]
     if facts:
         line += f"\n  {_plain(', '.join(facts))}"
     if finding.source:
-        line += f"\n  {words['source']}: {_code(finding.source)}"
+        line += f"\n  {words('source')}: {_code(finding.source)}"
     if not finding.evidence:
         return [line]
     command = f"sysdock show {session.recording.folder.name} {finding.evidence}"
-    return [line, f"  {words['evidence']}: {_code(command)}"]
+    return [line, f"  {words('evidence')}: {_code(command)}"]
 
 
-def _facts(session: Session, words: dict[str, str], lang: str) -> list[str]:
+def _facts(session: Session, words: _Words) -> list[str]:
     manifest = session.recording.manifest
-    recording, unit = session.recording, lang == "ja"
+    recording = session.recording
     clock = recording.clock.get("kind") in ("epoch", "time_of_day")
     facts = {
         "command": _code(manifest["command"]) if manifest.get("command") else "-",
@@ -151,43 +113,46 @@ def _facts(session: Session, words: dict[str, str], lang: str) -> list[str]:
         "started": moment(manifest["started_ns"]) if clock else "-",
         "duration": duration(manifest["duration_ns"]) if recording.has_clock else "-",
     }
-    rows = [(words[key], value) for key, value in facts.items()]
+    rows = [(words(key), value) for key, value in facts.items()]
     for capture in recording.captures:
         share = percent(capture["understood"], capture["total"])
-        name = words["understood"].format(unit=unit_words(capture["unit"])[unit])
+        name = words("understood", unit=unit_words(capture["unit"]))
         rows.append((name, f"{share} / {capture['total']:,}"))
-    how = ending_ja(recording.ended_by) if lang == "ja" else recording.ended_by
-    ended = words["yes"] if manifest["complete"] else f"{words['no']} ({how})"
-    rows += [(words["mark"], _plain(one.sentence(lang))) for one in marks_of(session)]
-    rows += [(words["lost"], f"{recording.lost_events:,}"), (words["complete"], ended)]
+    how = say(ending(recording.ended_by), words.lang)
+    ended = words("yes") if manifest["complete"] else f"{words('no')} ({how})"
+    rows += [(words("mark"), _plain(say(one.words, words.lang))) for one in marks_of(session)]
+    rows += [(words("lost"), f"{recording.lost_events:,}"), (words("complete"), ended)]
     return ["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows)]
 
 
-def _analysis(session: Session, name: str, words: dict[str, str], lang: str) -> list[str]:
+def _analysis(session: Session, name: str, words: _Words) -> list[str]:
     analysis = session.answering(session.library.analysis(name))
     if analysis is None:
         return []
-    title = analysis.title
-    if lang == "ja" and analysis.page_path.exists():
-        title = session.library.page(analysis).title_ja or title
+    lang = words.lang
+    title = say(title_in_words(session, analysis), lang)
     try:
         result = session.run(analysis)
         rows = result.rows(_ROWS)
-        total = f"{result.row_count():,}"
+        total = result.row_count()
     except NotComputed as error:
-        return [f"## {title} (`{analysis.id}`)", "", _plain(error.sentence[lang == "ja"]), ""]
-    counted = words["rows"].format(shown=len(rows), total=total)
+        return [f"## {title} (`{analysis.id}`)", "", _plain(say(error.sentence, lang)), ""]
+    counted = words("rows", shown=len(rows), total=total)
     lines = [f"## {title} (`{analysis.id}`)", "", f"{counted}.", ""]
-    heads = [heading(column, "ja") if lang == "ja" else column.name for column in result.columns]
+    heads = [column.name if is_source(lang) else heading(column, lang) for column in result.columns]
     lines += ["| " + " | ".join(heads) + " |"]
     lines += ["|" + "---|" * len(result.columns)]
-    lines += ["| " + " | ".join(_cells(result.columns, row)) + " |" for row in rows]
+    lines += ["| " + " | ".join(_cells(result.columns, row, lang)) + " |" for row in rows]
     return [*lines, ""]
 
 
-def _cells(columns: Sequence[Column], row: tuple[Any, ...]) -> list[str]:
+def _cells(columns: Sequence[Column], row: tuple[Any, ...], lang: str) -> list[str]:
     return [
-        measured(value, column.unit) if column.type in ("BIGINT", "INTEGER", "DOUBLE") else _code(value)
+        measured(value, column.unit)
+        if column.type in ("BIGINT", "INTEGER", "DOUBLE")
+        else _plain(say(facts_from_json(value), lang))
+        if column.unit == "fact" and value
+        else _code(value)
         for column, value in zip(columns, row, strict=True)
     ]
 

@@ -10,28 +10,29 @@ from sysdock.analysis import Finding, Session
 from sysdock.analysis.facts import callers, certainty, product_advice, share
 from sysdock.analysis.finding import by_rule, main_findings, parts_of, total_gain
 from sysdock.library import Analysis, Column
-from sysdock.page.markup import both, both_blocks, join, prose, text
+from sysdock.page.markup import Html, both, join, prose_blocks, text
 from sysdock.page.numbers import duration, measured
 from sysdock.report.sources import sql_block, sql_link
-from sysdock.text import in_words
+from sysdock.sentences import Prose, fact, in_all, with_unit
 
 _STATES = {
-    "finding": ("\N{BLACK UP-POINTING TRIANGLE} finding", "\N{BLACK UP-POINTING TRIANGLE} 所見"),
-    "note": ("i note", "i 注意"),
-    "unknown": ("? inconclusive", "? 判定不能"),
-    "ok": ("\N{CHECK MARK} passed", "\N{CHECK MARK} 問題なし"),
+    "finding": fact("report/finding"),
+    "note": fact("report/i_note"),
+    "unknown": fact("report/inconclusive"),
+    "ok": fact("report/passed"),
 }
 # Findings that are open from the start.
 _OPEN = 4
 # What the value of a rule is called, by the beginning of its description.
 _NOUNS = (
-    ("Share ", ("share", "割合")),
-    (r"How many times |.* over |.* for each ", ("ratio", "比")),
+    ("Share ", fact("report/share")),
+    (r"How many times |.* over |.* for each ", fact("report/ratio")),
 )
-_MEASURED = ("measured", "実測")
+_MEASURED = fact("report/measured")
 # Sizes of requests are best known exactly.
 _EXACT_UNITS = ("B", "ns")
-_WHY = (("Why it matters", "なぜ問題か"), ("When to ignore it", "無視してよい場合"))
+# Sections of a page that say why.
+_WHY = ("why_it_matters", "when_to_ignore_it")
 
 
 def findings_section(session: Session, findings: Sequence[Finding]) -> str:
@@ -45,14 +46,14 @@ def findings_section(session: Session, findings: Sequence[Finding]) -> str:
         _finding_card(session, group, findings, is_open=number < _OPEN) for number, group in enumerate(groups)
     ]
     if not cards:
-        words = both("No findings.", "ルールに該当するものはありませんでした。")
+        words = both(fact("report/no_findings"))
         cards = [f'<p class="empty">{words}</p>']
     unknown, passed = len(by_state["unknown"]), len(by_state["ok"])
     cards += [
-        _quiet_cards("unknown", by_state["unknown"], both(f"{unknown} inconclusive", f"判定不能: {unknown}")),
-        _quiet_cards("ok", by_state["ok"], both(f"{passed} passed", f"問題なし: {passed}")),
+        _quiet_cards("unknown", by_state["unknown"], both(fact("report/inconclusive_2", unknown=unknown))),
+        _quiet_cards("ok", by_state["ok"], both(fact("report/passed_2", passed=passed))),
     ]
-    title = both("Findings", "所見")
+    title = both(fact("report/findings"))
     return f'<section id="findings"><h2>{title}</h2>{join(cards)}</section>'
 
 
@@ -72,18 +73,16 @@ def _finding_card(
     gain = total_gain(group)
     won = ""
     if gain:
-        together, together_ja = (" in total", "合計") if len(group) > 1 else ("", "")
-        amount = duration(gain)
-        won = both(f"could save up to {amount}{together}", f"{together_ja}最大 {amount} 短縮可能")
+        code = "report/could_save_together" if len(group) > 1 else "report/could_save"
+        won = both(fact(code, amount=duration(gain)))
     recording = shlex.quote(session.recording.folder.name)
     subjects = "".join(_subject(session, finding, recording, findings) for finding in group)
     if group[-1].others:
-        count = f"{group[-1].others:,}"
-        subjects += f'<li class="muted">{both(f"and {count} more", f"ほか {count} 件")}</li>'
+        subjects += f'<li class="muted">{both(fact("report/more", count=group[-1].others))}</li>'
     state = _state("note" if first.is_note else "finding")
     head = f"{state}<h3>{_title(first)}</h3><code>{text(first.rule)}</code>"
-    how = ("How this is decided (SQL)", "判定の方法 (SQL)")
-    more = both("Why it matters, when to ignore it", "なぜ問題か、無視してよい場合")
+    how = fact("report/how_decided_sql")
+    more = both(fact("report/why_matters_when_ignore"))
     return f"""<article class="card rule finding" id="rule-{text(first.rule.replace("/", "-"))}">
 <details class="fold"{" open" * is_open}><summary>{head}<span class="gain">{won}</span></summary>
 <ul class="subjects">{subjects}</ul>
@@ -95,12 +94,12 @@ def _finding_card(
 
 def _for_products(group: Sequence[Finding]) -> str:
     """What helps the products that the findings are about."""
-    return join(f'<p class="product">{both(*map(text, words))}</p>' for words in product_advice(group))
+    return join(f'<p class="product">{both(words)}</p>' for words in product_advice(group))
 
 
 def _part(session: Session, finding: Finding, recording: str) -> str:
     """A finding that another explains, below it."""
-    words = both("also explains:", "これで説明できるもの:")
+    words = both(fact("report/also_explains"))
     subject = _subject(session, finding, recording, ())
     head = f'<span class="muted">{words}</span> {_title(finding)}'
     return f'<li class="part">{head}<ul class="subjects">{subject}</ul></li>'
@@ -112,14 +111,14 @@ def _subject(session: Session, finding: Finding, recording: str, findings: Seque
     numbers = []
     rule = session.library.rule(finding.rule)
     if finding.cost_ns is not None:
-        numbers.append(both(f"takes {duration(finding.cost_ns)}", f"所要 {duration(finding.cost_ns)}"))
+        numbers.append(both(fact("report/takes", duration=duration(finding.cost_ns))))
     numbers += _compared(finding, next((column for column in rule.columns if column.name == "value"), None))
     numbers += _where(finding)
     evidence = _evidence(finding, recording)
     return (
         f'<li><span class="subject mono">{text(finding.subject)}</span>'
         f'<span class="muted">{sql_link(rule, " &middot; ".join(numbers))}</span>'
-        f'<span class="why">{both(text(finding.reason), text(finding.reason_ja))}{evidence}</span></li>'
+        f'<span class="why">{both(finding.reason)}{evidence}</span></li>'
         f"{parts}"
     )
 
@@ -128,64 +127,59 @@ def _compared(finding: Finding, column: Column | None) -> list[str]:
     """What was measured, and the threshold it was compared with, as HTML."""
     if column is None or finding.value is None or finding.limit_value is None:
         return []
-    shown = measured if column.unit in _EXACT_UNITS else in_words
-    value, limit = (text(shown(number, column.unit)) for number in (finding.value, finding.limit_value))
-    noun, noun_ja = next((nouns for start, nouns in _NOUNS if re.match(start, column.text)), _MEASURED)
-    return [both(f"{noun} {value} (threshold {limit})", f"{noun_ja} {value} (しきい値 {limit})")]
+    shown = measured if column.unit in _EXACT_UNITS else with_unit
+    value, limit = (shown(number, column.unit) for number in (finding.value, finding.limit_value))
+    noun = next((noun for start, noun in _NOUNS if re.match(start, column.text)), _MEASURED)
+    return [both(fact("report/threshold", noun=noun, value=value, limit=limit))]
 
 
 def _where(finding: Finding) -> list[str]:
     """Part of the time, process, time range, source line and certainty, as HTML."""
-    found = [both(*map(text, fact)) for fact in (share(finding), callers(finding)) if fact]
+    found = [both(words) for words in (share(finding), callers(finding)) if words]
     if finding.from_s is not None and finding.until_s is not None:
-        span = f"{in_words(finding.from_s, 's')} - {in_words(finding.until_s, 's')}"
-        found.append(both(f"at {span}", f"時刻 {span}"))
+        span = fact("report/at_time", begin=finding.from_s, end=finding.until_s)
+        found.append(both(span))
     if finding.source:
-        line = f"<code>{text(finding.source)}</code>"
-        found.append(both(f"most calls are made at {line}", f"呼び出しの多い行 {line}"))
+        line = Html(f"<code>{text(finding.source)}</code>")
+        found.append(both(fact("report/most_calls_made", line=line)))
     if sure := certainty(finding):
-        found.append(both(*map(text, sure)))
+        found.append(both(sure))
     return found
 
 
 def _evidence(finding: Finding, recording: str) -> str:
     if not finding.evidence:
         return ""
-    words = both("Evidence:", "根拠:")
+    words = both(fact("report/evidence"))
     command = f"sysdock show {recording} {finding.evidence}"
     return f' <span class="muted">{words} <code>{text(command)}</code></span>'
 
 
 def _advice(session: Session, rule: Analysis, finding: Finding) -> str:
     """What to do, as its page has it; else the one sentence that comes with the finding."""
-    sections = session.library.page(rule).sections if rule.page_path.exists() else {}
-    english = sections.get("What to do", finding.advice)
-    japanese = sections.get("どうするか", english)
-    return f"<h4>{both('What to do', 'どうするか')}</h4>" + both_blocks(prose(english), prose(japanese))
+    section = session.library.page(rule).section("what_to_do") if rule.page_path.exists() else None
+    words = section or Prose(in_all(finding.advice))
+    return f"<h4>{both(fact('report/what_do'))}</h4>{prose_blocks(words)}"
 
 
 def _background(session: Session, rule: Analysis) -> str:
     if not rule.page_path.exists():
         return ""
-    sections = session.library.page(rule).sections
-    parts = []
-    for english, japanese in _WHY:
-        parts.append(f"<h4>{both(english, japanese)}</h4>")
-        words = sections.get(english, "")
-        parts.append(both_blocks(prose(words), prose(sections.get(japanese, words))))
+    page = session.library.page(rule)
+    parts = [f"<h4>{both(fact(f'pages/{name}'))}</h4>{prose_blocks(page.section(name))}" for name in _WHY]
     return join(parts)
 
 
 def _quiet_card(status: str, group: list[Finding]) -> str:
-    reasons = "".join(f"<p>{both(text(finding.reason), text(finding.reason_ja))}</p>" for finding in group)
+    reasons = "".join(f"<p>{both(finding.reason)}</p>" for finding in group)
     first = group[0]
     return f"""<article class="card rule {status}">
 <header>{_state(status)}<h3>{_title(first)}</h3><code>{text(first.rule)}</code></header>{reasons}</article>"""
 
 
 def _state(status: str) -> str:
-    return f'<span class="state">{both(*_STATES[status])}</span>'
+    return f'<span class="state">{both(_STATES[status])}</span>'
 
 
 def _title(finding: Finding) -> str:
-    return both(text(finding.title), text(finding.title_ja))
+    return both(finding.title)

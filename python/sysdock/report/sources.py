@@ -7,16 +7,17 @@ from typing import Any
 
 from sysdock.library import Analysis
 from sysdock.page.markup import both, text
+from sysdock.sentences import Words
 
 
-def sql_block(analysis: Analysis, words: tuple[str, str], command: str, params: Mapping[str, Any]) -> str:
+def sql_block(analysis: Analysis, words: Words, command: str, params: Mapping[str, Any]) -> str:
     """A closed block with the SQL of an analysis or rule, its parameters, and the command that repeats it.
 
-    `words`: its summary, English and Japanese. `params`: values that differ from the defaults.
+    `words`: its summary. `params`: values that differ from the defaults.
     """
     values = {param.name: params.get(param.name, param.default) for param in analysis.params}
     given = "".join(f"${name} = {'NULL' if value is None else value}\n" for name, value in values.items())
-    return f"""<details class="more sql"><summary>{both(*words)}</summary>
+    return f"""<details class="more sql"><summary>{both(words)}</summary>
 <p><code>{text(command)}</code></p>
 <pre id="{sql_place(analysis)}">{text(given + analysis.sql)}</pre></details>"""
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from sysdock.analysis import Session
-from sysdock.library.headings import japanese_value, part
-from sysdock.page.markup import attribute, both, join, text
+from sysdock.page.markup import attribute, both, join
 from sysdock.page.numbers import duration
 from sysdock.report.analyses import Answer, Figures, analysis_title
 from sysdock.report.sources import sql_link
+from sysdock.sentences import fact, listed
 
 # Parts that have a colour of their own; the others are one, in one more colour.
 _PARTS = 7
@@ -43,16 +43,16 @@ def where_bar(session: Session, answers: Mapping[str, Answer]) -> str:
         left += width
         colour = f'<rect class="part{number}" width="100%" height="100%"/>'
         swatch = f'<svg class="swatch" aria-hidden="true">{colour}</svg>'
-        named = f"{both(text(name), text(part(name, 'ja')))} <b>{width:.1f} %</b>"
-        details = both(text(f", {detail}"), text(f"、{japanese_value(detail)}")) if detail else ""
+        named = f"{both(fact('report/part', part=name))} <b>{width:.1f} %</b>"
+        details = both(fact("report/part_detail", detail=detail)) if detail else ""
         amount = f'<span class="muted">{duration(time_ns)}{details}</span>'
         names.append(f"<li>{swatch}{named} {amount}</li>")
-    shares = [(name, f"{100 * time_ns / whole:.1f} %") for name, _, time_ns in parts]
-    english, japanese = (
-        ", ".join(f"{part(name, lang)} {share}" for name, share in shares) for lang in ("en", "ja")
-    )
-    label = attribute("aria-label", english, japanese)
-    head = sql_link(analysis, both("Where the time went", "時間の内訳"))
+    shares = [
+        fact("report/part_share", part=name, share=f"{100 * time_ns / whole:.1f} %")
+        for name, _, time_ns in parts
+    ]
+    label = attribute("aria-label", listed(shares))
+    head = sql_link(analysis, both(fact("report/where_time_went")))
     bar = f'<svg class="bar" role="img"{label}>{"".join(rects)}</svg>'
     return f'<div class="where"><h2>{head}</h2>\n{bar}<ul>{"".join(names)}</ul></div>'
 

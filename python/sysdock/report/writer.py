@@ -9,7 +9,7 @@ from sysdock.analysis import Finding, Session
 from sysdock.analysis.finding import by_rule, main_findings
 from sysdock.errors import NotComputed
 from sysdock.library import Column
-from sysdock.page.document import document
+from sysdock.page.document import document, language_names
 from sysdock.page.markup import attribute, both, join, text
 from sysdock.page.tables import table
 from sysdock.report.analyses import (
@@ -26,13 +26,14 @@ from sysdock.report.analyses import (
 from sysdock.report.findings import findings_section
 from sysdock.report.overview import overview_section
 from sysdock.report.time_spent import timeline_section
+from sysdock.sentences import Words, fact, say
 
 ISSUES = 50
 
 
 def report(session: Session, lang: str = "en") -> str:
     """The report as HTML text."""
-    findings = session.diagnose("en")
+    findings = session.findings()
     answers = answers_of(session, lang)
     figures = Figures(session.library)
     timeline = timeline_section(session, answers, figures)
@@ -56,13 +57,13 @@ def report(session: Session, lang: str = "en") -> str:
             "</main></div>",
         ]
     )
-    name = session.subject[lang == "ja"]
+    name = say(session.subject, lang)
     return document(f"{name} - sysdock", lang, body, figures.specs)
 
 
 def _analyses(session: Session, areas: Sequence[Area], answers: Sequence[Answer], figures: Figures) -> str:
-    head = both("What the program did", "プログラムの動作")
-    every, none = both("Open all", "すべて開く"), both("Close all", "すべて閉じる")
+    head = both(fact("report/what_program_did"))
+    every, none = both(fact("report/open_all")), both(fact("report/close_all"))
     buttons = (
         f'<div class="tools" data-folds hidden><button type="button" data-open="1">{every}</button>'
         f'<button type="button" data-open="">{none}</button></div>'
@@ -76,16 +77,17 @@ def _contents(
 ) -> str:
     """The sections of the page, and how much is in each."""
     found = len(by_rule(main_findings(findings)))
-    links = [_link("overview", both("Overview", "概要"))]
-    links += [_link("timeline", both("Timeline", "タイムライン"))] if has_timeline else []
-    links += [_link("findings", both("Findings", "所見"), found)]
-    below = "".join(
-        _link(f"area-{text(area.name)}", both(*map(text, area.title)), len(area.answers)) for area in areas
-    )
+    links = [_link("overview", both(fact("report/overview")))]
+    links += [_link("timeline", both(fact("report/timeline")))] if has_timeline else []
+    links += [_link("findings", both(fact("report/findings")), found)]
+    below = "".join(_link(f"area-{text(area.name)}", both(area.title), len(area.answers)) for area in areas)
     count = sum(len(area.answers) for area in areas)
-    links += [_link("analyses", both("Analyses", "分析項目"), count, below)]
-    links += [_link("environment", both("Environment", "環境")), _link("issues", both("Import", "取り込み"))]
-    label = attribute("aria-label", "Contents", "目次")
+    links += [_link("analyses", both(fact("report/analyses")), count, below)]
+    links += [
+        _link("environment", both(fact("report/environment"))),
+        _link("issues", both(fact("report/import"))),
+    ]
+    label = attribute("aria-label", fact("report/contents"))
     return f'<nav class="contents"{label}><ul>{"".join(links)}</ul></nav>'
 
 
@@ -96,44 +98,43 @@ def _link(place: str, words: str, count: int | None = None, below: str = "") -> 
 
 
 def _top(lang: str) -> str:
-    languages = _switch("lang", ("Language", "言語"), [("en", "English"), ("ja", "日本語")], lang)
+    languages = _switch("lang", fact("report/language"), language_names(), lang)
     names = [
-        ("auto", both("Auto", "自動")),
-        ("light", both("Light", "ライト")),
-        ("dark", both("Dark", "ダーク")),
+        ("auto", both(fact("report/auto"))),
+        ("light", both(fact("report/light"))),
+        ("dark", both(fact("report/dark"))),
     ]
-    themes = _switch("theme", ("Theme", "テーマ"), names, "auto")
+    themes = _switch("theme", fact("report/theme"), names, "auto")
     return f'<header class="top"><span class="mark">sysdock</span>{languages}{themes}</header>'
 
 
-def _switch(name: str, label: tuple[str, str], choices: list[tuple[str, str]], chosen: str) -> str:
+def _switch(name: str, label: Words, choices: list[tuple[str, str]], chosen: str) -> str:
     """Radio buttons: the style sheet reads them, so that the switch works without a script."""
     inputs = "".join(
         f'<input type="radio" name="{name}" id="{name}-{value}" value="{value}"'
         f'{" checked" * (value == chosen)}><label for="{name}-{value}">{words}</label>'
         for value, words in choices
     )
-    return f'<div class="switch" role="radiogroup"{attribute("aria-label", *label)}>{inputs}</div>'
+    return f'<div class="switch" role="radiogroup"{attribute("aria-label", label)}>{inputs}</div>'
 
 
 def _no_script() -> str:
     words = both(
-        "The charts need JavaScript; the tables contain the same numbers.",
-        "グラフの表示には JavaScript が必要です。表には同じ数値があります。",
+        fact("report/charts_need_javascript_tables"),
     )
     return f'<noscript><p class="warn">{words}</p></noscript>'
 
 
 def _range() -> str:
     """The time range that all charts over time show; the page's code shows it and fills it in."""
-    words = both("Time range [s]:", "表示する時間 [秒]:")
-    hint = both("or drag over a chart", "またはグラフ上をドラッグ")
+    words = both(fact("report/time_range_s"))
+    hint = both(fact("report/or_drag_over_chart"))
     return (
         f'<form id="range" class="tools" hidden><label>{words} '
         '<input type="number" name="from" step="any"></label>'
         '<label>- <input type="number" name="until" step="any"></label>'
-        f'<button type="submit">{both("Show", "表示")}</button>'
-        f'<button type="reset">{both("All", "全体")}</button> <span class="muted">{hint}</span></form>'
+        f'<button type="submit">{both(fact("report/show"))}</button>'
+        f'<button type="reset">{both(fact("report/all"))}</button> <span class="muted">{hint}</span></form>'
     )
 
 
@@ -142,7 +143,7 @@ def _undefined_tables(session: Session) -> str:
     names = [name for name in session.recording.tables if not session.library.has_table(name)]
     if not names:
         return ""
-    head = both("Tables without a definition", "定義のない表")
+    head = both(fact("report/tables_without_definition"))
     return (
         f'<section id="others"><h2>{head}</h2>{join(_undefined(session, name) for name in names)}</section>'
     )
@@ -156,30 +157,30 @@ def _undefined(session: Session, name: str) -> str:
     except NotComputed as error:
         return f'<div class="card">{head}{not_computed(error)}</div>'
     total = session.recording.rows(name)
-    words = both(f"the first {len(rows):,} of {total:,} rows", f"{total:,} 行のうち先頭 {len(rows):,} 行")
-    shown = table(f"t-{text(name)}", columns, rows, (name, name))
+    words = both(fact("report/first_rows_2", rows=len(rows), total=total))
+    shown = table(f"t-{text(name)}", columns, rows, name)
     return f'<div class="card">{head}<p class="muted">{words}</p>{shown}</div>'
 
 
 def _environment(session: Session) -> str:
-    head = f'<section id="environment"><h2>{both("Environment", "環境")}</h2>'
+    head = f'<section id="environment"><h2>{both(fact("report/environment"))}</h2>'
     if "environment" not in session.recording.tables:
-        return f'{head}<p class="empty">{both("Not recorded.", "記録されていません。")}</p></section>'
+        return f'{head}<p class="empty">{both(fact("report/not_recorded"))}</p></section>'
     try:
         rows = session.fetch("SELECT section, name, value, source FROM environment")
     except NotComputed as error:
         return f"{head}{not_computed(error)}</section>"
     table_ = session.library.table("environment")
     columns = [Column(column.name, "VARCHAR", None, column.text) for column in table_.columns]
-    words = both(f"{len(rows):,} entries", f"{len(rows):,} 項目")
-    body = table("t-environment", columns, rows, ("Environment", "環境"))
+    words = both(fact("report/entries", rows=len(rows)))
+    body = table("t-environment", columns, rows, fact("report/environment"))
     return f'{head}<details class="card fold"><summary>{words}</summary>{body}</details></section>'
 
 
 def _issues(session: Session) -> str:
-    head = f'<section id="issues"><h2>{both("Issues of the import", "取り込みで見つかった問題")}</h2>'
+    head = f'<section id="issues"><h2>{both(fact("report/issues_import"))}</h2>'
     if "import_issues" not in session.recording.tables:
-        return f'{head}<p class="empty">{both("Not recorded.", "記録されていません。")}</p></section>'
+        return f'{head}<p class="empty">{both(fact("report/not_recorded"))}</p></section>'
     try:
         return f"{head}{_issue_table(session)}</section>"
     except NotComputed as error:
@@ -190,7 +191,7 @@ def _issue_table(session: Session) -> str:
     """How many issues there are of each kind, and the first of them."""
     [(total,)] = session.fetch("SELECT count(*) FROM import_issues")
     if not total:
-        words = both("None: every line was parsed.", "なし。すべての行を解釈できました。")
+        words = both(fact("report/none_every_line_parsed"))
         return f'<p class="card">{words}</p>'
     kinds = session.fetch("SELECT issue, count(*) FROM import_issues GROUP BY issue ORDER BY 2 DESC, 1")
     listed = ", ".join(f"{text(kind)} {count:,}" for kind, count in kinds)
@@ -198,10 +199,11 @@ def _issue_table(session: Session) -> str:
     rows = session.fetch(f"SELECT {', '.join(names)} FROM import_issues LIMIT {ISSUES}")
     texts = {column.name: column for column in session.library.table("import_issues").columns}
     columns = [
-        Column(name, "INTEGER" if name == "line" else "VARCHAR", None, texts[name].text) for name in names
+        Column(name, "INTEGER" if name == "line" else "VARCHAR", texts[name].unit, texts[name].text)
+        for name in names
     ]
-    words = both(f"the first {len(rows):,} of {total:,}", f"{total:,} 件のうち先頭 {len(rows):,} 件")
-    shown = table("t-issues", columns, rows, ("Issues of the import", "取り込みで見つかった問題"))
+    words = both(fact("report/first", rows=len(rows), total=total))
+    shown = table("t-issues", columns, rows, fact("report/issues_import"))
     return (
         f'<details class="card fold"><summary>{listed}</summary><p class="muted">{words}</p>{shown}</details>'
     )

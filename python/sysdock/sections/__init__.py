@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from sysdock.sections.section import Capture, Compared, Fact, ScreenTable, Section, Statement, Total
+from sysdock.sections.section import Capture, Compared, InfoLine, ScreenTable, Section, Statement, Total
 
 if TYPE_CHECKING:
     from sysdock.analysis import Session
@@ -53,7 +53,7 @@ def contents(captures: Sequence[Capture]) -> list[str]:
 __all__ = [
     "Capture",
     "Compared",
-    "Fact",
+    "InfoLine",
     "ScreenTable",
     "Section",
     "Statement",

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from sysdock.errors import NotComputed
 from sysdock.sections import where
 from sysdock.sections.coverage import understood
-from sysdock.sections.section import Compared, ScreenTable, Section, Statement, Total, Words
+from sysdock.sections.section import Compared, ScreenTable, Section, Statement, Total
+from sysdock.sentences import Words, fact
 from sysdock.text import human_bytes, human_count, human_ns
 
 if TYPE_CHECKING:
@@ -18,10 +19,10 @@ if TYPE_CHECKING:
 # Rows of the first screen, and the analyses they come from.
 _CALLS, _FILES = 3, 2
 _COLUMNS: tuple[Words, Words, Words, Words] = (
-    ("calls", "回数"),
-    ("errors", "エラー"),
-    ("time", "時間"),
-    ("bytes", "バイト"),
+    fact("sections/calls"),
+    fact("sections/errors"),
+    fact("sections/time"),
+    fact("sections/bytes"),
 )
 
 _TOTALS_SQL = """SELECT t.elapsed_ns, t.calls, t.all_ns, t.busy_ns, t.data_ns, t.metadata_ns, t.sync_ns,
@@ -29,19 +30,19 @@ _TOTALS_SQL = """SELECT t.elapsed_ns, t.calls, t.all_ns, t.busy_ns, t.data_ns, t
     (SELECT count(*) FROM processes WHERE task_id = process_id) AS processes,
     (SELECT CAST(sum(calls) AS BIGINT) FROM call_use WHERE errno IS NOT NULL) AS errors
 FROM totals AS t"""
-_TOTALS: dict[str, tuple[str, str, str | None]] = {
-    "elapsed_ns": ("elapsed time", "経過時間", "ns"),
-    "all_ns": ("time in calls, including waits", "呼び出しの時間 (待ちを含む)", "ns"),
-    "busy_ns": ("time in calls that do not wait", "待ち以外の呼び出しの時間", "ns"),
-    "data_ns": ("time reading and writing files", "ファイルの読み書きの時間", "ns"),
-    "metadata_ns": ("time in metadata", "メタデータの時間", "ns"),
-    "sync_ns": ("time waiting for the disk", "ディスク待ちの時間", "ns"),
-    "calls": ("calls", "呼び出し", None),
-    "errors": ("calls that failed", "失敗した呼び出し", None),
-    "data_calls": ("reads and writes of files", "ファイルの読み書き", None),
-    "metadata_calls": ("metadata calls", "メタデータの呼び出し", None),
-    "data_bytes": ("bytes read and written", "読み書きしたバイト数", "B"),
-    "processes": ("processes", "プロセス", None),
+_TOTALS: dict[str, tuple[Words, str | None]] = {
+    "elapsed_ns": (fact("sections/elapsed_time"), "ns"),
+    "all_ns": (fact("sections/time_in_calls"), "ns"),
+    "busy_ns": (fact("sections/time_without_waits"), "ns"),
+    "data_ns": (fact("sections/time_reading_writing_files"), "ns"),
+    "metadata_ns": (fact("sections/time_metadata"), "ns"),
+    "sync_ns": (fact("sections/time_waiting_disk"), "ns"),
+    "calls": (fact("sections/call_count"), None),
+    "errors": (fact("sections/calls_failed"), None),
+    "data_calls": (fact("sections/reads_writes_files"), None),
+    "metadata_calls": (fact("sections/metadata_calls"), None),
+    "data_bytes": (fact("sections/bytes_read_written"), "B"),
+    "processes": (fact("sections/processes"), None),
 }
 
 # The files of each recording that are compared: those with the most time.
@@ -62,8 +63,8 @@ JOIN paths AS p ON p.path_id = u.path_id"""
 
 def _screen(session: Session) -> Sequence[ScreenTable]:
     tops: Sequence[tuple[Words, str, dict[str, Any], str, int]] = (
-        (("Calls by time", "時間の長い呼び出し"), "io/summary", {}, "call", _CALLS),
-        (("Files by time", "時間の長いファイル"), "io/files", {"per_call": False}, "path", _FILES),
+        (fact("sections/calls_time"), "io/summary", {}, "call", _CALLS),
+        (fact("sections/files_time"), "io/files", {"per_call": False}, "path", _FILES),
     )
     # Where the scheduler was recorded, the section of its own shows this.
     found = [] if "run_states" in session.recording.tables else list(where.screen(session))
@@ -91,14 +92,7 @@ def _statement(session: Session, folder: str) -> Statement | None:
     is_whole = is_whole and not recording.manifest.get("command")
     if not is_whole or "calls" not in recording.tables or recording.rows("calls"):
         return None
-    english = (
-        "The recording contains no system calls, so no rule applies. "
-        "Was the right process recorded, and long enough?"
-    )
-    japanese = (
-        "この記録にはシステムコールがないため、判定できません。対象のプロセスと記録時間を確認してください。"
-    )
-    return Statement((english, japanese), [f"sysdock info {shlex.quote(folder)}"])
+    return Statement(fact("sections/no_calls_recorded"), [f"sysdock info {shlex.quote(folder)}"])
 
 
 def _rows(
@@ -121,7 +115,7 @@ def _rows(
 
 def _totals(session: Session) -> dict[str, Total]:
     [values] = session.dicts(_TOTALS_SQL)
-    return {name: Total(values[name], (en, ja), unit) for name, (en, ja, unit) in _TOTALS.items()}
+    return {name: Total(values[name], words, unit) for name, (words, unit) in _TOTALS.items()}
 
 
 SECTION = Section(
@@ -129,14 +123,14 @@ SECTION = Section(
     order=10,
     question="io/files",
     needs=("calls",),
-    title=("calls of programs", "プログラムのシステムコール"),
+    title=fact("sections/calls_programs"),
     coverage=understood,
     screen=_screen,
     totals=_totals,
     statement=_statement,
     compared=(
-        Compared("calls", ("Calls by change of time", "時間の変化が大きい呼び出し"), _CALLS_SQL),
-        Compared("files", ("Files by change of time", "時間の変化が大きいファイル"), _FILES_SQL),
+        Compared("calls", fact("sections/calls_change_time"), _CALLS_SQL),
+        Compared("files", fact("sections/files_change_time"), _FILES_SQL),
     ),
     of_a_command=True,
 )

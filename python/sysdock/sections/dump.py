@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sysdock.errors import NotComputed
-from sysdock.sections.section import Capture, Fact, ScreenTable, Section, Total
+from sysdock.sections.section import Capture, InfoLine, ScreenTable, Section, Total
+from sysdock.sentences import fact
 from sysdock.text import human_bytes, human_count, human_ns
 
 if TYPE_CHECKING:
@@ -21,29 +22,29 @@ _BY_NAME = f"""
 
 # What two dumps are compared by: the table, what is added up of it, its name, and the unit.
 _TOTALS = {
-    "tasks": ("dump_tasks", "count(*)", ("tasks", "タスク"), None),
+    "tasks": ("dump_tasks", "count(*)", fact("sections/tasks"), None),
     "waiting_tasks": (
         "dump_tasks",
         "sum(CASE WHEN state = 'D' THEN 1 ELSE 0 END)",
-        ("tasks in state D", "状態 D のタスク"),
+        fact("sections/tasks_state_d"),
         None,
     ),
-    "run_ns": ("dump_tasks", "sum(run_ns)", ("CPU time of tasks", "タスクの CPU 時間"), "ns"),
-    "lock_waits": ("dump_locks", "count(*)", ("lock waits", "ロック待ち"), None),
+    "run_ns": ("dump_tasks", "sum(run_ns)", fact("sections/cpu_time_tasks"), "ns"),
+    "lock_waits": ("dump_locks", "count(*)", fact("sections/lock_waits"), None),
     "free_bytes": (
         "dump_memory",
         "sum(CASE WHEN name = 'free' THEN bytes ELSE 0 END)",
-        ("free memory", "空きメモリ"),
+        fact("sections/free_memory"),
         "B",
     ),
     "slab_bytes": (
         "dump_slabs",
         "sum(bytes)",
-        ("memory of kernel objects", "カーネルオブジェクトのメモリ"),
+        fact("sections/memory_kernel_objects"),
         "B",
     ),
-    "open_files": ("dump_files", "count(*)", ("open files", "開いているファイル"), None),
-    "requests": ("dump_requests", "count(*)", ("disk requests", "ディスクへの要求"), None),
+    "open_files": ("dump_files", "count(*)", fact("sections/open_files"), None),
+    "requests": ("dump_requests", "count(*)", fact("sections/disk_requests"), None),
 }
 
 
@@ -57,25 +58,22 @@ def _totals(session: Session) -> dict[str, Total]:
     return found
 
 
-def _coverage(session: Session, _capture: Capture) -> Sequence[Fact]:
+def _coverage(session: Session, _capture: Capture) -> Sequence[InfoLine]:
     held = set(session.views.available)
     facts = []
     if "crash_dumps" in held:
         sql = "SELECT release, panic, pages_bytes, format FROM crash_dumps"
         for release, panic, size, form in session.fetch(sql):
             kernel = f"Linux {release or '?'}"
-            facts.append(Fact(("kernel", "カーネル"), (kernel, kernel)))
-            facts.append(Fact(("panic", "パニック"), (panic or "not in its log", panic or "ログになし")))
+            facts.append(InfoLine(fact("sections/kernel"), kernel))
+            facts.append(InfoLine(fact("sections/panic"), panic or fact("sections/panic_not_in_log")))
             memory = f"{human_bytes(size)}, {form}"
-            facts.append(Fact(("memory in the dump", "ダンプ内のメモリ"), (memory, memory)))
+            facts.append(InfoLine(fact("sections/memory_dump"), memory))
     if "dump_tasks" in held:
         sql = "SELECT count(*), sum(CASE WHEN status = 'ok' THEN 1 ELSE 0 END) FROM dump_tasks"
         [(tasks, whole)] = session.fetch(sql)
-        words = (
-            f"{whole or 0:,} of {tasks:,} read completely",
-            f"{tasks:,} のうち {whole or 0:,} を完全に読み取り",
-        )
-        facts.append(Fact(("tasks", "タスク"), words))
+        words = fact("sections/read_completely", whole=whole or 0, tasks=tasks)
+        facts.append(InfoLine(fact("sections/tasks"), words))
     return facts
 
 
@@ -83,12 +81,12 @@ def _screen(session: Session) -> Sequence[ScreenTable]:
     if "dump_tasks" not in session.views.available:
         # It was asked for something else.
         return []
-    title = ("Tasks by name", "名前ごとのタスク")
+    title = fact("sections/tasks_name")
     columns = (
-        ("tasks", "タスク"),
-        ("state D", "状態 D"),
-        ("CPU time", "CPU 時間"),
-        ("largest", "最大メモリ"),
+        fact("sections/tasks"),
+        fact("sections/state_d"),
+        fact("sections/cpu_time"),
+        fact("sections/largest"),
     )
     try:
         found = session.fetch(_BY_NAME)
@@ -106,7 +104,7 @@ SECTION = Section(
     order=95,
     question="dump/tasks",
     needs=("crash_dumps",),
-    title=("crash dump", "クラッシュダンプ"),
+    title=fact("sections/crash_dump"),
     coverage=_coverage,
     screen=_screen,
     totals=_totals,

@@ -6,7 +6,8 @@ import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sysdock.sections.section import Capture, Fact, Section, Statement
+from sysdock.sections.section import Capture, InfoLine, Section, Statement
+from sysdock.sentences import fact
 
 if TYPE_CHECKING:
     from sysdock.analysis import Session
@@ -26,7 +27,7 @@ _TABLES = (
 )
 
 
-def _coverage(_session: Session, _capture: Capture) -> Sequence[Fact]:
+def _coverage(_session: Session, _capture: Capture) -> Sequence[InfoLine]:
     # It measured; there was no input to understand.
     return []
 
@@ -40,11 +41,8 @@ def _statement(session: Session, folder: str) -> Statement | None:
     analyses = [analysis for analysis in session.library.analyses() if _is_of_results(session, analysis)]
     shown = [f"sysdock show {shlex.quote(folder)} {analysis.id}" for analysis in analyses]
     if not shown:
-        text = "This is the recording of an experiment, and it has no results."
-        return Statement((text, "これは実験の記録ですが、結果がありません。"), [])
-    text = "This is the recording of an experiment: rules do not judge it. Its results:"
-    japanese = "これは実験の記録で、ルールの対象ではありません。結果は次のコマンドで表示できます:"
-    return Statement((text, japanese), shown)
+        return Statement(fact("sections/experiment_without_results"), [])
+    return Statement(fact("sections/results_of_experiment"), shown)
 
 
 def _is_of_results(session: Session, analysis: Analysis) -> bool:
@@ -56,7 +54,7 @@ SECTION = Section(
     about="experiment",
     order=60,
     needs=("experiment_cases",),
-    title=("experiment", "実験"),
+    title=fact("sections/experiment"),
     coverage=_coverage,
     statement=_statement,
     instead="`sysdock diagnose REC` says what shows its results",

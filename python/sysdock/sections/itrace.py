@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sysdock.errors import NotComputed
-from sysdock.sections.section import Capture, Fact, ScreenTable, Section, Total
+from sysdock.sections.section import Capture, InfoLine, ScreenTable, Section, Total
+from sysdock.sentences import fact
 from sysdock.text import human_count
 
 if TYPE_CHECKING:
@@ -30,22 +31,22 @@ _BY_IMAGE = f"""
 """
 # What two traces are compared by: the SELECT, and the name.
 _TOTALS = {
-    "steps": ("SELECT sum(steps) FROM trace_segments", ("steps", "ステップ数")),
+    "steps": ("SELECT sum(steps) FROM trace_segments", fact("sections/steps")),
     "kernel_steps": (
         "SELECT sum(steps) FROM trace_segments WHERE mode = 'kernel'",
-        ("steps in the kernel", "カーネルのステップ数"),
+        fact("sections/steps_kernel"),
     ),
-    "loads": ("SELECT sum(loads) FROM trace_segments", ("loads", "ロード")),
-    "stores": ("SELECT sum(stores) FROM trace_segments", ("stores", "ストア")),
-    "calls": ("SELECT count(*) FROM function_calls", ("calls of functions", "関数の呼び出し")),
-    "pages": ("SELECT count(DISTINCT page) FROM page_references", ("pages", "ページ")),
+    "loads": ("SELECT sum(loads) FROM trace_segments", fact("sections/loads")),
+    "stores": ("SELECT sum(stores) FROM trace_segments", fact("sections/stores")),
+    "calls": ("SELECT count(*) FROM function_calls", fact("sections/calls_functions")),
+    "pages": ("SELECT count(DISTINCT page) FROM page_references", fact("sections/pages")),
 }
 _TOTALS_OF_PROFILE = {"steps": ("SELECT sum(steps) FROM function_totals", _TOTALS["steps"][1])}
 
 _CONDITIONS = {
-    "backend": ("backend", "バックエンド"),
-    "cpu model": ("processor", "プロセッサ"),
-    "path of requests": ("path of requests", "リクエストの経路"),
+    "backend": fact("sections/backend"),
+    "cpu model": fact("sections/processor"),
+    "path of requests": fact("sections/path_requests"),
 }
 
 
@@ -60,23 +61,20 @@ def _totals(session: Session) -> dict[str, Total]:
     }
 
 
-def _coverage(session: Session, _capture: Capture) -> Sequence[Fact]:
+def _coverage(session: Session, _capture: Capture) -> Sequence[InfoLine]:
     if "traced_requests" not in session.views.available:
         return []
     [(requests, steps, collapsed)] = session.fetch(_REQUESTS)
     if collapsed is None:
-        return [*_where(session), Fact(("steps", "ステップ数"), (f"{steps:,}", f"{steps:,}"))]
-    words = (
-        f"{steps:,}; {collapsed:,} where a repeated string instruction counts once; requests: {requests:,}",
-        f"{steps:,}、繰り返し命令を 1 回と数えると {collapsed:,}、リクエスト {requests:,} 件",
-    )
-    return [*_where(session), Fact(("steps", "ステップ数"), words)]
+        return [*_where(session), InfoLine(fact("sections/steps"), f"{steps:,}")]
+    words = fact("sections/steps_collapsed", steps=steps, collapsed=collapsed, requests=requests)
+    return [*_where(session), InfoLine(fact("sections/steps"), words)]
 
 
-def _where(session: Session) -> Sequence[Fact]:
+def _where(session: Session) -> Sequence[InfoLine]:
     """Who executed the instructions: without it, two numbers cannot be compared."""
     found = _conditions(session)
-    return [Fact(words, (found[key], found[key])) for key, words in _CONDITIONS.items() if key in found]
+    return [InfoLine(words, found[key]) for key, words in _CONDITIONS.items() if key in found]
 
 
 def _conditions(session: Session) -> dict[str, str]:
@@ -95,12 +93,12 @@ def _screen(session: Session) -> Sequence[ScreenTable]:
         sql = _BY_IMAGE_OF_PROFILE
     else:
         return []
-    title = ("Steps by file", "ファイルごとのステップ数")
+    title = fact("sections/steps_file")
     columns = (
-        ("steps", "ステップ数"),
-        ("loads", "ロード"),
-        ("stores", "ストア"),
-        ("tasks", "タスク"),
+        fact("sections/steps"),
+        fact("sections/loads"),
+        fact("sections/stores"),
+        fact("sections/tasks"),
     )
     try:
         found = session.fetch(sql)
@@ -118,7 +116,7 @@ SECTION = Section(
     order=96,
     question="itrace/steps",
     needs=("traced_requests",),
-    title=("instruction trace", "命令トレース"),
+    title=fact("sections/instruction_trace"),
     coverage=_coverage,
     screen=_screen,
     totals=_totals,

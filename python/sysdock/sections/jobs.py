@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sysdock.errors import NotComputed
-from sysdock.sections.section import Capture, Fact, ScreenTable, Section
+from sysdock.sections.section import Capture, InfoLine, ScreenTable, Section
+from sysdock.sentences import fact
 from sysdock.text import human_bytes, human_count, human_ns
 
 if TYPE_CHECKING:
@@ -28,42 +29,39 @@ _BY_FILE_SYSTEM = f"""
     GROUP BY target, file_system ORDER BY wait_ns DESC, name LIMIT {_MOST_ROWS}
 """
 _COLUMNS = (
-    ("transferred", "転送量"),
-    ("calls", "呼び出し"),
-    ("metadata", "メタデータ"),
-    ("waited", "待ち時間"),
+    fact("sections/transferred"),
+    fact("sections/call_count"),
+    fact("sections/metadata"),
+    fact("sections/waited"),
 )
 
 
-def _coverage(session: Session, _capture: Capture) -> Sequence[Fact]:
+def _coverage(session: Session, _capture: Capture) -> Sequence[InfoLine]:
     held = set(session.views.available)
     facts = []
     if "job_hours" in held:
         sql = "SELECT count(DISTINCT job_id), count(DISTINCT hour_ns) FROM job_hours"
         [(jobs, hours)] = session.fetch(sql)
-        facts.append(
-            Fact(("jobs", "ジョブ"), (f"{jobs:,} in {hours:,} hours", f"{hours:,} 時間に {jobs:,} 件"))
-        )
+        facts.append(InfoLine(fact("sections/jobs"), fact("sections/jobs_in_hours", jobs=jobs, hours=hours)))
         clusters = session.fetch("SELECT DISTINCT cluster FROM job_hours ORDER BY cluster")
         names = ", ".join(str(name) for (name,) in clusters)
-        facts.append(Fact(("cluster", "クラスター"), (names, names)))
+        facts.append(InfoLine(fact("sections/cluster"), names))
     if "agent_batches" in held:
         sql = """SELECT count(DISTINCT concat(b.node, ' ', b.agent)), count(DISTINCT b.node),
             coalesce(max(b.lost), 0) FROM agent_batches AS b"""
         [(agents, nodes, lost)] = session.fetch(sql)
-        words = (f"{agents:,} agents, {nodes:,} nodes", f"{nodes:,} ノードのエージェント {agents:,} 個")
-        facts.append(Fact(("counted by", "計測"), words))
+        words = fact("sections/agents_nodes", agents=agents, nodes=nodes)
+        facts.append(InfoLine(fact("sections/counted"), words))
         if lost:
-            value = f"up to {lost:,} on a node: no room in its tables; `jobs/agents` says where"
-            facts.append(Fact(("lost", "欠落"), (value, f"1 ノードで最大 {lost:,} 件、`jobs/agents` を参照")))
+            facts.append(InfoLine(fact("sections/lost_samples"), fact("sections/lost_on_a_node", lost=lost)))
     return facts
 
 
 def _screen(session: Session) -> Sequence[ScreenTable]:
     tables = []
     for title, sql in (
-        (("File systems", "ファイルシステム"), _BY_FILE_SYSTEM),
-        (("Jobs that waited longest for files", "ファイル待ちの長いジョブ"), _BY_JOB),
+        (fact("sections/file_systems"), _BY_FILE_SYSTEM),
+        (fact("sections/jobs_waited_longest_files"), _BY_JOB),
     ):
         try:
             found = session.fetch(sql)
@@ -85,7 +83,7 @@ SECTION = Section(
     order=90,
     question="jobs/top",
     needs=("job_hours",),
-    title=("jobs of a cluster", "クラスターのジョブ"),
+    title=fact("sections/jobs_cluster"),
     coverage=_coverage,
     screen=_screen,
 )

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sysdock.errors import NotComputed
-from sysdock.sections.section import Capture, Fact, ScreenTable, Section, Total
+from sysdock.sections.section import Capture, InfoLine, ScreenTable, Section, Total
+from sysdock.sentences import fact
 from sysdock.text import human_bytes, human_ns
 
 if TYPE_CHECKING:
@@ -33,9 +34,9 @@ _BEST = f"""
 _MOST_ROWS = 8
 # What `environment` has of the file system, and what it is called here.
 _FACTS = {
-    "type": ("file system", "種類"),
-    "source": ("device", "デバイス"),
-    "mount options": ("mounted", "マウント"),
+    "type": fact("sections/file_system"),
+    "source": fact("sections/device"),
+    "mount options": fact("sections/mounted"),
 }
 _FIRST = (
     ("transfer", "write"),
@@ -48,21 +49,21 @@ _FIRST = (
 )
 
 
-def _coverage(session: Session, _capture: Capture) -> Sequence[Fact]:
+def _coverage(session: Session, _capture: Capture) -> Sequence[InfoLine]:
     if "load_results" not in session.recording.tables:
         return []
     [(all_, usable)] = session.fetch(
         f"SELECT count(*), count(*) FILTER (status IN {USABLE}) FROM load_results"
     )
     facts = [
-        Fact(
-            ("measurements", "測定"),
-            (f"{all_:,}, {usable:,} usable", f"{all_:,} 件、うち {usable:,} 件が有効"),
+        InfoLine(
+            fact("sections/measurements"),
+            fact("sections/usable_measurements", all=all_, usable=usable),
         )
     ]
     if "environment" in session.recording.tables:
         for name, words in _FACTS.items():
-            facts += [Fact(words, (value, value)) for value in _stated(session, name)]
+            facts += [InfoLine(words, value) for value in _stated(session, name)]
     return facts
 
 
@@ -83,12 +84,12 @@ def _stated(session: Session, name: str) -> list[str]:
 
 
 def _screen(session: Session) -> Sequence[ScreenTable]:
-    title = ("Highest rates", "最高速度")
+    title = fact("sections/highest_rates")
     columns = (
-        ("rate", "速度"),
-        ("operations/s", "操作/秒"),
-        ("p50", "p50"),
-        ("processes", "プロセス数"),
+        fact("sections/rate"),
+        fact("sections/operations_s"),
+        "p50",
+        fact("sections/process_count"),
     )
     try:
         found = session.dicts(_BEST)
@@ -131,7 +132,7 @@ def _totals(session: Session) -> dict[str, Total]:
     rows = {_name({**row, "length_bytes": None}): row for row in session.dicts(_BEST)}
     return {
         name: Total(
-            row["bytes_per_s"] or row["operations_per_s"], (name, name), "B/s" if row["bytes_per_s"] else None
+            row["bytes_per_s"] or row["operations_per_s"], name, "B/s" if row["bytes_per_s"] else None
         )
         for name, row in rows.items()
     }
@@ -142,7 +143,7 @@ SECTION = Section(
     order=70,
     question="load/results",
     needs=("load_results",),
-    title=("load", "負荷測定"),
+    title=fact("sections/load"),
     coverage=_coverage,
     screen=_screen,
     totals=_totals,

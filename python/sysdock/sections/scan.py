@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sysdock.errors import NotComputed
-from sysdock.sections.section import Capture, Fact, ScreenTable, Section, Total, Words
+from sysdock.sections.section import Capture, InfoLine, ScreenTable, Section, Total
+from sysdock.sentences import Words, fact, facts_from_json
 from sysdock.text import human_bytes, human_count, percent
 
 if TYPE_CHECKING:
@@ -24,33 +25,41 @@ def file_systems(session: Session) -> list[dict[str, Any]]:
     return session.dicts("SELECT * FROM file_systems")
 
 
-def _coverage(session: Session, _capture: Capture) -> Sequence[Fact]:
-    facts = [fact for system in file_systems(session) for fact in _of_system(session, system)]
-    unknown = "unknown: the recording has no row of `file_systems`", "不明: `file_systems` に行がありません"
-    return facts or [Fact(("scanned", "走査"), unknown)]
+def _coverage(session: Session, _capture: Capture) -> Sequence[InfoLine]:
+    lines = [line for system in file_systems(session) for line in _of_system(session, system)]
+    unknown = fact("sections/nothing_scanned")
+    return lines or [InfoLine(fact("sections/scanned"), unknown)]
 
 
-def _of_system(session: Session, system: dict[str, Any]) -> list[Fact]:
-    part = ("all of it", "全体") if system["whole"] else ("a part of it", "一部")
+def _of_system(session: Session, system: dict[str, Any]) -> list[InfoLine]:
+    part = fact("sections/all") if system["whole"] else fact("sections/part")
     size, place = human_bytes(system["size_bytes"]), system["mount_point"] or "not mounted"
     read, files = system["files"] - system["unread_files"], system["files"]
     extents = session.recording.rows("extents") if "extents" in session.recording.tables else 0
     what = f"{system['fs_type']} on {system['source']} ({place}), {size}"
-    method, share = f"{system['method']}: {system['reason']}", percent(read, files)
+    method = fact(
+        "sections/method_and_reason", method=system["method"], reason=facts_from_json(system["reason"])
+    )
+    share = percent(read, files)
     return [
-        Fact(("scanned", "走査"), (f"{what}, {part[0]}", f"{what}、{part[1]}")),
-        Fact(("method", "方法"), (method, method)),
-        Fact(
-            ("files", "ファイル"),
-            (f"{read:,} of {files:,} read ({share})", f"{files:,} のうち {read:,} を読み取り ({share})"),
+        InfoLine(fact("sections/scanned"), fact("sections/scanned_part", what=what, part=part)),
+        InfoLine(fact("sections/method"), method),
+        InfoLine(
+            fact("sections/files"),
+            fact("sections/read", read=read, files=files, share=share),
         ),
-        Fact(("extents", "エクステント"), (f"{extents:,}", f"{extents:,}")),
+        InfoLine(fact("sections/extents"), f"{extents:,}"),
     ]
 
 
 def _screen(session: Session) -> Sequence[ScreenTable]:
-    title = ("File system", "ファイルシステム")
-    columns = (("files", "ファイル"), ("not read", "読めないもの"), ("size", "サイズ"), ("free", "空き"))
+    title = fact("sections/file_system_title")
+    columns = (
+        fact("sections/files"),
+        fact("sections/not_read"),
+        fact("sections/size"),
+        fact("sections/free"),
+    )
     try:
         systems = file_systems(session)
     except NotComputed as error:
@@ -70,13 +79,13 @@ def _screen(session: Session) -> Sequence[ScreenTable]:
     return [ScreenTable(title, columns, rows)] if rows else []
 
 
-_TOTALS: dict[str, tuple[str, str, str | None]] = {
-    "files": ("files", "ファイル", None),
-    "allocated_bytes": ("space used by files", "ファイルの占める領域", "B"),
-    "free_bytes": ("free space", "空き領域", "B"),
-    "extents": ("extents", "エクステント", None),
-    "fragments": ("fragments", "断片", None),
-    "fragmented_files": ("fragmented files", "断片化したファイル", None),
+_TOTALS: dict[str, tuple[Words, str | None]] = {
+    "files": (fact("sections/files"), None),
+    "allocated_bytes": (fact("sections/space_used_files"), "B"),
+    "free_bytes": (fact("sections/free_space"), "B"),
+    "extents": (fact("sections/extents"), None),
+    "fragments": (fact("sections/fragments"), None),
+    "fragmented_files": (fact("sections/fragmented_files"), None),
 }
 
 
@@ -84,8 +93,8 @@ def _totals(session: Session) -> dict[str, Total]:
     """Sums over the file systems that were scanned, from the analysis disk/summary."""
     rows = session.run("disk/summary").dicts()
     return {
-        name: Total(sum(row[name] or 0 for row in rows), (english, japanese), unit)
-        for name, (english, japanese, unit) in _TOTALS.items()
+        name: Total(sum(row[name] or 0 for row in rows), words, unit)
+        for name, (words, unit) in _TOTALS.items()
     }
 
 
@@ -96,18 +105,12 @@ def _doubt(session: Session, tables: set[str]) -> Words | None:
     if "import_issues" in session.recording.tables:
         [(kinds,)] = session.fetch("SELECT count(*) FROM import_issues WHERE NOT understood")
         if kinds:
-            return (
-                "No findings, but parts of the file system could not be read or parsed.",
-                "見つかったものはありませんが、ファイルシステムの一部を読めなかったか、解釈できませんでした。",
-            )
+            return fact("sections/parts_not_read")
     [(files, unread)] = session.fetch("SELECT sum(files), sum(unread_files) FROM file_systems")
     if not files or (files - unread) / files >= _ENOUGH_READ:
         return None
     share = percent(files - unread, files)
-    return (
-        f"No findings, but only {share} of the files could be read.",
-        f"見つかったものはありませんが、読めたのはファイルの {share} だけです。",
-    )
+    return fact("sections/only_share_read", share=share)
 
 
 SECTION = Section(
@@ -115,7 +118,7 @@ SECTION = Section(
     order=50,
     question="disk/files",
     needs=("file_systems",),
-    title=("scan of a file system", "ファイルシステムの走査"),
+    title=fact("sections/scan_file_system"),
     coverage=_coverage,
     screen=_screen,
     totals=_totals,

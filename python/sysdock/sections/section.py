@@ -1,4 +1,4 @@
-"""What a section can say. Texts come in pairs, English and Japanese."""
+"""What a section can state: facts and tables."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sysdock.sentences import Words
+
 if TYPE_CHECKING:
     from sysdock.analysis import Session
 
 # One of recording.json.
 Capture = dict[str, Any]
-Words = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Fact:
+class InfoLine:
     """A line of `sysdock info` and of the head of a report: what is stated, and its value."""
 
     name: Words
@@ -27,7 +28,7 @@ class ScreenTable:
     """A small table of the first screen: a name and four numbers in each row, formed already.
 
     `trouble`: why there are no rows, where they could not be computed. `of_parts`: a name is that of a part,
-    which an analysis wrote and which is translated, up to the first comma.
+    which an analysis wrote (`lock`) with its detail, both words of its own.
     """
 
     title: Words
@@ -88,7 +89,7 @@ class Section:
     order: int
     needs: tuple[str, ...]
     title: Words
-    coverage: Callable[[Session, Capture], Sequence[Fact]]
+    coverage: Callable[[Session, Capture], Sequence[InfoLine]]
     screen: Callable[[Session], Sequence[ScreenTable]] = _nothing
     totals: Callable[[Session], dict[str, Total]] | None = None
     compared: Sequence[Compared] = ()

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from sysdock.errors import NotComputed
 from sysdock.sections.coverage import understood
-from sysdock.sections.section import ScreenTable, Section, Words
+from sysdock.sections.section import ScreenTable, Section
+from sysdock.sentences import Words, fact
 from sysdock.text import human_ns, percent
 
 if TYPE_CHECKING:
@@ -16,12 +17,12 @@ if TYPE_CHECKING:
 _ANALYSIS = "time/where"
 # The parts with most time; smaller ones than this share are left to `sysdock show`.
 _ROWS, _LEAST = 5, 0.01
-_TITLE: Words = ("Where the time went", "時間の内訳")
+_TITLE: Words = fact("sections/where_time_went")
 _COLUMNS: tuple[Words, Words, Words, Words] = (
-    ("time", "時間"),
-    ("share", "割合"),
-    ("all threads", "全スレッド"),
-    ("share", "割合"),
+    fact("sections/time"),
+    fact("sections/share"),
+    fact("sections/all_threads"),
+    fact("sections/share"),
 )
 
 
@@ -59,7 +60,7 @@ SECTION = Section(
     about="sched",
     order=5,
     needs=("critical_path", "run_states"),
-    title=("thread run and wait times", "スレッドの実行と待ちの時間"),
+    title=fact("sections/thread_run_wait_times"),
     coverage=understood,
     screen=screen,
     of_a_command=True,

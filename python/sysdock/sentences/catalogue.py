@@ -55,6 +55,11 @@ class Catalogue:
             return None
         return Entry({lang: entry[lang] for lang in self.languages if lang in entry}, entry.get("values", {}))
 
+    def template(self, code: str, lang: str) -> str:
+        """The sentence of a code as the catalogue has it, with its places; English where it has no other."""
+        entry = self.entry(code)
+        return (entry.texts.get(lang) or entry.texts["en"]) if entry else code
+
     def dictionary(self, name: str, lang: str) -> Mapping[str, str]:
         """A file of English words with their translations, as one language has them."""
         if (name, lang) not in self._dictionaries:

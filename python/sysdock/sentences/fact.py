@@ -47,6 +47,19 @@ def prose(english: str, **others: str | None) -> Prose:
     return Prose({"en": english, **{lang: text for lang, text in others.items() if text}})
 
 
+def prose_of(entry: Mapping[str, Any], key: str) -> Prose | None:
+    """A text of a know-how file, `key`, with its translations `key_LANGUAGE`; None where there is none."""
+    if not entry.get(key):
+        return None
+    suffix = len(key) + 1
+    others = {
+        name[suffix:]: text
+        for name, text in entry.items()
+        if name.startswith(f"{key}_") and len(name) == suffix + 2
+    }
+    return prose(entry[key], **others)
+
+
 def fact(code: str, **values: Any) -> Fact:
     """A fact with its values."""
     return Fact(code, values)
@@ -63,6 +76,16 @@ def facts_from_json(text: str) -> Words:
     return facts_of(entries) if isinstance(entries, list) else text
 
 
+def fact_from_json(text: str | None) -> Fact | None:
+    """The one fact of a column; None for NULL. A text of a recording without facts is stated as it is."""
+    if not text:
+        return None
+    found = facts_from_json(text)
+    if isinstance(found, Joined) and len(found.parts) == 1:
+        found = found.parts[0]
+    return found if isinstance(found, Fact) else Fact("experiment/stated", {"reason": found})
+
+
 def facts_of(entries: Any) -> Words:
     """Facts that were read from JSON; what is none stays as it is."""
     if isinstance(entries, list):
@@ -77,9 +100,9 @@ def facts_of(entries: Any) -> Words:
     return entries if isinstance(entries, str) else json.dumps(entries, ensure_ascii=False)
 
 
-def json_of(words: Words | Iterable[Fact] | None) -> str | None:
+def json_of(facts: Iterable[Fact] | Fact | None) -> str | None:
     """Facts as columns hold them; None for none."""
-    found = [words] if isinstance(words, Fact) else [] if words is None else list(words)
+    found = [facts] if isinstance(facts, Fact) else list(facts or ())
     return json.dumps([entry_of(each) for each in found], ensure_ascii=False) if found else None
 
 

@@ -1,9 +1,9 @@
 """Numbers with their units, and what places in a sentence look like.
 
 `{took}` is a value with the unit of its entry; `{files:file}` the number with that noun (`1 file`, `2 files`;
-`{n:index|indices}` names its plural); `{files?is|are}` only the word that agrees with the number; `{share:.0f}`
-the number in that format of Python. A value of unit `word`, or in a place `{cause:ja}` that names the language,
-was chosen by sysdock itself and is translated; a recorded `text` never is.
+`{n:index|indices}` names its plural); `{files?is|are}` only the word that agrees with the number;
+`{share:.0f}` the number in that format of Python. A value of unit `word`, or in a place `{cause:ja}` that
+names the language, was chosen by sysdock itself and is translated; a recorded `text` never is.
 """
 
 from __future__ import annotations

@@ -24,17 +24,17 @@ def is_source(lang: str) -> bool:
 
 def say(words: Words | None, lang: str) -> str:
     """The text of words in a language; of what has none in it, the English one."""
-    if words is None:
-        return ""
-    if isinstance(words, str):
-        return words
-    if isinstance(words, Fact):
-        return _fact(words, lang)
-    if isinstance(words, Prose):
-        return words.texts.get(lang) or next(iter(words.texts.values()))
-    if isinstance(words, Joined):
-        return catalogue().languages[lang][words.by].join(say(each, lang) for each in words.parts)
-    return str(words)
+    match words:
+        case Fact():
+            return _fact(words, lang)
+        case Prose():
+            return words.texts.get(lang) or next(iter(words.texts.values()))
+        case Joined():
+            return catalogue().languages[lang][words.by].join(say(each, lang) for each in words.parts)
+        case None:
+            return ""
+        case _:
+            return str(words)
 
 
 def fill(template: str, values: Mapping[str, Any], units: Mapping[str, str | None], lang: str) -> str:
@@ -94,6 +94,11 @@ def sentences(*parts: Words | None) -> Joined:
     return Joined(tuple(part for part in parts if part is not None), "after_sentence")
 
 
+def translated_keys(key: str) -> tuple[str, ...]:
+    """The keys that a know-how file has for a text: `text`, and `text_LANGUAGE` for every other language."""
+    return tuple(key if is_source(lang) else f"{key}_{lang}" for lang in languages())
+
+
 def in_all(words: Words) -> dict[str, str]:
     """The text in every language."""
     return {lang: say(words, lang) for lang in languages()}
@@ -105,7 +110,7 @@ def is_text(words: object) -> bool:
 
 
 def translated(value: Any, lang: str) -> Any:
-    """A word that an analysis or recorder chose itself, in a language: `lock`, `waiting: disk`, `read (lock)`.
+    """A word that an analysis or recorder chose itself, in a language: `lock`, `waiting: disk`.
 
     Recorded names in it and what is not known stay as they are.
     """
@@ -122,4 +127,3 @@ def translated(value: Any, lang: str) -> Any:
 
 def _parts(value: str, known: Any) -> str:
     return known.get(value) or ": ".join(known.get(each, each) for each in value.split(": "))
-

@@ -17,6 +17,7 @@ from sysdock.disk.map.words import CLASSES, percent_of, remarks, title
 from sysdock.errors import UserError
 from sysdock.page.document import document, json_block, page_head
 from sysdock.page.markup import attribute, both, text
+from sysdock.sentences import fact, in_all
 from sysdock.text import human_bytes
 
 MOST_PIECES = 2_000_000
@@ -31,7 +32,7 @@ def page(recording: Path, options: MapOptions, lang: str, most: int = MOST_PIECE
     shown = whole.shown
     files = _files(recording, shown["packed"].pop("inodes"))
     for share in shown["shares"]:
-        share["name"] = CLASSES[share["class"]][0]
+        share["name"] = in_all(CLASSES[share["class"]][0])
     facts = {**shown, "curve": options.curve, "is_search": options.find is not None}
     blocks = [
         json_block("sysdock-map", {key: value for key, value in facts.items() if key != "labels"}),
@@ -67,12 +68,11 @@ def _packed_block(name: str, content: bytes) -> str:
 
 def _body(shown: dict[str, Any], lang: str, find: str | None) -> str:
     help_ = both(
-        "Click: whose a cell is. Double click or wheel: zoom. Arrow keys: neighbours.",
-        "クリック: マスの内容。ダブルクリックまたはホイール: 拡大。矢印キー: 隣へ移動。",
+        fact("disk_map/click_whose_cell_double"),
     )
     field = '<input type="search" name="path" placeholder="/var/lib">'
-    no_script = both("The map needs JavaScript.", "配置図の表示には JavaScript が必要です。")
-    label = attribute("aria-label", f"Map of {title(shown)}", f"{title(shown)} の配置図")
+    no_script = both(fact("disk_map/map_needs_javascript"))
+    label = attribute("aria-label", fact("disk_map/map", title=title(shown)))
     return f"""{page_head(lang)}
 <main><h1>{text(title(shown))}</h1>
 <noscript><p class="warn">{no_script}</p></noscript>
@@ -80,12 +80,12 @@ def _body(shown: dict[str, Any], lang: str, find: str | None) -> str:
 <div class="map">
 <canvas id="map" width="768" height="768" tabindex="0" role="img"{label}></canvas>
 <aside>
-<p><button type="button" id="out">{both("Zoom out", "縮小")}</button>
+<p><button type="button" id="out">{both(fact("disk_map/zoom_out"))}</button>
 <span id="scale" class="muted"></span></p>
 <form id="search" class="tools">
-<label>{both("File or directory:", "ファイルまたはディレクトリ:")} {field}</label>
-<button type="submit">{both("Light up", "強調")}</button>
-<button type="reset">{both("All", "全体")}</button></form>
+<label>{both(fact("disk_map/file_or_directory"))} {field}</label>
+<button type="submit">{both(fact("disk_map/light_up"))}</button>
+<button type="reset">{both(fact("disk_map/all"))}</button></form>
 <div id="found" class="files"></div>
 {_legend(shown, find)}
 {_remarks(shown)}
@@ -95,33 +95,31 @@ def _body(shown: dict[str, Any], lang: str, find: str | None) -> str:
 def _legend(shown: dict[str, Any], find: str | None) -> str:
     rows = []
     for number, share in enumerate(shown["shares"]):
-        (name, name_ja), (meaning, meaning_ja) = CLASSES[share["class"]]
+        name, meaning = CLASSES[share["class"]]
         amount = f"{percent_of(share['bytes'], shown['length'])}, {human_bytes(share['bytes'])}"
         rows.append(
             f'<tr><td><canvas class="swatch" id="swatch-{number}" width="22" height="22"></canvas></td>'
-            f'<td>{both(name, name_ja)}<br><span class="muted">{both(meaning, meaning_ja)}</span></td>'
+            f'<td>{both(name)}<br><span class="muted">{both(meaning)}</span></td>'
             f"<td>{amount}</td></tr>"
         )
     lit = ""
     if find is not None:
-        words = both("Lit", "強調")
+        words = both(fact("disk_map/lit"))
         lit = f'<p>{words}: <code class="lit">{text(find)}</code> {human_bytes(shown["lit_bytes"])}</p>'
     return f'<table class="legend">{"".join(rows)}</table>{lit}'
 
 
 def _remarks(shown: dict[str, Any]) -> str:
-    pairs = list(zip(remarks(shown, "en"), remarks(shown, "ja"), strict=True))
+    lines = remarks(shown)
     out = shown["packed"]["left_out"]
     if out["pieces"]:
-        least, held = human_bytes(out["shorter_than_bytes"]), human_bytes(out["bytes"])
-        pairs.append(
-            (
-                f"This page holds the longest {shown['packed']['count']:,} pieces. {out['pieces']:,} pieces "
-                f"of at most {least} ({held} in all) are left out and drawn as not known; "
-                "the legend counts all.",
-                f"このページには長い順に {shown['packed']['count']:,} 個の断片があります。{least} 以下の "
-                f"{out['pieces']:,} 個 (計 {held}) は省かれ、不明として描かれます。"
-                "凡例の値はすべてを含みます。",
+        lines.append(
+            fact(
+                "disk_map/page_holds_longest_pieces",
+                count=shown["packed"]["count"],
+                pieces=out["pieces"],
+                least=out["shorter_than_bytes"],
+                held=out["bytes"],
             )
         )
-    return "".join(f'<p class="muted">{both(text(english), text(other))}</p>' for english, other in pairs)
+    return "".join(f'<p class="muted">{both(line)}</p>' for line in lines)

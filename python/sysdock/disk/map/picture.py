@@ -9,6 +9,7 @@ from sysdock.disk.map.drawing import Drawn
 from sysdock.disk.map.words import CLASSES, percent_of, remarks, scale, title
 from sysdock.page.markup import text
 from sysdock.page.theme import FONT
+from sysdock.sentences import Words, fact, say
 from sysdock.text import human_bytes
 
 _MARGIN = 16
@@ -36,7 +37,7 @@ def svg(drawn: Drawn, lang: str, find: str | None = None) -> str:
         '<rect width="100%" height="100%" fill="#FFFFFF"/>',
         patterns(shown["shares"]),
         f'<text x="{_MARGIN}" y="26" font-size="18" font-weight="bold">{text(title(shown))}</text>',
-        f'<text x="{_MARGIN}" y="47" font-size="13" fill="#444444">{text(scale(shown, lang))}</text>',
+        f'<text x="{_MARGIN}" y="47" font-size="13" fill="#444444">{text(say(scale(shown), lang))}</text>',
         f'<image x="{_MARGIN}" y="{_HEAD}" width="{side}" height="{side}" image-rendering="optimizeSpeed" '
         f'href="data:image/png;base64,{data}"/>',
         *_labels(shown, side),
@@ -86,20 +87,16 @@ def patterns(shares: list[dict[str, Any]]) -> str:
     return f"<defs>{''.join(parts)}</defs>"
 
 
-def _numbers(shown: dict[str, Any], lang: str) -> str:
+def _numbers(shown: dict[str, Any]) -> Words:
     """What the labels are."""
-    if len(shown["devices"]) > 1:
-        return (
-            "数字: デバイスとグループの番号" if lang == "ja" else "numbers: device: groups of the file system"
-        )
-    return "数字: グループの番号" if lang == "ja" else "numbers: groups of the file system"
+    several = len(shown["devices"]) > 1
+    return fact("disk_map/numbers_of_devices" if several else "disk_map/numbers_of_groups")
 
 
 def _legend(shown: dict[str, Any], left: int, lang: str, find: str | None) -> list[str]:
-    number = int(lang == "ja")
     parts, top = [], _HEAD
     for each in shown["shares"]:
-        name, meaning = (words[number] for words in CLASSES[each["class"]])
+        name, meaning = (say(words, lang) for words in CLASSES[each["class"]])
         amount = f"{percent_of(each['bytes'], shown['length'])}, {human_bytes(each['bytes'])}"
         parts.append(entry(left, top, f"url(#fill-{each['class']})", f"{name}: {amount}", meaning))
         top += 42
@@ -107,8 +104,8 @@ def _legend(shown: dict[str, Any], left: int, lang: str, find: str | None) -> li
         words = f"{find}: {human_bytes(shown['lit_bytes'])}"
         parts.append(entry(left, top, _LIT, words if len(words) < 60 else f"...{words[-57:]}", ""))
         top += 42
-    groups = _numbers(shown, lang)
-    notes = [*([groups] if shown["labels"] else []), *remarks(shown, lang)]
+    groups = _numbers(shown)
+    notes = [say(each, lang) for each in (*([groups] if shown["labels"] else []), *remarks(shown))]
     for line in notes:
         parts.append(f'<text x="{left}" y="{top + 14}" font-size="12" fill="#444444">{text(line)}</text>')
         top += 18

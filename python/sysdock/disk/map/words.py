@@ -1,43 +1,42 @@
-"""What the classes of a map are called and mean, in English and Japanese."""
+"""What the classes of a map are called and mean, and the remarks below it."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from sysdock.sentences import Words, fact
 from sysdock.text import human_bytes
 
-CLASSES = {
-    "free": (("free", "空き"), ("", "")),
+# What each class is called, and what that means.
+CLASSES: dict[str, tuple[Words, Words]] = {
+    "free": (fact("disk_map/free"), ""),
     "unfragmented": (
-        ("of a file in one piece", "断片化していないファイル"),
-        ("nothing to gain here", "改善の余地はありません"),
+        fact("disk_map/file_one_piece"),
+        fact("disk_map/nothing_gain_here"),
     ),
     "contiguous": (
-        ("of a file in several pieces", "断片化したファイルの連続部分"),
-        ("read in order, until the next break", "次の断片まで連続して読めます"),
+        fact("disk_map/file_several_pieces"),
+        fact("disk_map/read_order_until_next"),
     ),
     "break": (
-        ("break: a further piece begins", "断片の先頭"),
-        ("the first block of each; one more request, or a seek", "ここで要求かシークが 1 つ増えます"),
+        fact("disk_map/break_further_piece_begins"),
+        fact("disk_map/first_block_each_one"),
     ),
     "metadata": (
-        ("the file system's own", "メタデータ"),
-        (
-            "inode tables, bitmaps, journal, trees, copies, parity",
-            "inode 表、ビットマップ、ジャーナル、木、コピー、パリティ",
-        ),
+        fact("disk_map/file_system_s_own"),
+        fact("disk_map/inode_tables_bitmaps_journal"),
     ),
     "unwritten": (
-        ("allocated, not yet written", "割り当て済みで未書き込み"),
-        ("reads as zeros", "読むとゼロになります"),
+        fact("disk_map/allocated_not_yet_written"),
+        fact("disk_map/reads_as_zeros"),
     ),
     "compressed": (
-        ("compressed", "圧縮"),
-        ("short pieces by design, no breaks", "短い断片は圧縮の仕様によるもので、断片化ではありません"),
+        fact("disk_map/compressed"),
+        fact("disk_map/short_pieces_design_no"),
     ),
     "unknown": (
-        ("not known", "不明"),
-        ("in no table: unread files, or not scanned", "表にありません (読めないファイルか走査の対象外)"),
+        fact("disk_map/not_known"),
+        fact("disk_map/no_table_unread_files"),
     ),
 }
 
@@ -58,37 +57,27 @@ def title(shown: dict[str, Any]) -> str:
     return f"{shown['source']} ({shown['fs_type']}, {human_bytes(shown['size_bytes'])})"
 
 
-def scale(shown: dict[str, Any], lang: str) -> str:
+def scale(shown: dict[str, Any]) -> Words:
     """What a cell is, and which part of the device is shown."""
-    cell = human_bytes(shown["length"] / 4 ** shown["order"])
+    cell = shown["length"] / 4 ** shown["order"]
     if shown["length"] == shown["size_bytes"]:
-        return f"1 マス {cell}" if lang == "ja" else f"a cell is {cell}"
+        return fact("disk_map/cell", cell=cell)
     start, end = shown["from"], shown["from"] + shown["length"]
-    if lang == "ja":
-        return f"1 マス {cell}、バイト {start:,} から {end:,} まで"
-    return f"a cell is {cell}; bytes {start:,} to {end:,}"
+    return fact("disk_map/cell_of_part", cell=cell, start=start, end=end)
 
 
-def remarks(shown: dict[str, Any], lang: str) -> list[str]:
+def remarks(shown: dict[str, Any]) -> list[Words]:
     """What the picture cannot show by itself."""
-    japanese = lang == "ja"
-    lines = []
+    lines: list[Words] = []
     if len(shown["devices"]) > 1:
-        lines += ["デバイスを順に並べています:" if japanese else "devices in order:"]
-        for device in shown["devices"]:
-            name, place = device_name(device), human_bytes(device["from"])
-            lines.append(f"デバイス {name}: {place} から" if japanese else f"device {name} from {place} on")
-    if again := shown["claimed_again_bytes"]:
-        words = "複数のファイルが共有 (一度だけ描画)" if japanese else "shared by several files, drawn once:"
-        lines.append(f"{words} {human_bytes(again)}")
-    if wrong := shown["wrong_rows"]:
-        words = "表の誤った行 (描画しません)" if japanese else "rows that cannot be right, not drawn:"
-        lines.append(f"{words} {wrong:,}")
-    if beyond := shown["beyond_bytes"]:
-        words = (
-            "デバイスの終わりより後ろ (描画しません)"
-            if japanese
-            else "beyond the end of the device, not drawn:"
-        )
-        lines.append(f"{words} {human_bytes(beyond)}")
-    return lines
+        lines.append(fact("disk_map/devices_in_order"))
+        lines += [
+            fact("disk_map/device_from", device=device_name(device), start=device["from"])
+            for device in shown["devices"]
+        ]
+    counted = (
+        ("claimed_again_bytes", "shared"),
+        ("wrong_rows", "wrong_rows"),
+        ("beyond_bytes", "beyond_end"),
+    )
+    return lines + [fact(f"disk_map/{name}", amount=shown[key]) for key, name in counted if shown[key]]

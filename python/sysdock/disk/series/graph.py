@@ -11,45 +11,46 @@ from sysdock.chart.template import fill
 from sysdock.disk.series.scans import Snapshot
 from sysdock.disk.totals import ANALYSIS
 from sysdock.library import ChartTemplate, Library
+from sysdock.sentences import Words, fact, say
 
 TEMPLATE = "curves"
-_TIME = {"en": "time of the scan, UTC", "ja": "走査の時刻 (UTC)"}
+_TIME = fact("disk_series/time_scan_utc")
 _HEIGHT = 150
 _SERIES = {
-    "free_bytes": ("all of it", "全体"),
-    "largest_free_bytes": ("its largest piece", "最大の断片"),
+    "free_bytes": fact("disk_series/all"),
+    "largest_free_bytes": fact("disk_series/largest_piece"),
 }
 
 
 @dataclass(frozen=True)
 class Panel:
-    """Columns of the analysis in one chart; a title and how to read it, in both languages."""
+    """Columns of the analysis in one chart; a title and how to read it."""
 
     columns: tuple[str, ...]
-    title: tuple[str, str]
-    reading: tuple[str, str]
+    title: Words
+    reading: Words
 
 
 PANELS = (
     Panel(
         ("layout_score",),
-        ("Layout score", "配置スコア"),
-        ("1: every block directly follows the one before it", "1 ならすべてのブロックが連続しています"),
+        fact("disk_series/layout_score"),
+        fact("disk_series/n_1_every_block_directly"),
     ),
     Panel(
         ("per_file",),
-        ("Fragments per file", "ファイルあたりの断片"),
-        ("1: every file is in one piece", "1 ならすべてのファイルが連続しています"),
+        fact("disk_series/fragments_per_file"),
+        fact("disk_series/n_1_every_file_one"),
     ),
     Panel(
         ("free_bytes", "largest_free_bytes"),
-        ("Free space, and its largest piece", "空き領域と、その最大の断片"),
-        ("the less, the more fragmented new files are", "少ないほど新しいファイルは断片化します"),
+        fact("disk_series/free_space_largest_piece"),
+        fact("disk_series/less_more_fragmented_new"),
     ),
     Panel(
         ("free_extents",),
-        ("Pieces of free space", "空き領域の断片"),
-        ("many and small: new files are fragmented", "小さく多いほど新しいファイルは断片化します"),
+        fact("disk_series/pieces_free_space"),
+        fact("disk_series/many_small_new_files"),
     ),
 )
 
@@ -62,17 +63,16 @@ def specs(found: Sequence[Snapshot], library: Library, lang: str) -> list[dict[s
 def _spec(
     template: ChartTemplate, panel: Panel, found: Sequence[Snapshot], library: Library, lang: str
 ) -> dict[str, Any]:
-    number = int(lang == "ja")
     units = {column.name: column.unit for column in library.analysis(ANALYSIS).columns}
     held = [each.facts[name] for each in found for name in panel.columns if each.facts[name] is not None]
     axis = axis_of("", units[panel.columns[0]], (0.0, float(max(held, default=0))))
-    names = {name: _SERIES[name][number] for name in panel.columns if name in _SERIES}
+    names = {name: say(_SERIES[name], lang) for name in panel.columns if name in _SERIES}
     values = {
         "x": "time",
         "x_type": "temporal",
         "x_format": "%Y-%m-%d %H:%M:%S",
         "x_scale": {"type": "utc"},
-        "x_title": _TIME[lang],
+        "x_title": say(_TIME, lang),
         "y": "value",
         "y_title": axis.title.strip(),
         "y_scale": {**axis.scale, "zero": panel.columns != ("layout_score",)},
@@ -90,7 +90,7 @@ def _spec(
         for name in panel.columns
         if each.facts[name] is not None
     ]
-    head = {"text": panel.title[number], "subtitle": panel.reading[number]}
+    head = {"text": say(panel.title, lang), "subtitle": say(panel.reading, lang)}
     return {
         **fill(template.spec(), values, str(template.path)),
         "height": _HEIGHT,

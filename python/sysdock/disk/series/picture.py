@@ -12,6 +12,7 @@ from sysdock.disk.series.strip import Frame, Strip
 from sysdock.disk.series.words import caption, date, heading, left_out, scale
 from sysdock.page.markup import text
 from sysdock.page.theme import FONT
+from sysdock.sentences import say
 
 COLUMNS = 4
 MARGIN = 16
@@ -39,14 +40,14 @@ def svg(strip: Strip, graph: list[dict[str, Any]], lang: str) -> str:
     legend, legend_height = _legend(strip, lang)
     top = place(strip, len(strip.frames) + COLUMNS - 1)[1]
     height = top + legend_height + _height_of(chart) + MARGIN
-    remark = left_out(strip, lang)
+    remark = say(left_out(strip), lang)
     size = f'width="{width}" height="{height:.0f}"'
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="{FONT}">',
         '<rect width="100%" height="100%" fill="#FFFFFF"/>',
         patterns(strip.frames[0].shown["shares"]),
-        _words(MARGIN, 26, heading(strip, lang), 'font-size="18" font-weight="bold"'),
-        _words(MARGIN, 47, scale(strip, lang), 'font-size="13" fill="#444444"'),
+        _words(MARGIN, 26, say(heading(strip), lang), 'font-size="18" font-weight="bold"'),
+        _words(MARGIN, 47, say(scale(strip), lang), 'font-size="13" fill="#444444"'),
         *([_words(MARGIN, 65, remark, 'font-size="13" fill="#444444"')] if remark else []),
         *(_frame(strip, number, frame, lang) for number, frame in enumerate(strip.frames)),
         f'<g transform="translate(0 {top})">{"".join(legend)}</g>',
@@ -69,16 +70,15 @@ def _frame(strip: Strip, number: int, frame: Frame, lang: str) -> str:
         f'<image x="{left}" y="{top}" width="{strip.side}" height="{strip.side}" '
         f'image-rendering="optimizeSpeed" href="data:image/png;base64,{data}"/>'
         + _words(left, below + 15, date(frame), 'font-size="12" font-weight="bold"')
-        + _words(left, below + 30, caption(frame, lang), 'font-size="12" fill="#444444"')
+        + _words(left, below + 30, say(caption(frame), lang), 'font-size="12" fill="#444444"')
     )
 
 
 def _legend(strip: Strip, lang: str) -> tuple[list[str], int]:
-    number = int(lang == "ja")
     parts = []
     for at, share in enumerate(strip.frames[0].shown["shares"]):
         row, column = divmod(at, _LEGEND_COLUMNS)
-        name, meaning = (words[number] for words in CLASSES[share["class"]])
+        name, meaning = (say(words, lang) for words in CLASSES[share["class"]])
         left, top = MARGIN + column * _ENTRY[0], row * _ENTRY[1]
         parts.append(entry(left, top, f"url(#fill-{share['class']})", name, meaning))
     return parts, -(-len(parts) // _LEGEND_COLUMNS) * _ENTRY[1]

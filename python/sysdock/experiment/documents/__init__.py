@@ -15,6 +15,7 @@ from sysdock.experiment.documents.results import results
 from sysdock.experiment.documents.source import Source
 from sysdock.experiment.environment import Row
 from sysdock.library import Experiment
+from sysdock.sentences import is_source, languages
 
 FOLDER = "documents"
 
@@ -38,10 +39,11 @@ def write_documents(
         "results": results,
     }
     for name, make in made.items():
-        english, japanese = (
-            make(Source(experiment, session, options, is_english)) for is_english in (True, False)
-        )
-        texts = {".md": markdown(english), ".ja.md": markdown(japanese), ".html": page(english, japanese)}
+        blocks = {lang: make(Source(experiment, session, options, lang)) for lang in languages()}
+        texts = {
+            f"{'' if is_source(lang) else f'.{lang}'}.md": markdown(found) for lang, found in blocks.items()
+        }
+        texts[".html"] = page(blocks)
         for ending, text in texts.items():
             to_disk.write(folder / f"{name}{ending}", text.encode(), 0o644)
             written.append(folder / f"{name}{ending}")

@@ -1,8 +1,8 @@
-"""What documents are made of, and how it is written: as Markdown, and as HTML in two languages."""
+"""What documents are made of, and how it is written: as Markdown, and as HTML in all languages."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sysdock.page.document import document, page_head
@@ -82,11 +82,12 @@ def _line(cells: Iterable[str]) -> str:
     return f"| {' | '.join(plain)} |"
 
 
-def page(english: Sequence[Block], japanese: Sequence[Block]) -> str:
-    """Both languages as one page of HTML, with a switch; it needs nothing but itself."""
-    title = next((block.words for block in english if isinstance(block, Heading)), "sysdock")
-    body = both_blocks(*("\n".join(map(_html, blocks)) for blocks in (english, japanese)))
-    return document(title, "en", f'{page_head("en")}<main class="plain">{body}</main>', [])
+def page(by_language: Mapping[str, Sequence[Block]]) -> str:
+    """All languages as one page of HTML, with a switch; it needs nothing but itself."""
+    lang, first = next(iter(by_language.items()))
+    title = next((block.words for block in first if isinstance(block, Heading)), "sysdock")
+    body = both_blocks({each: "\n".join(map(_html, blocks)) for each, blocks in by_language.items()})
+    return document(title, lang, f'{page_head(lang)}<main class="plain">{body}</main>', [])
 
 
 def _html(block: Block) -> str:

@@ -11,36 +11,35 @@ from sysdock.analysis.writing import cell, heading
 from sysdock.experiment.documents.blocks import Block, Paragraph, Table
 from sysdock.experiment.environment import Row
 from sysdock.library import Experiment
-from sysdock.library.headings import japanese_value
-from sysdock.page.statements_ja import ending_ja
-
-# How a field of the environment begins that has no value.
-_NO_VALUE = ("not applicable", "not stated", "unreadable")
-# Columns with sentences, not names.
-_NOTES = ("reason", "note")
+from sysdock.sections.coverage import ending
+from sysdock.sentences import Words, fact, facts_from_json, is_source, say
 
 
 @dataclass(frozen=True)
 class Source:
-    """`options`: what the recording keeps of the command line (command, seed). `english`: else Japanese."""
+    """`options`: what the recording keeps of the command line (command, seed). `lang`: of the document."""
 
     experiment: Experiment
     session: Session
     options: Mapping[str, Any]
-    english: bool = True
+    lang: str
 
-    def say(self, english: str, japanese: str) -> str:
-        """The one of both that this document is in."""
-        return english if self.english else japanese
+    def say(self, words: Words) -> str:
+        """Words in the language of this document."""
+        return say(words, self.lang)
+
+    def head(self, *names: str) -> tuple[str, ...]:
+        """Heads of a table, as `knowhow/sentences/documents.toml` calls them."""
+        return tuple(self.say(fact(f"documents/head_{name}")) for name in names)
 
     @property
     def title(self) -> str:
         """Of the experiment."""
-        return self.say(self.experiment.title, self.experiment.title_ja)
+        return self.say(self.experiment.titles)
 
     def note(self, text: str | None) -> str | None:
-        """A reason or note of the recording, in the language of the document."""
-        return text if self.english or text is None else japanese_value(text)
+        """Facts of the recording, in the language of the document; other values as they were read."""
+        return text and self.say(facts_from_json(text))
 
     def environment(self) -> list[Row]:
         """Rows of the table of that name."""
@@ -48,7 +47,7 @@ class Source:
 
     def field(self, section: str, name: str) -> str:
         """A field of the environment as this document calls it."""
-        if self.english:
+        if is_source(self.lang):
             return name
         fields = (
             each for own in self.session.library.environment() if own.id == section for each in own.fields
@@ -56,25 +55,16 @@ class Source:
         for field in fields:
             place, named, end = field.name.partition("{1}")
             if name == field.name:
-                return field.text_ja
+                return self.say(field.texts)
             if named and name.startswith(place) and name.endswith(end):
-                return field.text_ja.replace("{1}", name[len(place) : len(name) - len(end)])
+                return self.say(field.texts).replace("{1}", name[len(place) : len(name) - len(end)])
         return name
-
-    def value(self, value: str | None) -> str | None:
-        """Why a field has no value, in the language of the document; values as they were read."""
-        return self.note(value) if (value or "").startswith(_NO_VALUE) else value
 
     def incomplete(self) -> Iterator[Block]:
         """A paragraph where the experiment was ended before its end."""
         if not self.session.recording.manifest["complete"]:
-            ended = self.session.recording.ended_by
-            yield Paragraph(
-                self.say(
-                    f"**Not complete**: ended by `{ended}`. The tables have what was measured until then.",
-                    f"**未完了**: {ending_ja(ended)}。表はそれまでの測定値。",
-                )
-            )
+            ended = ending(self.session.recording.ended_by)
+            yield Paragraph(self.say(fact("documents/not_complete_ended_tables", ended=ended)))
 
     def shown(self, analysis: str) -> list[Block]:
         """The table of an analysis, and the command that prints it; nothing where it has no rows.
@@ -87,7 +77,7 @@ class Source:
         head = tuple(heading(column) for column in result.columns)
         rows = tuple(
             tuple(
-                cell(self.note(value) if column.name in _NOTES else value, column)
+                cell(self.note(value) if column.unit == "fact" else value, column)
                 for value, column in zip(row, result.columns, strict=True)
             )
             for row in result.rows()
@@ -95,7 +85,6 @@ class Source:
         if not rows:
             return []
         words = self.say(
-            f"`sysdock show REC {analysis}` prints this table, and says what its columns mean.",
-            f"この表は `sysdock show REC {analysis}` で表示でき、列の意味もそこにある。",
+            fact("documents/sysdock_show_rec_prints", analysis=analysis),
         )
         return [Table(head, rows), Paragraph(words)]

@@ -168,7 +168,11 @@ fn switches_without_an_event_are_counted() {
     let tables = Tables::of(&[&events]);
     let rows = shown(&tables, "run_states", "ts_ns dur_ns wait_ns waker cpu");
     assert_eq!(rows, ["10 11 10 interrupt 1", "30 10 10 - 1", "50 10 0 kworker 1", "70 5 5 interrupt -", "80 10 10 - -"]);
-    let left_out = ["2 times a thread left its CPU", "1 times a thread was woken", "1 times a thread got a CPU again"];
+    let left_out = [
+        r#"[{"code":"issues/left_unseen","times":2}]"#,
+        r#"[{"code":"issues/wakeup_unseen","times":1}]"#,
+        r#"[{"code":"issues/return_unseen","times":1}]"#,
+    ];
     assert_eq!(tables.show("import_issues", "detail"), left_out);
     assert_eq!(tables.manifest.capture().issues["switch_missed"], 4);
 }
