@@ -1,4 +1,5 @@
-//! The loop on a node: at each end of an interval read the sums, say what was done, keep it on disk; answer questions between.
+//! The agent's loop: at the end of each interval it reads the sums, turns them into a batch and
+//! keeps that on disk; in between it answers questions.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -35,60 +36,64 @@ use crate::{
     spool::{Kept, Spool},
 };
 
-/// Ended jobs that can still be requested.
+/// Number of ended jobs kept for queries.
 const REMEMBERED: usize = 1024;
 
-/// Where an agent works.
+/// Where an agent works, and where its batches go.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Its folder.
+    /// Folder of the spool.
     pub spool: PathBuf,
-    /// Bytes of batches that may wait there.
+    /// Limit for batches that wait in the spool [B].
     pub spool_bytes: u64,
-    /// A BPF file system in which the programs stay when the agent is killed; `None`: they go with it.
+    /// A BPF file system to which the programs are pinned, so that they outlive an agent that is
+    /// killed; `None`: they end with the agent.
     pub pins: Option<PathBuf>,
-    /// Where batches go: one place, or two of different kinds.
+    /// Destinations of batches: one, or two of different kinds.
     pub targets: Vec<Target>,
-    /// Where sums of all jobs together are served; `None`: nowhere.
+    /// Where the sums of all jobs together are served; `None`: nowhere.
     pub metrics: Option<MetricsOptions>,
 }
 
-/// What an agent reports while it runs.
+/// Events that a running agent reports.
 #[derive(Debug)]
 pub enum Event {
-    /// It counts; whether programs of an agent before it went on, and variables for which there is no room.
+    /// Counting has begun.
     Begun {
-        /// The programs were there.
+        /// Whether programs that an earlier agent pinned were resumed.
         is_resumed: bool,
-        /// Names.
+        /// Variables of the environment that found no room in the programs.
         left_out: Vec<String>,
-        /// Where it serves metrics.
+        /// Address at which metrics are served.
         metrics: Option<SocketAddr>,
     },
-    /// Batches cannot be sent; they wait.
+    /// Batches cannot be sent; they wait in the spool.
     Waits(AgentError),
-    /// A batch was refused, and put aside.
+    /// A batch was refused, and set aside.
     Refused(String),
-    /// A batch could not be kept, or the kernel could not be read: the next one has what this one would have had.
+    /// A batch could not be kept, or the kernel could not be read: the next batch contains what
+    /// this one would have.
     Missed(AgentError),
-    /// Series of metrics that find no room from now on; what they count is added up under one name.
+    /// Number of series of metrics that find no room from now on; what they count is added up under
+    /// one name.
     Dropped(usize),
-    /// Points were refused by a receiver of OTLP, and are gone.
+    /// A receiver of OTLP refused points, which are lost.
     Rejected(String),
     /// A batch could not be kept for the second destination, and is missing there.
     Unkept(AgentError),
-    /// Metrics are not served any more.
+    /// Metrics are no longer served.
     Unserved(AgentError),
 }
 
-/// A way of batches: the first takes them from the spool itself, another one from a folder of its own there.
+/// The way to one destination. The first takes batches from the spool itself, the second from a
+/// folder of its own in the spool.
 struct Route {
     name: &'static str,
     spool: Spool,
     progress: Arc<Progress>,
 }
 
-/// What is published of the sums, and where.
+/// The published sums, and the endpoint that serves them.
 struct Published {
     exposition: Exposition,
     endpoint: Option<Endpoint>,
@@ -97,7 +102,7 @@ struct Published {
     missed: u64,
 }
 
-/// One that counts.
+/// A running agent.
 pub struct Agent {
     settings: Settings,
     options: Options,
@@ -111,15 +116,15 @@ pub struct Agent {
     ended: VecDeque<(JobTotals<'static>, Vec<JobFiles<'static>>)>,
     cpu_ns: u64,
     last: Option<Duration>,
-    /// Files that were taken from the kernel, and are in no state yet.
+    /// Files that were taken from the kernel and are not in a state yet.
     files: Vec<JobFile>,
     published: Option<Published>,
-    /// Where batches go from here, in the order of [`Options::targets`].
+    /// One for each of [`Options::targets`], in that order.
     routes: Vec<Route>,
 }
 
 impl Agent {
-    /// Load the programs, or find them; what processes there are is given its job.
+    /// Load the programs, or resume pinned ones, and give each running process its job.
     ///
     /// # Errors
     /// [`AgentError`].
@@ -153,10 +158,10 @@ impl Agent {
         })
     }
 
-    /// Count until it is cancelled.
+    /// Count until cancelled.
     ///
     /// # Errors
-    /// [`AgentError`]: it cannot begin. Later nothing ends it.
+    /// [`AgentError`]: it cannot begin. Later errors are reported and do not end it.
     pub fn run(mut self, cancel: &Cancel, on_event: &(dyn Fn(Event) + Sync)) -> Result<(), AgentError> {
         let (send, questions) = channel();
         asking::listen(&self.options.spool, &send)?;
@@ -183,7 +188,7 @@ impl Agent {
         Ok(())
     }
 
-    /// What a thread for each route needs: its spool is the same folder, without the lock.
+    /// What the thread of each route needs. Its spool is the same folder, opened without the lock.
     fn ways(&self) -> Result<Vec<(Way, Spool, Arc<Progress>)>, AgentError> {
         let way = |(target, route): (&Target, &Route)| {
             let spool = route.spool.share()?;
@@ -197,7 +202,7 @@ impl Agent {
         let mut next = next_end(self.settings.interval);
         while !cancel.requested() {
             let left = next.duration_since(SystemTime::now()).unwrap_or_default();
-            // A clock that was set back must not stop it.
+            // A clock that was set back must not stop the loop.
             let left = left.min(self.settings.interval);
             match questions.recv_timeout(left.min(STEP)) {
                 Ok(question) => self.answer(question, on_event),
@@ -251,7 +256,8 @@ impl Agent {
     ) -> ReadingContext<'a> {
         let (now_ns, since_boot) = now();
         let last_ns = self.kept.state.as_ref().map(|state| state.last_ns);
-        // Where this process has not read before, only the wall clock shows how long it is.
+        // Without an earlier reading by this process, only the wall clock shows how long the
+        // interval was.
         let interval_ns = match self.last {
             Some(last) => since_boot.saturating_sub(last).as_nanos() as i64,
             None => last_ns.map_or(0, |last| (now_ns - last).max(0)),
@@ -260,7 +266,7 @@ impl Agent {
         ReadingContext { now_ns, booted_ns, interval_ns, origin, mounts, settings: &self.settings, left_out, over }
     }
 
-    /// Read, compare, keep.
+    /// Read the sums, compare them with the last reading, and keep the batch.
     fn sample(&mut self, over: &BTreeSet<String>, on_event: &dyn Fn(Event)) {
         let dropped = self.dropped_series();
         if let Err(error) = self.try_sample(over, on_event) {
@@ -341,7 +347,7 @@ impl Agent {
         };
         self.spool.keep(&mut self.kept, state, &batch)?;
         for route in self.routes.iter().skip(1) {
-            // The lake has it, whatever becomes of this.
+            // The first destination has the batch, whatever becomes of this one.
             if let Err(error) = route.spool.keep_second(&mut self.kept) {
                 on_event(Event::Unkept(error));
             }
@@ -427,7 +433,7 @@ impl Published {
     }
 }
 
-/// Unix time [ns], and time since the machine was started by the clock that the programs use.
+/// Unix time [ns], and time since boot by the clock that the programs use.
 fn now() -> (i64, Duration) {
     let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     // SAFETY: the structure lives through the call.
@@ -439,7 +445,7 @@ fn now() -> (i64, Duration) {
     (wall.as_nanos() as i64, since_boot)
 }
 
-/// Intervals end at the same moments on all nodes.
+/// End of the current interval. Intervals end at the same moments on all nodes.
 fn next_end(interval: Duration) -> SystemTime {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos();
     let length = interval.as_nanos().max(1);
@@ -463,19 +469,20 @@ fn own_memory_bytes() -> u64 {
     pages * 4096
 }
 
-/// Processes that were there before the programs get their jobs from what /proc says.
+/// Give processes that ran before the programs were loaded their jobs, from /proc.
 fn seed(accounting: &mut Accounting, settings: &Settings) {
     let root = sysdock_mounts::groups::mount_point();
     let pids = fs::read_dir("/proc").into_iter().flatten().flatten();
     for pid in pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()) {
-        // One that ends meanwhile needs none; where there is no room, that is counted with the calls.
+        // A process that ends meanwhile needs no job; one that finds no room is counted with the
+        // left-out calls.
         if let Some(account) = account_in_proc(pid, settings, root.as_deref()) {
             let _ = accounting.seed(pid, &account);
         }
     }
 }
 
-/// `None`: its environment names no job.
+/// Account of a process, from /proc; `None`: its environment names no job.
 fn account_in_proc(pid: u32, settings: &Settings, root: Option<&Path>) -> Option<Account> {
     let folder = PathBuf::from(format!("/proc/{pid}"));
     let environment = fs::read(folder.join("environ")).ok()?;

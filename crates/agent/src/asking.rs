@@ -1,5 +1,6 @@
-//! What an epilogue of a job asks the agent: what the job has used so far, and that it is over. Over a socket in the spool, which only its owner can
-//! open: one line of JSON each way.
+//! Questions that the epilogue of a job asks the agent: what the job has used so far, and that it
+//! is over. They come over a socket in the spool, which only its owner can open, as one line of
+//! JSON each way.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -18,20 +19,20 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 const LONGEST: u64 = 4096;
 const LONGEST_ANSWER: u64 = 16 << 20;
 
-/// A question.
+/// A question about one job.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Query {
     pub(crate) job: String,
-    /// It is over: its totals are final.
+    /// The job is over: its totals are final.
     pub(crate) over: bool,
 }
 
-/// The answer.
+/// The answer to a question.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct JobAnswer {
-    /// What it used on this node; `None`: it is not known here.
+    /// What the job used on this node; `None`: the job is not known here.
     pub total: Option<JobTotals<'static>>,
-    /// The files that took most time.
+    /// The files that took the most time.
     pub files: Vec<JobFiles<'static>>,
 }
 
@@ -40,10 +41,10 @@ pub(crate) struct Question {
     pub(crate) answer: Box<dyn FnOnce(&JobAnswer) + Send>,
 }
 
-/// Take questions, and hand them to the loop, until the process ends.
+/// Accept questions and pass them to the loop, until the process ends.
 pub(crate) fn listen(spool: &Path, questions: &Sender<Question>) -> Result<(), AgentError> {
     let path = Spool::socket(spool);
-    // One that a killed agent left; the lock of the spool says that there is no other.
+    // A socket that a killed agent left. The lock of the spool ensures that no other agent runs.
     let _ = std::fs::remove_file(&path);
     let listener = UnixListener::bind(&path).map_err(|error| AgentError::Io(path, error))?;
     let questions = questions.clone();
@@ -67,7 +68,7 @@ pub(crate) fn listen(spool: &Path, questions: &Sender<Question>) -> Result<(), A
     Ok(())
 }
 
-/// Ask the agent of this spool for a job; `over`: it has ended.
+/// Ask the agent of this spool about a job; `over`: the job has ended.
 ///
 /// # Errors
 /// [`AgentError::NoAgent`]: no agent answers.

@@ -1,54 +1,49 @@
-//! What travels from an agent to the lake: rows of one interval, with the number by which they land exactly once.
+//! A batch: the rows of one interval, on their way from an agent to the lake, with the number by
+//! which they land exactly once.
 
 use serde::{Deserialize, Serialize};
 use sysdock_table::rows::{AgentBatches, JobFiles, JobSamples, JobTotals};
 
 use crate::rows::Origin;
 
-/// Form of a batch. A collector refuses newer ones.
+/// Format of a batch. A collector refuses newer ones.
 pub(crate) const FORMAT: u32 = 1;
-/// Letters of names that a collector takes.
+/// Longest name that a collector accepts [B].
 pub(crate) const LONGEST_NAME: usize = 255;
 
-/// One batch.
+/// The rows of one interval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Batch {
-    /// [`FORMAT`].
+    /// [`FORMAT`] of the agent that made it.
     pub format: u32,
-    /// Name of the cluster.
     pub cluster: String,
-    /// Name of the node.
     pub node: String,
-    /// The agent's own number: 16 hexadecimal digits.
+    /// The agent's id: 16 hexadecimal digits.
     pub agent: String,
-    /// Its number.
+    /// Number of the batch, from 1 on for each agent.
     pub sequence: i64,
-    /// When it was made [ns, Unix time].
+    /// When the batch was made [ns, Unix time].
     pub ts_ns: i64,
-    /// Rows, by table.
     #[serde(default)]
     pub job_samples: Vec<JobSamples<'static>>,
-    /// The same.
     #[serde(default)]
     pub job_totals: Vec<JobTotals<'static>>,
-    /// The same.
     #[serde(default)]
     pub job_files: Vec<JobFiles<'static>>,
-    /// The same.
     #[serde(default)]
     pub agent_batches: Vec<AgentBatches<'static>>,
 }
 
-/// Why one cannot be taken.
+/// Why a batch is refused.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// Not JSON of this form.
+    /// It is not JSON of this form.
     Malformed(String),
-    /// Of a newer agent.
+    /// Its format is newer than [`FORMAT`].
     Newer(u32),
-    /// A name is empty, too long, or holds what no name holds.
+    /// A name is empty, too long, or contains a character that no name contains.
     Name(&'static str),
-    /// Its time is later than ours by more than a day, or before 2020.
+    /// Its time is before 2020, or more than a day after the collector's.
     Time(i64),
 }
 
@@ -70,7 +65,7 @@ pub(crate) const DAY_NS: i64 = 86_400_000_000_000;
 const EARLIEST_NS: i64 = 1_577_836_800_000_000_000;
 
 impl Batch {
-    /// One without rows.
+    /// A batch without rows.
     #[must_use]
     pub fn new(origin: &Origin, ts_ns: i64) -> Batch {
         Batch {
@@ -87,7 +82,8 @@ impl Batch {
         }
     }
 
-    /// From a line of a body. Whatever rows say of where they come from, it is the sender that the batch names.
+    /// Parse a line of a request body. The sender named in the batch overrides what its rows say
+    /// about their origin.
     ///
     /// # Errors
     /// [`Refusal`].
@@ -134,7 +130,7 @@ impl Batch {
         own!(self.job_samples, self.job_totals, self.job_files, self.agent_batches);
     }
 
-    /// As a line of a body.
+    /// Format as a line of a request body.
     ///
     /// # Panics
     /// Never: all keys are text.
@@ -145,7 +141,7 @@ impl Batch {
         line
     }
 
-    /// Rows in it.
+    /// Number of rows.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.job_samples.len() + self.job_totals.len() + self.job_files.len() + self.agent_batches.len()

@@ -1,4 +1,5 @@
-//! Whose processes they are: from what the kernel knows of an account (environment, control group, user) to a job, a unit or a container.
+//! Attributes accounts to jobs, units or containers, by what the kernel knows about an account:
+//! environment, control group and user.
 
 use std::{collections::HashMap, ffi::CStr, path::PathBuf};
 
@@ -8,24 +9,24 @@ use sysdock_mounts::groups;
 
 use crate::settings::{Hidden, Settings};
 
-/// A process that belongs to nothing.
+/// Id for processes that belong to no job.
 pub(crate) const NO_JOB: &str = "(no job)";
 
-/// What rows say of whose they are.
+/// The job that a row is attributed to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Job {
-    /// The job's number, a unit's name, a container's id, or [`NO_JOB`].
+    /// Number of the job, name of a unit, id of a container, or [`NO_JOB`].
     pub(crate) id: String,
-    /// Whose.
+    /// Name of its user.
     pub(crate) user: String,
-    /// What it is called.
+    /// Name of the job.
     pub(crate) name: Option<String>,
 }
 
-/// Finds out, and remembers.
+/// Finds the jobs of accounts, and caches the names of users and groups.
 pub(crate) struct Binder {
     settings: Settings,
-    /// Where control groups are; `None`: not mounted.
+    /// Mount point of control groups; `None`: not mounted.
     root: Option<PathBuf>,
     groups: HashMap<u64, Vec<u8>>,
     users: HashMap<u32, String>,
@@ -36,12 +37,13 @@ impl Binder {
         Binder { settings: settings.clone(), root: groups::mount_point(), groups: HashMap::new(), users: HashMap::new() }
     }
 
-    /// Whose processes an account has.
+    /// The job to which an account belongs.
     pub(crate) fn job(&mut self, account: &Account, accounting: &Accounting) -> Job {
         let group = self.group(account.cgroup, accounting);
         let of_group = job_in_group(&group, &self.settings.groups);
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        // Who runs programs can set variables; where groups are, the batch system makes them.
+        // Environment variables can be set by whoever runs a program; a control group is made by
+        // the batch system, so it takes precedence.
         let of_environment = || Some(text(&account.job)).filter(|job| !job.is_empty());
         let id = of_group.or_else(of_environment).or_else(|| unit_of_group(&group)).unwrap_or_else(|| NO_JOB.into());
         let name = (!account.name.is_empty()).then(|| text(&account.name));
@@ -73,12 +75,14 @@ impl Binder {
 }
 
 impl Settings {
-    /// A name as it may leave the node: the same one everywhere at this site, and not reversible.
+    /// A name as it may leave the node. With hiding, the same name has the same hash everywhere at
+    /// this site, and cannot be recovered from it.
     pub(crate) fn hidden(&self, what: Hidden, name: String) -> String {
         if !self.hide.contains(&what) || name.is_empty() {
             return name;
         }
-        // HMAC (RFC 2104): who knows hashes of names and not the secret cannot try names.
+        // HMAC (RFC 2104): without the secret, names cannot be guessed and compared with the
+        // hashes.
         let mut key = [0; 64];
         let short = if self.secret.len() > key.len() { Sha256::digest(&self.secret).to_vec() } else { self.secret.clone() };
         key[..short.len()].copy_from_slice(&short);
@@ -88,7 +92,7 @@ impl Settings {
     }
 }
 
-/// The job that a name in the path of a group has.
+/// The id of the job that a component of the group's path names.
 fn job_in_group(path: &[u8], groups: &[(String, String)]) -> Option<String> {
     let path = String::from_utf8_lossy(path);
     path.split('/').find_map(|segment| {
@@ -97,7 +101,7 @@ fn job_in_group(path: &[u8], groups: &[(String, String)]) -> Option<String> {
     })
 }
 
-/// The container or unit of a group: the innermost.
+/// The container or unit that the innermost matching component names.
 fn unit_of_group(path: &[u8]) -> Option<String> {
     let path = String::from_utf8_lossy(path);
     path.rsplit('/').find_map(|segment| {

@@ -1,7 +1,9 @@
-//! The collector: batches over HTTP(S) from agents. It keeps nothing that a second one would need to know, so that several may run on one lake.
+//! The collector: it receives batches over HTTP(S) from agents. It keeps no state that another
+//! collector would need, so several may run on one lake.
 //!
-//! `POST /v1/batches`: lines of JSON ([`Batch`]), packed with zstd or not, with `Authorization: Bearer TOKEN`; answered when they are safe.
-//! `GET /v1/ready`. `GET /metrics`: how much came, without names of anything.
+//! `POST /v1/batches`: lines of JSON ([`Batch`]), plain or compressed with zstd, with
+//! `Authorization: Bearer TOKEN`; answered when they are durable. `GET /v1/ready`. `GET /metrics`:
+//! totals of what was received, without any names.
 
 use std::{
     fs::File,
@@ -35,32 +37,31 @@ use crate::{
     sending::{Answer, Tokens},
 };
 
-/// Bytes of a request, as it comes and unpacked.
+/// Longest request, compressed and uncompressed [B].
 const MOST_PACKED: usize = 16 << 20;
 const MOST_UNPACKED: u64 = 64 << 20;
-/// How long a request may take to come.
+/// How long a request may take to arrive.
 const SLOWEST: Duration = Duration::from_secs(60);
-/// Thousands of agents keep their connections; how many there may be is a matter of descriptors.
+/// Thousands of agents keep their connections open; the real limit is the number of descriptors.
 const LIMITS: Limits = Limits { connections: 1 << 20, head: Duration::from_secs(30), head_bytes: 400 << 10, whole: None };
-/// Requests that wait to be landed, or for room to.
+/// Requests that may wait to be landed.
 const QUEUE: usize = 20_000;
 
-/// How it works.
+/// How a collector works.
 #[derive(Clone, Debug)]
 pub struct CollectorOptions {
-    /// Where it listens.
     pub listen: SocketAddr,
-    /// Where batches go.
+    /// The lake that batches are written to.
     pub lake: PathBuf,
-    /// A file of tokens.
+    /// File of tokens.
     pub tokens: PathBuf,
-    /// Certificate chain and key in PEM; without: HTTP.
+    /// Certificate chain and key in PEM; `None`: plain HTTP.
     pub tls: Option<(PathBuf, PathBuf)>,
-    /// Times.
+    /// Landing intervals.
     pub landing: Landing,
 }
 
-/// What came.
+/// Totals of what was received.
 #[derive(Debug, Default)]
 struct Counters {
     requests: AtomicU64,
@@ -71,7 +72,7 @@ struct Counters {
     failed: AtomicU64,
 }
 
-/// One that listens.
+/// A collector that listens.
 pub struct Collector {
     listener: std::net::TcpListener,
     options: CollectorOptions,
@@ -89,7 +90,8 @@ impl Collector {
     /// Listen.
     ///
     /// # Errors
-    /// [`AgentError`]: the address is taken, the tokens or certificates cannot be used, the lake belongs to another user.
+    /// [`AgentError`]: the address is in use, the tokens or certificates cannot be used, or the
+    /// lake belongs to another user.
     pub fn open(options: CollectorOptions) -> Result<Collector, AgentError> {
         let tokens = Tokens::read(&options.tokens)?;
         let tls = options.tls.as_ref().map(|(chain, key)| acceptor(chain, key)).transpose()?;
@@ -98,13 +100,13 @@ impl Collector {
         Ok(Collector { listener, options, tokens, tls })
     }
 
-    /// Where it listens: the port that the system chose, too.
+    /// Address that it listens on, with the port that the system chose.
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
         self.listener.local_addr().ok()
     }
 
-    /// Take batches until it is cancelled; what came then lands.
+    /// Accept batches until cancelled; those that were received by then still land.
     ///
     /// # Errors
     /// [`AgentError`]: the lake cannot be opened.
@@ -152,7 +154,7 @@ async fn take(request: Request<Incoming>, shared: &Shared) -> Response<Full<Byte
     counters.requests.fetch_add(1, Ordering::Relaxed);
     let header = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_string);
     let token = bearer(&request).to_string();
-    // Before anything is read of what a stranger sends.
+    // The token is checked before the body of a stranger's request is read.
     if shared.tokens.allows(&token, "").is_none() {
         counters.unauthorized.fetch_add(1, Ordering::Relaxed);
         return plain(StatusCode::UNAUTHORIZED, "this token is not known\n");
@@ -243,7 +245,7 @@ fn acceptor(chain: &PathBuf, key: &PathBuf) -> Result<TlsAcceptor, AgentError> {
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-/// As many connections as this process may have.
+/// Raise the limit of open files as far as this process may.
 fn raise_files() {
     // SAFETY: both calls get a structure that lives through them.
     unsafe {
@@ -255,7 +257,7 @@ fn raise_files() {
     }
 }
 
-/// What distinguishes the parts of this process from those of all others on the lake.
+/// A name that distinguishes the parts of this process from all others in the lake.
 fn writer_name() -> String {
     let mut bytes = [0; 4];
     let read = File::open("/dev/urandom").and_then(|file| BufReader::with_capacity(4, file).read_exact(&mut bytes));

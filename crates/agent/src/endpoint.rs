@@ -1,5 +1,5 @@
-//! `GET /metrics` of an agent: one text for all, made once for each interval, so that a client can neither make the agent work nor read more than
-//! every client may.
+//! `GET /metrics` of an agent. The text is made once per interval for all clients, so a client can
+//! neither make the agent work nor read more than every client may.
 
 use std::{
     net::SocketAddr,
@@ -25,29 +25,30 @@ use crate::{
     sending::Tokens,
 };
 
-/// A scraper asks now and then, and reads fast.
+/// A scraper sends few requests, and reads the answers quickly.
 const LIMITS: Limits =
     Limits { connections: 16, head: Duration::from_secs(5), head_bytes: 8 << 10, whole: Some(Duration::from_secs(10)) };
 
 /// Where metrics are served, and to whom.
 #[derive(Clone, Debug)]
 pub struct MetricsOptions {
-    /// Address and port; port 0: one that the system chooses.
+    /// Address and port; port 0: the system chooses one.
     pub listen: SocketAddr,
-    /// A file of tokens of which a client must have one; `None`: every client that reaches the address may read.
+    /// File of tokens, one of which a client must send; `None`: every client that reaches the
+    /// address may read.
     pub tokens: Option<PathBuf>,
-    /// Series at most.
+    /// Limit for the number of series.
     pub series: usize,
 }
 
-/// Listens.
+/// The listening endpoint.
 pub(crate) struct Endpoint {
     listener: std::net::TcpListener,
     tokens: Option<Arc<Tokens>>,
     page: Page,
 }
 
-/// What is served; clones are the same page.
+/// The served text; clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct Page {
     text: Arc<Mutex<Bytes>>,
@@ -55,7 +56,8 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// What is served before the first interval ends: no series, and the end that OpenMetrics requires.
+    /// The page until the first interval ends: no series, and the end mark that OpenMetrics
+    /// requires.
     fn new() -> Page {
         Page { text: Arc::new(Mutex::new(Bytes::from_static(b"# EOF\n"))), turned_away: Arc::default() }
     }
@@ -68,7 +70,7 @@ impl Page {
         self.text.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Connections that were closed at once, as there were too many.
+    /// Number of connections that were closed at once because there were too many.
     pub(crate) fn turned_away(&self) -> u64 {
         self.turned_away.load(Ordering::Relaxed)
     }
@@ -78,23 +80,23 @@ impl Endpoint {
     /// Listen.
     ///
     /// # Errors
-    /// [`AgentError`]: the address is taken, or the tokens cannot be used.
+    /// [`AgentError`]: the address is in use, or the tokens cannot be used.
     pub(crate) fn open(options: &MetricsOptions) -> Result<Endpoint, AgentError> {
         let tokens = options.tokens.as_deref().map(Tokens::read).transpose()?.map(Arc::new);
         Ok(Endpoint { listener: http::listen(options.listen)?, tokens, page: Page::new() })
     }
 
-    /// Where it listens: the port that the system chose, too.
+    /// Address that it listens on, with the port that the system chose.
     pub(crate) fn address(&self) -> Option<SocketAddr> {
         self.listener.local_addr().ok()
     }
 
-    /// What it serves.
+    /// The page that it serves.
     pub(crate) fn page(&self) -> Page {
         self.page.clone()
     }
 
-    /// Answer until it is cancelled.
+    /// Answer requests until cancelled.
     ///
     /// # Errors
     /// [`AgentError::Io`].

@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! Errors of agents and collectors.
 
 use std::{io, path::PathBuf, time::Duration};
 
@@ -7,32 +7,33 @@ use sysdock_table::TableError;
 
 use crate::settings::SettingsError;
 
-/// Of agents and collectors.
+/// An error of an agent or a collector.
 #[derive(Debug)]
 pub enum AgentError {
-    /// A file or a folder.
+    /// A file or folder cannot be accessed.
     Io(PathBuf, io::Error),
-    /// A folder of the spool or the lake, or a part there.
+    /// A folder of the spool or the lake, or a part in it, cannot be used.
     Table(TableError),
-    /// The kernel takes no programs.
+    /// The kernel does not load the programs.
     Probe(ProbeError),
-    /// The settings.
+    /// The settings cannot be used.
     Settings(SettingsError),
-    /// Another agent has this spool.
+    /// Another agent uses this spool.
     InUse(PathBuf),
     /// The kernel's sums cannot be read.
     Kernel(io::Error),
-    /// The address to push to.
+    /// The address to push to is invalid.
     Address(String),
-    /// The collector cannot be reached, or does not take batches.
+    /// The collector cannot be reached, or does not accept batches.
     Collector(String),
-    /// The receiver of OTLP cannot be reached, or requests a later try: after this time, if it gives one.
+    /// The receiver of OTLP cannot be reached, or asks for a later attempt, after this time if it
+    /// states one.
     Otlp(String, Option<Duration>),
-    /// A certificate or a key.
+    /// A certificate or key cannot be used.
     Certificate(PathBuf, String),
-    /// The lake is of a form that this version does not know.
+    /// The lake has a format that this version does not know.
     NewerLake(PathBuf),
-    /// A batch took too long into the lake.
+    /// A batch took too long to land.
     TooLate,
     /// No agent answers at this socket.
     NoAgent(PathBuf, io::Error),

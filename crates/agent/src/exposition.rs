@@ -1,5 +1,6 @@
-//! The text of `/metrics`: OpenMetrics 1.0 (https://prometheus.io/docs/specs/om/open_metrics_spec/), made once for each interval, so that asking costs
-//! nothing. It names no job, user, command or file.
+//! The text of `/metrics`: OpenMetrics 1.0
+//! (https://prometheus.io/docs/specs/om/open_metrics_spec/). It is made once per interval, so a
+//! request costs nothing. It names no job, user, command or file.
 
 use std::fmt::Write;
 
@@ -10,44 +11,44 @@ use crate::{
     sums::{GROUPS, Group, Key, Sums, Unit, fixed_series},
 };
 
-/// Series of the agent itself, at most.
+/// Upper bound for the number of series about the agent itself.
 const OWN: usize = 40;
-/// The fewest series that an endpoint may be limited to.
+/// The smallest limit for the number of series.
 pub const FEWEST_SERIES: usize = 200;
 
-/// What is known in addition to the sums.
+/// Facts about the agent that are published in addition to the sums.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Health {
-    /// Unix time when the process began [ns].
+    /// When the process began [ns, Unix time].
     pub(crate) started_ns: i64,
-    /// Intervals that could not be read or kept.
+    /// Number of intervals that could not be read or kept.
     pub(crate) missed: u64,
-    /// Connections to the endpoint that were closed at once.
+    /// Number of connections to the endpoint that were closed at once.
     pub(crate) turned_away: u64,
-    /// Of each destination.
+    /// State of each destination.
     pub(crate) destinations: Vec<Destination>,
 }
 
-/// How sending goes.
+/// State of sending to one destination.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Destination {
     /// `lake`, `collector` or `otlp`.
     pub(crate) name: &'static str,
-    /// When batches were last taken there [ns, Unix time]; 0: never.
+    /// When batches were last accepted there [ns, Unix time]; 0: never.
     pub(crate) sent_ns: i64,
-    /// Attempts that failed.
+    /// Number of failed attempts.
     pub(crate) failed: u64,
-    /// Batches, or data points, that it refused.
+    /// Number of batches, or data points, that it refused.
     pub(crate) refused: u64,
-    /// Batches that wait.
+    /// Number of waiting batches.
     pub(crate) waiting: u64,
-    /// Bytes of them.
+    /// Size of the waiting batches [B].
     pub(crate) waiting_bytes: u64,
-    /// Batches that were removed unsent for want of room.
+    /// Number of batches that were removed unsent for lack of room.
     pub(crate) dropped: u64,
 }
 
-/// What is published.
+/// The published sums, and what the last batch said about the agent.
 pub(crate) struct Exposition {
     sums: Sums,
     limit: usize,
@@ -57,13 +58,13 @@ pub(crate) struct Exposition {
 }
 
 impl Exposition {
-    /// `limit`: series at most, [`FEWEST_SERIES`] or more.
+    /// `limit`: largest number of series; values below [`FEWEST_SERIES`] are raised to it.
     pub(crate) fn new(limit: usize) -> Exposition {
         let limit = limit.max(FEWEST_SERIES);
         Exposition { sums: Sums::new(limit - fixed_series() - OWN), limit, last: None, cpu_ns: 0 }
     }
 
-    /// Add what a batch says.
+    /// Add the rows of a batch.
     pub(crate) fn add(&mut self, batch: &Batch) {
         self.sums.add(&batch.job_samples, batch.ts_ns);
         if let Some(about) = batch.agent_batches.last() {
@@ -72,12 +73,12 @@ impl Exposition {
         }
     }
 
-    /// Series of the last batch that found no room.
+    /// Number of series of the last batch that found no room.
     pub(crate) fn dropped(&self) -> usize {
         self.sums.dropped()
     }
 
-    /// The text, with the mark of its end.
+    /// The whole text, with its end mark.
     pub(crate) fn text(&self, health: &Health) -> String {
         let mut out = Out { text: String::new(), node: self.last.as_ref().map(|last| last.node.to_string()).unwrap_or_default() };
         for (place, group) in GROUPS.iter().enumerate() {
@@ -168,7 +169,7 @@ fn labels_of<'a>(group: &Group, key: &'a Key) -> Vec<(&'static str, &'a str)> {
     labels
 }
 
-/// As OpenMetrics expects it: with its unit at the end.
+/// Name of a metric as OpenMetrics expects it: with its unit at the end.
 fn full_name(group: &str, name: &str, unit: Unit) -> String {
     match unit_name(unit) {
         Some(unit) => format!("sysdock_{group}_{name}_{unit}"),
@@ -188,13 +189,13 @@ fn sample_name(family: &str, kind: &str) -> String {
     if kind == "counter" { format!("{family}_total") } else { family.into() }
 }
 
-/// Nanoseconds are written as seconds, exactly.
+/// A value as text. Nanoseconds are written as seconds, exactly.
 fn number(value: i64, unit: Unit) -> String {
     let value = value.max(0);
     if unit == Unit::Seconds { format!("{}.{:09}", value / 1_000_000_000, value % 1_000_000_000) } else { value.to_string() }
 }
 
-/// The text as it grows.
+/// The text as it grows, and the label of its node.
 struct Out {
     text: String,
     node: String,
@@ -209,7 +210,7 @@ impl Out {
         writeln!(self.text, "# HELP {family} {text}").expect("text grows");
     }
 
-    /// A family of the agent that has one series.
+    /// Write a family about the agent that has one series.
     fn one(&mut self, name: &str, kind: &str, unit: Unit, text: &str, value: i64) {
         let name = full_name("agent", name, unit);
         self.head(&name, kind, unit, text);

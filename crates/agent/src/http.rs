@@ -1,5 +1,5 @@
-//! HTTP as this crate serves it, for the collector and for the metrics of an agent: connections are accepted within limits, so that no client can
-//! keep others from being answered, or take more memory than was meant for it.
+//! HTTP for the collector and for an agent's metrics. Connections are accepted within limits, so
+//! that no client can keep others from being answered, or use more memory than it is allowed.
 
 use std::{convert::Infallible, future::Future, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -18,16 +18,17 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::error::AgentError;
 
-/// What one client may take.
+/// Limits for clients.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Connections at a time; more are closed at once.
+    /// Connections at a time; further ones are closed at once.
     pub(crate) connections: usize,
-    /// How long the head of a request, or a TLS handshake, may take.
+    /// How long a TLS handshake, or the head of a request, may take.
     pub(crate) head: Duration,
-    /// Bytes of the head of a request, at least 8 KiB.
+    /// Size of the head of a request [B], at least 8 KiB.
     pub(crate) head_bytes: usize,
-    /// How long a connection may last; such a connection has one request. `None`: as long as the client keeps it.
+    /// How long a connection may last; it then serves one request only. `None`: as long as the
+    /// client keeps it open.
     pub(crate) whole: Option<Duration>,
 }
 
@@ -42,10 +43,11 @@ pub(crate) fn listen(address: SocketAddr) -> Result<std::net::TcpListener, Agent
     Ok(listener)
 }
 
-/// Answer requests in this thread until it is cancelled. `turned_away` is called for each connection above the limit.
+/// Answer requests in this thread until cancelled. `turned_away` is called for each connection
+/// above the limit.
 ///
 /// # Errors
-/// [`AgentError::Io`]: the system gives no event queue.
+/// [`AgentError::Io`]: the system provides no event queue.
 pub(crate) fn serve<F, R>(
     listener: std::net::TcpListener,
     tls: Option<TlsAcceptor>,
@@ -82,7 +84,7 @@ async fn accept<F, R>(
         let next = tokio::time::timeout(Duration::from_millis(100), listener.accept()).await;
         let stream = match next {
             Ok(Ok((stream, _))) => stream,
-            // Out of descriptors: those that are there end some time.
+            // Out of descriptors: wait until open connections end.
             Ok(Err(_)) => {
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
@@ -123,21 +125,21 @@ where
     server.timer(TokioTimer::new()).header_read_timeout(limits.head).max_buf_size(limits.head_bytes);
     server.keep_alive(limits.whole.is_none());
     let connection = server.serve_connection(stream, service_fn(answer));
-    // A client that disconnects, or that is too slow, asks again.
+    // A client that disconnects or is too slow asks again.
     match limits.whole {
         None => drop(connection.await),
         Some(whole) => drop(tokio::time::timeout(whole, connection).await),
     }
 }
 
-/// An answer of plain text.
+/// A response of plain text.
 pub(crate) fn plain(status: StatusCode, text: impl Into<Bytes>) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(text.into()));
     *response.status_mut() = status;
     response
 }
 
-/// An answer in OpenMetrics 1.0.
+/// A response in OpenMetrics 1.0.
 pub(crate) fn open_metrics(text: impl Into<Bytes>) -> Response<Full<Bytes>> {
     let mut response = plain(StatusCode::OK, text);
     let kind = HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
@@ -145,7 +147,7 @@ pub(crate) fn open_metrics(text: impl Into<Bytes>) -> Response<Full<Bytes>> {
     response
 }
 
-/// The token that a request brings; empty: none.
+/// The bearer token of a request; empty if there is none.
 pub(crate) fn bearer(request: &Request<Incoming>) -> &str {
     let value = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
     value.and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default()

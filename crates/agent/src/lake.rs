@@ -1,8 +1,11 @@
-//! The lake: Parquet parts in folders by table, date and cluster, which anything may read, and many may write at a time.
+//! The lake: Parquet parts in folders by table, date and cluster. Any program may read it, and
+//! several may write at a time.
 //!
-//! `job_samples/date=2026-11-27/cluster=c/part-SECONDS-WRITER-NUMBER-ROWS-HASH.parquet`: the name says how many rows there are, and begins the SHA-256
-//! of the content. Names that begin with `_` are not part of the lake: files that are being written, and batches of which it is unknown
-//! whether they have landed. The footer of a part names the batches that it holds (`sysdock.batches`), so that a batch that comes twice is found.
+//! `job_samples/date=2026-11-27/cluster=c/part-SECONDS-WRITER-NUMBER-ROWS-HASH.parquet`: the name
+//! contains the number of rows and the beginning of the SHA-256 of the content. Names that begin
+//! with `_` are not part of the lake: they are files that are being written, and batches of which
+//! it is unknown whether they have landed. The footer of a part lists the batches that it contains
+//! (`sysdock.batches`), so that a batch that arrives twice is found.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,15 +22,16 @@ use sysdock_table::{
 
 use crate::{batch::Batch, error::AgentError};
 
-/// Marks a folder as a lake, and of which form.
+/// File that marks a folder as a lake and states its format.
 const MARK: &str = "lake.json";
 const FORMAT: u32 = 1;
-/// The key in footers.
+/// Key under which footers list batches.
 pub(crate) const BATCHES: &str = "sysdock.batches";
-/// Rows of a row group: readers skip groups by time and job.
+/// Rows of a row group: readers skip whole groups by time and job.
 const ROWS_PER_GROUP: usize = 122_880;
 
-/// Batches by agent, as ranges: the first and the last number of each. A day of an agent is one range.
+/// Numbers of landed batches by agent, as ranges from the first to the last. A day of an agent is
+/// usually one range.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Landed(BTreeMap<String, Vec<(i64, i64)>>);
@@ -52,24 +56,24 @@ impl Landed {
     }
 }
 
-/// Writes parts.
+/// Writes parts of a lake.
 #[derive(Debug)]
 pub struct Lake {
     path: PathBuf,
-    /// Distinguishes parts of this process from those of others.
+    /// Distinguishes the parts of this process from those of others.
     writer: String,
     number: u64,
-    /// Footers that were read: parts never change.
+    /// Lists of batches by path of the part. Parts never change.
     footers: BTreeMap<PathBuf, Landed>,
 }
 
-/// What is in [`MARK`].
+/// Content of [`MARK`].
 #[derive(Serialize, Deserialize)]
 struct Mark {
     format: u32,
 }
 
-/// Which part of the lake rows go to.
+/// The part of the lake that rows belong to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Partition {
     pub(crate) date: String,
@@ -88,10 +92,10 @@ impl Partition {
 }
 
 impl Lake {
-    /// Open it, or make it.
+    /// Open a lake, or create one.
     ///
     /// # Errors
-    /// [`AgentError`]: it belongs to another user, of a newer form, or the disk refuses.
+    /// [`AgentError`]: it belongs to another user, has a newer format, or cannot be written.
     pub fn open(path: &Path, writer: &str) -> Result<Lake, AgentError> {
         if !path.exists() {
             drop(Folder::create(path, Access::default())?);
@@ -125,10 +129,12 @@ impl Lake {
         Ok(folder)
     }
 
-    /// Write batches that have not landed. `is_in_time` is asked before each part gets its name: one that comes too late is not part of the lake.
+    /// Write batches that have not landed. `is_in_time` is called before each part gets its final
+    /// name: a part that is late never becomes part of the lake.
     ///
     /// # Errors
-    /// [`AgentError`]: some rows may have landed; who tries again says that the batches were sent before.
+    /// [`AgentError`]: some rows may have landed; a repeated attempt must state that the batches
+    /// were sent before.
     pub(crate) fn land(&mut self, batches: &[Batch], is_in_time: &dyn Fn() -> bool) -> Result<(), AgentError> {
         let mut by_partition: BTreeMap<Partition, Vec<&Batch>> = BTreeMap::new();
         for batch in batches {
@@ -144,7 +150,7 @@ impl Lake {
         Ok(())
     }
 
-    /// The same for batches of which it is unknown whether they have landed: what has is left out.
+    /// Write a batch of which it is unknown whether it has landed: rows that have are left out.
     ///
     /// # Errors
     /// As for [`Lake::land`].
@@ -167,9 +173,10 @@ impl Lake {
         self.land(&[rest], &|| true)
     }
 
-    /// Whether a table of a partition holds rows of a batch.
+    /// Whether the part of the lake for one table contains the rows of a batch.
     fn has_landed(&mut self, partition: &Partition, table: &str, batch: &Batch) -> Result<bool, AgentError> {
-        // Parts go where others are merged. Then the list is read again: the new one names what they held.
+        // Merging removes parts. Then the folder is listed again: the merged part names the batches
+        // of the removed ones.
         loop {
             if let Some(answer) = self.find_landed(partition, table, batch)? {
                 return Ok(answer);
@@ -177,7 +184,7 @@ impl Lake {
         }
     }
 
-    /// `None`: a part went away meanwhile.
+    /// `None`: a part was removed meanwhile.
     fn find_landed(&mut self, partition: &Partition, table: &str, batch: &Batch) -> Result<Option<bool>, AgentError> {
         let folder = self.partition(partition, table)?;
         let names = folder.names().map_err(|error| AgentError::Io(folder.path().into(), error))?;
@@ -189,7 +196,7 @@ impl Lake {
                     Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
                     Err(error) => return Err(AgentError::Io(path, error)),
                 };
-                // A damaged part holds nothing that could be read twice.
+                // A damaged part contains nothing that could be read twice.
                 let value = footer_value(file, &path, BATCHES).ok().flatten().unwrap_or_default();
                 self.footers.insert(path.clone(), serde_json::from_str(&value).unwrap_or_default());
             }
@@ -235,7 +242,7 @@ impl Lake {
         renamed.map_err(|error| AgentError::Io(folder.path().join(name), error))
     }
 
-    /// Remove what writers that were killed have left: files that are not being written any more.
+    /// Remove files of killed writers, which are no longer being written.
     pub(crate) fn remove_unfinished(&self, older_than: std::time::Duration) {
         let below = |path: PathBuf| fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
         let is_table = |path: &PathBuf| path.file_name().is_some_and(|name| !name.to_string_lossy().starts_with('_'));
@@ -249,14 +256,14 @@ impl Lake {
     }
 }
 
-/// Rows with the place of their batch. One batch that is there twice counts once.
+/// Rows with the index of their batch. A batch that occurs twice counts once.
 fn rows_of<'b, R>(batches: &[&'b Batch], of: impl Fn(&'b Batch) -> &'b Vec<R>) -> Vec<(usize, &'b R)> {
     let mut seen = BTreeSet::new();
     let fresh = batches.iter().enumerate().filter(|(_, batch)| seen.insert((&batch.agent, batch.sequence)));
     fresh.flat_map(|(place, batch)| of(batch).iter().map(move |row| (place, row))).collect()
 }
 
-/// Whether a file of a partition is read.
+/// Whether a file is a part of the lake.
 pub(crate) fn is_part(name: &str) -> bool {
     name.starts_with("part-") && name.ends_with(".parquet")
 }
@@ -278,7 +285,7 @@ mod tests {
         batch
     }
 
-    /// Whether a part is as its name says: `None`, or what is wrong.
+    /// Checks a part against its name: `None`, or what is wrong.
     fn damage(path: &Path) -> Result<Option<&'static str>, TableError> {
         let name = path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let Some(stated) = name.rsplit('-').next() else { return Ok(Some("its name states no hash")) };
@@ -296,7 +303,7 @@ mod tests {
         all
     }
 
-    /// By the names of parts.
+    /// Number of rows, by the names of the parts.
     fn rows(path: &Path) -> u64 {
         let rows = |part: &PathBuf| {
             let name = part.file_stem().expect("a name").to_string_lossy().into_owned();
@@ -313,7 +320,7 @@ mod tests {
         let (first, second) = (batch("a", 1, 3), batch("b", 1, 4));
         lake.land(&[first.clone(), second.clone(), first.clone()], &|| true).expect("it lands");
         assert_eq!(rows(&path), 7);
-        // Another process, which knows nothing.
+        // Another process, which has no footers in memory.
         let mut other = Lake::open(&path, "w2").expect("it is there");
         other.land_once(&first).expect("it is there");
         other.land_once(&batch("a", 2, 5)).expect("it lands");
@@ -361,7 +368,7 @@ mod tests {
         bytes[20] ^= 1;
         fs::write(&part, bytes).expect("it is written");
         assert!(damage(&part).expect("it can be read").is_some());
-        // A footer that cannot be read does not stop others.
+        // A footer that cannot be read does not prevent others from being read.
         fs::write(&part, b"PAR1").expect("it is written");
         Lake::open(&path, "w2").expect("it is there").land_once(&batch("a", 2, 1)).expect("it lands");
     }

@@ -1,12 +1,15 @@
-//! How batches that a collector got come into the lake exactly once.
+//! How batches that a collector received come into the lake exactly once.
 //!
-//! - A batch that was *never sent before* waits in memory until the next landing, and is answered when it is in the lake. If that takes longer than
-//!   [`Landing::limit`], it is not written any more.
-//! - A batch that *was sent before* may be on its way into the lake through another collector, or through this one. It is put into `_pending` under a
-//!   name of its own, and answered. After twice the limit no collector can still be writing it. Then the collector that holds the lock reads the
-//!   footers of the parts, and writes the batch unless they name it.
+//! - A batch that was *never sent before* waits in memory until the next landing, and is answered
+//!   when it is in the lake. If that takes longer than [`Landing::limit`], it is not written any
+//!   more.
+//! - A batch that *was sent before* may be on its way into the lake through another collector, or
+//!   through this one. It is put into `_pending` under a name of its own, and answered. After twice
+//!   the limit no collector can still be writing it. Then the collector that holds the lock reads
+//!   the footers of the parts, and writes the batch unless they name it.
 //!
-//! A collector that is killed at any time leaves a batch in the lake or not; the agent sends it again, and it takes the second way.
+//! A collector that is killed leaves a batch either in the lake or not. The agent sends it again,
+//! and it takes the second way.
 
 use std::{
     fs::{self, File},
@@ -24,21 +27,21 @@ use crate::{
 };
 
 const PENDING: &str = "_pending";
-/// Rows at which batches land before it is time to.
+/// Number of waiting rows at which batches land before their time.
 const MOST_ROWS: usize = 500_000;
 
-/// Batches that a sender waits for.
+/// Batches whose sender waits for an answer.
 pub(crate) struct Received {
     pub(crate) batches: Vec<Batch>,
     pub(crate) was_sent: bool,
-    /// Gets whether they are safe.
+    /// Told whether the batches are durable.
     pub(crate) answer: Box<dyn FnOnce(bool) + Send>,
 }
 
-/// Times of it.
+/// Landing intervals.
 #[derive(Clone, Copy, Debug)]
 pub struct Landing {
-    /// How often batches land.
+    /// Interval between landings.
     pub every: Duration,
     /// How long a batch may take from its arrival into the lake.
     pub limit: Duration,
@@ -58,7 +61,7 @@ impl Lander {
         Lander { lake, times, waiting: Vec::new(), since: None, rows: 0 }
     }
 
-    /// Until all senders are gone; then all that waits lands.
+    /// Run until all senders are gone, then land what still waits.
     pub(crate) fn run(mut self, received: &Receiver<Received>, report: &dyn Fn(AgentError)) {
         let mut settled = Instant::now();
         self.lake.remove_unfinished(self.times.limit.max(Duration::from_secs(3600)));
@@ -113,7 +116,8 @@ impl Lander {
         folder.replace(&name, &batch.to_line()).map_err(|error| AgentError::Io(folder.path().join(name), error))
     }
 
-    /// Write what is old enough and not there. One at a time does it.
+    /// Write pending batches that are old enough and not in the lake. A lock ensures that one
+    /// collector does it at a time.
     fn settle(&mut self) -> Result<(), AgentError> {
         let folder = self.lake.folder()?.subfolder(PENDING)?;
         let names = folder.names().map_err(|error| AgentError::Io(folder.path().into(), error))?;
@@ -138,7 +142,8 @@ impl Lander {
             }
             let line = fs::read(&path).map_err(|error| AgentError::Io(path.clone(), error))?;
             let Ok(batch) = Batch::parse(&line, i64::MAX - DAY_NS) else {
-                // It was whole when it was written: the disk is to blame, and should be checked.
+                // The file was whole when it was written, so the disk is to blame and should be
+                // checked.
                 let _ = fs::rename(&path, path.with_extension("damaged"));
                 continue;
             };

@@ -1,11 +1,16 @@
-//! What each job does to the file systems, and what of the machine it uses: counted on every node, brought into one lake.
+//! Accounts for what each job does to file systems and which of the machine's resources it uses:
+//! counted on every node, collected in one lake.
 //!
-//! In the order in which numbers go: the kernel adds up by account (`sysdock_bpf::accounting`); `binding` says whose an account is; `sampling` takes
-//! differences and knows when a job has ended; `node` has the machine's own counters; `batch` is what travels; `spool` keeps it on disk until it has
-//! landed; `sending` brings it to a collector, or into a lake; `collector` gets it; `landing` sees to it that it lands once; `lake` writes it.
-//! `agent` is the loop on the node, and `asking` what an epilogue of a job asks it. Next to it, `sums` totals what the batches contain, of all jobs together,
-//! `exposition` writes it as OpenMetrics, and `endpoint` serves it; `http` is what endpoint and collector share; `otlp` sends batches to a receiver of
-//! OpenTelemetry.
+//! In the order in which numbers travel: the kernel adds up by account (`sysdock_bpf::accounting`);
+//! `binding` attributes an account to a job; `sampling` takes differences and determines when a job
+//! has ended; `node` reads the machine's own counters; `batch` is the unit that travels; `spool`
+//! keeps batches on disk until they have landed; `sending` brings them to a collector, or into a
+//! lake; `collector` receives them; `landing` ensures that each lands once; `lake` writes them.
+//!
+//! `agent` is the loop on the node, and `asking` answers the epilogues of jobs. Next to it, `sums`
+//! totals what the batches contain, of all jobs together, `exposition` writes the totals as
+//! OpenMetrics, and `endpoint` serves them; `http` is what endpoint and collector share; `otlp`
+//! sends batches to a receiver of OpenTelemetry.
 
 mod agent;
 mod asking;

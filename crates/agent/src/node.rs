@@ -1,4 +1,5 @@
-//! The node's own counters: devices, network, NFS mounts, Lustre. The kernel keeps them; their rows are separate from those of jobs.
+//! The node's own counters: devices, network, NFS mounts and Lustre. The kernel keeps them; their
+//! rows are separate from those of jobs.
 
 use std::{
     collections::BTreeMap,
@@ -15,7 +16,7 @@ use crate::rows::{Origin, empty_sample};
 const SECTOR: u64 = 512;
 const MS: u64 = 1_000_000;
 
-/// File systems that hold no files but ways into the kernel: one target for all of them.
+/// File systems that contain no files but interfaces of the kernel: all of them are one target.
 const OF_KERNEL: [&str; 19] = [
     "autofs",
     "binfmt_misc",
@@ -38,12 +39,12 @@ const OF_KERNEL: [&str; 19] = [
     "tracefs",
 ];
 
-/// What is mounted where.
+/// Mounted file systems.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mounts {
     /// By device (`st_dev`): the first mount point, and the type of the file system.
     devices: BTreeMap<u64, (String, String)>,
-    /// All mount points, with what leads there by a link in the root.
+    /// All mount points with their devices, and links in the root directory that lead to them.
     pub(crate) points: Vec<(Vec<u8>, u64)>,
 }
 
@@ -75,26 +76,26 @@ impl Mounts {
     }
 }
 
-/// One thing, and what the kernel counted of it: in the columns of `job_samples`.
+/// One device, interface or mount, with the kernel's counters for it, by column of `job_samples`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counters {
     group: &'static str,
     target: String,
     file_system: Option<String>,
-    /// Of a server: whose.
+    /// The job, if a Lustre server counts for one.
     job: Option<String>,
     numbers: BTreeMap<&'static str, u64>,
 }
 
-/// Reads them again and again.
+/// Reads the node's counters repeatedly.
 #[derive(Debug)]
 pub(crate) struct Node {
-    /// `/`, but in tests.
+    /// `/`, except in tests.
     root: PathBuf,
     before: Counted,
 }
 
-/// Numbers as they were read, by group, target and job.
+/// Counters by group, target and job; each by the name of its column.
 pub(crate) type Counted = BTreeMap<(&'static str, String, Option<String>), BTreeMap<&'static str, u64>>;
 
 impl Node {
@@ -102,14 +103,15 @@ impl Node {
         Node { root: root.into(), before: BTreeMap::new() }
     }
 
-    /// What was done since the numbers that were kept last, nothing where there are none; and the numbers now.
+    /// What was done since the kept counters, which is nothing if none are kept; and the counters
+    /// now.
     pub(crate) fn sample(&self, origin: &Origin, now_ns: i64, interval_ns: i64) -> (Vec<JobSamples<'static>>, Counted) {
         let now = self.read();
         let key = |one: &Counters| (one.group, one.target.clone(), one.job.clone());
         let mut samples = Vec::new();
         for counters in &now {
             let Some(before) = self.before.get(&key(counters)) else { continue };
-            // A counter that is smaller was set back: what came since then is not known.
+            // A counter that became smaller was reset: what was counted since then is unknown.
             let change: BTreeMap<&'static str, u64> = counters
                 .numbers
                 .iter()
@@ -127,7 +129,7 @@ impl Node {
         (samples, now.into_iter().map(|one| (key(&one), one.numbers)).collect())
     }
 
-    /// What came of these numbers is safe: the next ones are compared with them.
+    /// The rows of these counters are durable: the next reading is compared with these.
     pub(crate) fn keep(&mut self, counted: Counted) {
         self.before = counted;
     }
@@ -138,7 +140,7 @@ impl Node {
         all.extend(text("proc/net/dev").lines().filter_map(interface));
         all.extend(nfs(&text("proc/self/mountstats")));
         for (group, pattern) in [("lustre", "llite"), ("lustre_server", "mdt"), ("lustre_server", "obdfilter")] {
-            // Where they are depends on the version.
+            // The folder depends on the version of Lustre.
             for above in ["proc/fs/lustre", "sys/kernel/debug/lustre"] {
                 for entry in fs::read_dir(self.root.join(above).join(pattern)).into_iter().flatten().flatten() {
                     let target = entry.file_name().to_string_lossy().into_owned();
@@ -153,7 +155,7 @@ impl Node {
     }
 }
 
-/// By the names of columns.
+/// Fill in counters by the names of their columns.
 fn fill(sample: &mut JobSamples<'static>, numbers: &BTreeMap<&'static str, u64>) {
     for (name, number) in numbers {
         let number = Some(i64::try_from(*number).unwrap_or(i64::MAX));
@@ -180,7 +182,8 @@ fn fill(sample: &mut JobSamples<'static>, numbers: &BTreeMap<&'static str, u64>)
     }
 }
 
-/// A line of /proc/diskstats (Documentation/admin-guide/iostats.rst), of whole devices.
+/// Counters from a line of /proc/diskstats (Documentation/admin-guide/iostats.rst), for whole
+/// devices only.
 fn device(line: &str, root: &Path) -> Option<Counters> {
     let fields: Vec<&str> = line.split_ascii_whitespace().collect();
     let name = *fields.get(2)?;
@@ -200,7 +203,7 @@ fn device(line: &str, root: &Path) -> Option<Counters> {
     Some(Counters { group: "device", target: name.into(), numbers: numbers.into(), ..Counters::default() })
 }
 
-/// A line of /proc/net/dev.
+/// Counters from a line of /proc/net/dev.
 fn interface(line: &str) -> Option<Counters> {
     let (name, numbers) = line.split_once(':')?;
     let fields: Vec<u64> = numbers.split_ascii_whitespace().map_while(|field| field.parse().ok()).collect();
@@ -219,7 +222,7 @@ fn interface(line: &str) -> Option<Counters> {
     Some(Counters { group: "network", target: name.into(), numbers: numbers.into(), ..Counters::default() })
 }
 
-/// Operations of NFS by the column that counts them.
+/// Operations of NFS, each with the column that counts it.
 const NFS: [(&str, &str); 22] = [
     ("READ", "reads"),
     ("WRITE", "writes"),
@@ -245,7 +248,8 @@ const NFS: [(&str, &str); 22] = [
     ("COMMIT", "syncs"),
 ];
 
-/// Mounts of NFS in /proc/self/mountstats (fs/nfs/super.c and net/sunrpc/stats.c of the kernel): bytes from and to the server, and requests.
+/// Counters of NFS mounts from /proc/self/mountstats (fs/nfs/super.c and net/sunrpc/stats.c of the
+/// kernel): bytes from and to the server, and requests.
 fn nfs(text: &str) -> Vec<Counters> {
     let mut all: Vec<Counters> = Vec::new();
     let mut is_nfs = false;
@@ -263,12 +267,14 @@ fn nfs(text: &str) -> Vec<Counters> {
         let number = |at: usize| fields.get(at).and_then(|field| field.parse::<u64>().ok()).unwrap_or(0);
         let mut add = |name: &'static str, more: u64| *counters.numbers.entry(name).or_insert(0) += more;
         match fields.first() {
-            // normal read and write, direct read and write, read from and written to the server
+            // Bytes of normal reads and writes, of direct reads and writes, read from and written
+            // to the server.
             Some(&"bytes:") => {
                 add("read_bytes", number(5));
                 add("written_bytes", number(6));
             }
-            // requests, transmissions, timeouts, bytes sent and received, ms in the queue, for the answer, in all
+            // Requests, transmissions, timeouts, bytes sent and received, then ms: in the queue,
+            // until the answer, in total.
             Some(operation) => {
                 let Some((_, column)) = NFS.iter().find(|(name, _)| operation.strip_suffix(':') == Some(name)) else { continue };
                 add(column, number(1));
@@ -282,7 +288,7 @@ fn nfs(text: &str) -> Vec<Counters> {
     all
 }
 
-/// Counters of llite by the column.
+/// Counters of llite, each with its column.
 const LLITE: [(&str, &str); 17] = [
     ("open", "opens"),
     ("close", "closes"),
@@ -303,7 +309,7 @@ const LLITE: [(&str, &str); 17] = [
     ("rename", "renames"),
 ];
 
-/// `llite/*/stats` of a client: `read_bytes 5 samples [bytes] 0 4096 20480`.
+/// Counters from `llite/*/stats` of a client: `read_bytes 5 samples [bytes] 0 4096 20480`.
 fn lustre_client(target: &str, text: &str) -> Counters {
     let mut numbers: BTreeMap<&'static str, u64> = BTreeMap::new();
     for line in text.lines() {
@@ -330,7 +336,8 @@ fn lustre_client(target: &str, text: &str) -> Counters {
     Counters { group: "lustre", target: target.into(), file_system: Some("lustre".into()), job: None, numbers }
 }
 
-/// `job_stats` of a server, in YAML: a job, then `name: { samples: 5, unit: bytes, min: 0, max: 4096, sum: 20480 }`.
+/// Counters from `job_stats` of a server, in YAML: a job, then `name: { samples: 5, unit: bytes,
+/// min: 0, max: 4096, sum: 20480 }`.
 fn lustre_jobs(target: &str, text: &str) -> Vec<Counters> {
     let mut all: Vec<Counters> = Vec::new();
     for line in text.lines() {
@@ -400,7 +407,7 @@ mod tests {
         let of = |group: &str| samples.iter().find(|sample| sample.counter_group == group).expect("it changed");
         assert_eq!((samples.len(), of("device").reads, of("device").read_bytes), (2, Some(4), Some(0)));
         assert_eq!((of("network").target.as_deref(), of("network").read_bytes), (Some("eth0"), Some(60)));
-        // Set back by a driver that was loaded again.
+        // The counter was reset, as by a driver that was loaded again.
         write(1, 160);
         assert!(sample(3).is_empty());
     }

@@ -1,9 +1,11 @@
-//! Batches as OTLP metrics over HTTP, in the JSON encoding (https://opentelemetry.io/docs/specs/otlp/): with the job as a resource, for a store that the
-//! user chose.
+//! Batches as OTLP metrics over HTTP, in the JSON encoding
+//! (https://opentelemetry.io/docs/specs/otlp/), with the job as a resource, for a store of the
+//! user's choice.
 //!
-//! Sums have delta temporality: each point is what was done in one interval, as the rows say it. A job may end, and an agent may be killed, at any time,
-//! and no receiver has to guess what a counter that begins again means. A request that was taken while its answer got lost is sent again: OTLP has no
-//! number by which a receiver could notice.
+//! Sums have delta temporality: each point states what was done in one interval, as the rows do. A
+//! job may end and an agent may be killed at any time, and no receiver has to guess what a counter
+//! that restarts means. A request that was accepted while its answer was lost is sent again: OTLP
+//! has no number by which a receiver could notice.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -19,28 +21,28 @@ use crate::{
     sums::{GROUPS, Group, Metric, Unit},
 };
 
-/// Rows in one request: some megabytes of JSON at most.
+/// Rows in one request, so that it has some megabytes of JSON at most.
 const MOST_ROWS: usize = 1000;
 const PROGRESS: &str = "otlp.json";
-/// AGGREGATION_TEMPORALITY_DELTA.
 const DELTA: u32 = 1;
-/// What a receiver asks to wait is believed up to here.
+/// Longest wait that a receiver may request.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 const LONGEST_ANSWER: u64 = 1 << 20;
 
-/// How far sending has come; kept next to the batches, so that an agent that was killed sends no rows again that were taken.
+/// How far sending has come. Kept next to the batches, so that an agent that was killed sends no
+/// accepted rows again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Done {
     agent: String,
     sequence: i64,
-    /// Rows of that batch that were taken or refused.
+    /// Number of rows of that batch that were accepted or refused.
     rows: usize,
-    /// Points that were refused, of all batches.
+    /// Number of points that were refused, of all batches.
     pub(crate) refused: u64,
 }
 
 impl Done {
-    /// Of a folder of batches; one that is damaged or not there yet has nothing.
+    /// Read the progress in a folder of batches; a missing or damaged file means none.
     pub(crate) fn read(folder: &Folder) -> Done {
         let file = folder.open_file(PROGRESS).ok();
         file.and_then(|file| serde_json::from_reader(file).ok()).unwrap_or_default()
@@ -51,7 +53,7 @@ impl Done {
         folder.replace(PROGRESS, &text).map_err(|error| AgentError::Io(folder.path().join(PROGRESS), error))
     }
 
-    /// Whether something of this batch, or of a later one of this agent, was answered.
+    /// Whether rows of this batch, or of a later one of this agent, were answered.
     pub(crate) fn has(&self, agent: &str, sequence: i64) -> bool {
         self.agent == agent && self.sequence >= sequence
     }
@@ -61,7 +63,7 @@ impl Done {
     }
 }
 
-/// A receiver.
+/// A receiver of OTLP.
 pub(crate) struct Receiver {
     pub(crate) client: ureq::Agent,
     /// Without `/v1/metrics`.
@@ -70,17 +72,17 @@ pub(crate) struct Receiver {
     pub(crate) done: Done,
 }
 
-/// What came of a request.
+/// Outcome of a request.
 enum Taken {
     All,
-    /// So many points were not; they must not be sent again.
+    /// This many points were refused, and must not be sent again; with the reason.
     Not(u64, String),
 }
 
 impl Receiver {
-    /// Send one batch, what of it was not sent yet.
+    /// Send the rows of one batch that were not sent yet.
     pub(crate) fn send(&mut self, spool: &Spool, waiting: &Waiting) -> Result<Outcome, AgentError> {
-        // This node's own clock is believed.
+        // The node's own clock is trusted.
         let batch = match Batch::parse(&spool.line(waiting)?, i64::MAX - DAY_NS) {
             Ok(batch) => batch,
             Err(why) => {
@@ -120,14 +122,14 @@ impl Receiver {
         let text = answer.body_mut().with_config().limit(LONGEST_ANSWER).read_to_string().unwrap_or_default();
         match status {
             200..=299 => Ok(partly(&text)),
-            // Those of which the specification says that they are to be tried again.
+            // The statuses for which the specification demands a retry.
             429 | 502 | 503 | 504 => Err(AgentError::Otlp(format!("it answers {status}"), after)),
             _ => Ok(Taken::Not(points, format!("it answers {status}: {}", text.chars().take(200).collect::<String>()))),
         }
     }
 }
 
-/// `Retry-After`: seconds, or a date.
+/// Parse `Retry-After`: seconds, or a date.
 fn wait_of(value: &str) -> Option<Duration> {
     let wait = match value.trim().parse() {
         Ok(seconds) => Duration::from_secs(seconds),
@@ -139,7 +141,8 @@ fn wait_of(value: &str) -> Option<Duration> {
     Some(wait.min(LONGEST_WAIT))
 }
 
-/// An answer with `partialSuccess`; its number may be text, as JSON has no integers of 64 bits.
+/// Parse an answer with `partialSuccess`. Its number may be a string, as JSON has no integers of 64
+/// bits.
 fn partly(answer: &str) -> Taken {
     let answer: Value = serde_json::from_str(answer).unwrap_or_default();
     let partial = &answer["partialSuccess"];
@@ -148,7 +151,8 @@ fn partly(answer: &str) -> Taken {
     if points == 0 { Taken::All } else { Taken::Not(points, partial["errorMessage"].as_str().unwrap_or_default().into()) }
 }
 
-/// `ExportMetricsServiceRequest`, and how many points it has: a resource for each job, a metric for each column. What was not done has no point.
+/// An `ExportMetricsServiceRequest`, with a resource for each job and a metric for each column, and
+/// its number of points. Zero counters have no point.
 fn request(rows: &[JobSamples<'static>]) -> (Value, u64) {
     let mut resources: BTreeMap<_, Vec<&JobSamples<'static>>> = BTreeMap::new();
     for row in rows {
@@ -225,7 +229,7 @@ fn point(group: &Group, metric: &Metric, row: &JobSamples<'static>, value: i64) 
     point
 }
 
-/// As UCUM has it.
+/// The unit's name in UCUM.
 fn unit(unit: Unit) -> &'static str {
     match unit {
         Unit::Number => "1",

@@ -1,24 +1,22 @@
-//! Rows as they travel: filled from what was counted.
+//! Fills the rows of a batch from counters.
 
 use sysdock_bpf::accounting::{Calls, Use};
 use sysdock_table::rows::{JobSamples, JobTotals};
 
 use crate::binding::Job;
 
-/// Who sends, and in which batch.
+/// The sender and number of a batch, which all its rows repeat.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// Name of the cluster.
     pub cluster: String,
-    /// Name of the node.
     pub node: String,
-    /// The agent's own number.
+    /// The agent's id.
     pub agent: String,
     /// Number of the batch.
     pub sequence: i64,
 }
 
-/// One without numbers.
+/// A row without counters.
 pub(crate) fn empty_sample(origin: &Origin, ts_ns: i64, interval_ns: i64, group: &'static str) -> JobSamples<'static> {
     JobSamples {
         ts_ns,
@@ -68,7 +66,7 @@ fn whole(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-/// In the order of [`sysdock_bpf::accounting::KINDS`].
+/// Fill in the counters of calls, in the order of [`sysdock_bpf::accounting::KINDS`].
 pub(crate) fn file_counters(sample: &mut JobSamples<'static>, counts: &Calls) {
     let [reads, writes, opens, creates, closes, stats, readdirs, removes, renames, makes, attributes, syncs] =
         counts.calls.map(|number| Some(whole(number)));
@@ -105,7 +103,7 @@ pub(crate) fn sample_of_use(sample: &mut JobSamples<'static>, used: &Use) {
     sample.ended_processes = Some(whole(used.ended));
 }
 
-/// Times, the command and memory are filled in by who knows them.
+/// The totals of a job. The caller fills in times, command and memory.
 pub(crate) fn total_of(origin: &Origin, job: &Job, calls: &Calls, used: &Use) -> JobTotals<'static> {
     let [reads, writes, opens, creates, closes, stats, readdirs, removes, renames, makes, attributes, syncs] =
         calls.calls.map(whole);

@@ -1,8 +1,11 @@
-//! From sums that only grow to what was done in an interval, by job; and to what a job did in all, when it has ended.
+//! Turns sums that only grow into what was done in an interval, by job, and into the totals of a
+//! job that has ended.
 //!
-//! States of a job on this node: it *lives* while a process of it does. Without one it *rests*; if one comes back within the time to linger, it
-//! lives on. Then it has ended: its totals are reported once, and its sums in the kernel are dropped, in this reading or, where the agent was killed
-//! before that, in a later one. One that comes back later is begun again.
+//! States of a job on this node: it is *active* while one of its processes runs. Without one it
+//! *rests*; if a process appears within the time to linger, it is active again. Otherwise it has
+//! *ended*: its totals are reported once, and its sums in the kernel are dropped, in this reading
+//! or, if the agent was killed before that, in a later one. A job that comes back after that is a
+//! new one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,18 +21,19 @@ use crate::{
     sketch::Sketch,
 };
 
-/// What was read last, so that the next reading can be compared. It is kept on disk: an agent that was killed goes on where it stopped.
+/// The last reading, with which the next one is compared. It is kept on disk: an agent that was
+/// killed resumes where it stopped.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct State {
-    /// Which loading of the programs the sums are of.
+    /// Identifies the loading of the programs to which the sums belong.
     pub(crate) generation: String,
     accounts: BTreeMap<u32, Known>,
     jobs: BTreeMap<String, OpenJob>,
-    /// When the last reading was [ns, Unix time].
+    /// Time of the last reading [ns, Unix time].
     pub(crate) last_ns: i64,
 }
 
-/// An account, as it was read last.
+/// An account as it was read last.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Known {
     job: Job,
@@ -43,7 +47,7 @@ struct OpenJob {
     job: Job,
     command: String,
     begun_ns: i64,
-    /// When a process was last there.
+    /// When a process of the job was last seen [ns, Unix time].
     alive_ns: i64,
     is_whole: bool,
     calls: Calls,
@@ -52,38 +56,39 @@ struct OpenJob {
     files: Sketch,
 }
 
-/// What came of a reading.
+/// Result of a reading.
 #[derive(Debug, Default)]
 pub(crate) struct Sampled {
     /// What was done in the interval.
     pub(crate) samples: Vec<JobSamples<'static>>,
-    /// Jobs that have ended.
+    /// Totals of jobs that have ended.
     pub(crate) totals: Vec<JobTotals<'static>>,
-    /// Their files.
+    /// Files of those jobs.
     pub(crate) files: Vec<JobFiles<'static>>,
-    /// Accounts of them, with the devices that they have sums of: to be dropped once all this is safe.
+    /// Accounts of ended jobs, each with the devices that it has sums for. They are dropped from
+    /// the kernel once the batch is durable.
     pub(crate) ended: Vec<(u32, Vec<u64>)>,
-    /// Jobs that live.
+    /// Number of active jobs.
     pub(crate) jobs: i64,
 }
 
-/// When a reading was, and what is known about it.
+/// When a reading was made, and what is known about the node.
 pub(crate) struct ReadingContext<'a> {
     pub(crate) now_ns: i64,
-    /// Unix time when the machine was started [ns].
+    /// When the machine was booted [ns, Unix time].
     pub(crate) booted_ns: i64,
     pub(crate) interval_ns: i64,
     pub(crate) origin: &'a Origin,
     pub(crate) mounts: &'a Mounts,
     pub(crate) settings: &'a Settings,
-    /// Calls that found no room in the list of files.
+    /// Number of calls that found no room in the list of files.
     pub(crate) left_out: u64,
-    /// Jobs that have ended, whatever processes they have left: as was reported.
+    /// Jobs that were reported as over, even if processes of them are left.
     pub(crate) over: &'a BTreeSet<String>,
 }
 
 impl State {
-    /// Take a first reading: what was used before it belongs to no job.
+    /// Take a first reading: what was used before it is attributed to no job.
     pub(crate) fn begin(generation: &str, reading: &Reading, jobs: &BTreeMap<u32, Job>, context: &ReadingContext<'_>) -> State {
         let mut state = State { generation: generation.into(), last_ns: context.now_ns, ..State::default() };
         for (id, job) in jobs {
@@ -111,7 +116,7 @@ impl State {
         })
     }
 
-    /// Compare a reading with the last one. `jobs`: whose each account is.
+    /// Compare a reading with the last one. `jobs`: the job of each account.
     pub(crate) fn sample(
         &mut self,
         reading: &Reading,
@@ -120,7 +125,7 @@ impl State {
         context: &ReadingContext<'_>,
     ) -> Sampled {
         let mut done = Done::default();
-        // What is missing was dropped, as asked.
+        // Accounts that are missing were dropped on request.
         self.accounts.retain(|id, _| reading.accounts.contains_key(id));
         for (id, job) in jobs {
             self.add_account(reading, *id, job, context, &mut done);
@@ -134,7 +139,8 @@ impl State {
         self.last_ns = context.now_ns;
         let mut sampled = Sampled { samples: done.samples(context), jobs: done.active.len() as i64, ..Sampled::default() };
         self.end_jobs(&done, context, &mut sampled);
-        // An account that was made while the others were read has sums that are not in this reading.
+        // An account that was created during the reading has sums that this reading does not
+        // contain.
         let is_over = |id: &u32, known: &Known| !self.jobs.contains_key(&known.job.id) && !done.alive.contains(id);
         let over = self.accounts.iter().filter(|(id, known)| is_over(id, known) && !done.fresh.contains(id));
         sampled.ended = over.map(|(id, known)| (*id, known.calls.iter().map(|(device, _)| *device).collect())).collect();
@@ -159,13 +165,14 @@ impl State {
                 add_calls(&mut self.open_job(reading, id, job, context).calls, &change);
             }
         }
-        // A thread that ends is missing in one reading: sums that went down come back, and must not be counted twice.
+        // A thread that ends is missing in one reading: sums that decreased increase again, which
+        // must not be counted twice.
         let known = Known { job: job.clone(), calls, used: used.with(last, u64::max) };
         self.accounts.insert(id, known);
         if used.processes > 0 {
             done.alive.insert(id);
         }
-        // One that has ended, and whose sums are still there.
+        // A job that has ended, with sums that are not dropped yet.
         if used.processes == 0 && !did_something(&change) && !self.jobs.contains_key(&job.id) {
             return;
         }
@@ -180,7 +187,7 @@ impl State {
         done.add_use(job, &change);
     }
 
-    /// Jobs without a process for long enough, and those that were reported as over.
+    /// End jobs that had no process for long enough, and those that were reported as over.
     fn end_jobs(&mut self, done: &Done, context: &ReadingContext<'_>, sampled: &mut Sampled) {
         let linger_ns = context.settings.linger.as_nanos() as i64;
         for (job, used) in &done.uses {
@@ -208,7 +215,7 @@ impl State {
         sampled
     }
 
-    /// Jobs of programs that are not loaded any more: they ended while no agent was running.
+    /// End the jobs of programs that are no longer loaded: they ended while no agent was running.
     pub(crate) fn end_all(&mut self, context: &ReadingContext<'_>) -> Sampled {
         let mut sampled = Sampled::default();
         for (id, mut open_job) in std::mem::take(&mut self.jobs) {
@@ -257,14 +264,14 @@ impl OpenJob {
 /// What was done in an interval.
 #[derive(Default)]
 struct Done {
-    /// By job, and mount point and type of the file system.
+    /// By job, and by mount point and type of the file system.
     calls: BTreeMap<(Job, Option<(String, String)>), Calls>,
     uses: BTreeMap<Job, Use>,
     /// Jobs with processes.
     active: BTreeSet<String>,
     /// Accounts with processes.
     alive: BTreeSet<u32>,
-    /// Those that no reading had before.
+    /// Accounts that no earlier reading contained.
     fresh: BTreeSet<u32>,
 }
 
@@ -308,7 +315,8 @@ fn add_calls(sum: &mut Calls, more: &Calls) {
     *sum = sum.with(*more, |sum, more| sum + more);
 }
 
-/// Numbers that grow are added; of those that do not, processes and memory are added, too, and the largest process is the largest.
+/// Add counters. Gauges: processes and memory are added too, and the largest process is the
+/// maximum.
 fn add_use(sum: &mut Use, more: &Use) {
     *sum = sum.with(*more, |sum, more| sum + more);
     sum.processes += more.processes;

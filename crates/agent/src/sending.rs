@@ -1,5 +1,6 @@
-//! Brings batches from the spool to a collector, or into a lake that this node can write to itself. Runs in parallel to the loop that counts: a
-//! collector that is slow, or away for a day, delays nothing.
+//! Brings batches from the spool to a collector, or into a lake that this node can write to. It
+//! runs in a thread of its own: a collector that is slow, or unavailable for a day, delays no
+//! reading.
 
 use std::{
     fs,
@@ -22,43 +23,43 @@ use crate::{
     spool::{Spool, Waiting},
 };
 
-/// Bytes of batches in one request, before they are packed.
+/// Size of the batches in one request, uncompressed [B].
 const MOST_BYTES: u64 = 8 << 20;
-/// Longer than a collector may take into the lake.
+/// Longer than a collector may take to land a batch.
 const TIMEOUT: Duration = Duration::from_secs(150);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// Where batches go.
+/// Destination of batches.
 #[derive(Clone, Debug)]
 pub enum Target {
-    /// Into a lake.
+    /// A lake in this folder.
     Lake(PathBuf),
-    /// To a collector.
+    /// A collector.
     Push {
-        /// Its address: `https://host:port`.
+        /// Address: `https://host:port`.
         url: String,
-        /// A file with the token.
+        /// File that contains the token.
         token_file: PathBuf,
-        /// Certificates that are believed, in place of the usual ones.
+        /// Trusted certificates, in place of the usual ones.
         ca: Option<PathBuf>,
     },
-    /// To a receiver of OTLP over HTTP.
+    /// A receiver of OTLP over HTTP.
     Otlp {
-        /// Its address, without `/v1/metrics`.
+        /// Address, without `/v1/metrics`.
         url: String,
-        /// A file with the token, if it wants one.
+        /// File that contains the token, if the receiver requires one.
         token_file: Option<PathBuf>,
-        /// Certificates that are believed, in place of the usual ones.
+        /// Trusted certificates, in place of the usual ones.
         ca: Option<PathBuf>,
     },
 }
 
-/// Tokens of a file: one a line, with the cluster that it is for, or for all.
+/// Tokens of a file: one per line, optionally with the only cluster that it is valid for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tokens(Vec<(String, Option<String>)>);
 
 impl Tokens {
-    /// Read a file. Lines that begin with `#` are comments.
+    /// Read a file of tokens. Lines that begin with `#` are comments.
     ///
     /// # Errors
     /// [`AgentError::Io`], also for a file that others may read, and for one without a token.
@@ -79,11 +80,12 @@ impl Tokens {
         if all.is_empty() { Err(failed(std::io::Error::other("there is no token in this file"))) } else { Ok(Tokens(all)) }
     }
 
-    /// Whether one may send for a cluster; `None`: it is not known at all.
+    /// Whether a token allows sending for a cluster; `None`: the token is unknown.
     #[must_use]
     pub fn allows(&self, token: &str, cluster: &str) -> Option<bool> {
         use sha2::{Digest, Sha256};
-        // Hashes are compared, so that the time reveals nothing about how much of a guess was right.
+        // Hashes are compared, so that the time taken does not reveal how much of a guess was
+        // right.
         let digest = Sha256::digest(token);
         let known = self.0.iter().filter(|(known, _)| Sha256::digest(known) == digest);
         known.map(|(_, of)| of.as_deref().is_none_or(|of| of == cluster)).reduce(|one, other| one || other)
@@ -94,14 +96,14 @@ impl Tokens {
     }
 }
 
-/// What a collector says of a request.
+/// A collector's answer to a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Answer {
-    /// Lines that are refused, from 0 on, and why.
+    /// Refused lines, counted from 0, each with the reason.
     pub(crate) refused: Vec<(usize, String)>,
 }
 
-/// How sending goes, for those who look on from another thread.
+/// State of sending, readable from other threads.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     sent_ns: AtomicI64,
@@ -123,12 +125,12 @@ impl Progress {
         }
     }
 
-    /// When batches were last taken [ns, Unix time], 0: never.
+    /// When batches were last accepted [ns, Unix time]; 0: never.
     pub(crate) fn sent_ns(&self) -> i64 {
         self.sent_ns.load(Ordering::Relaxed)
     }
 
-    /// Points of OTLP that were refused.
+    /// Number of OTLP points that were refused.
     pub(crate) fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
@@ -137,33 +139,33 @@ impl Progress {
         self.refused.store(points, Ordering::Relaxed);
     }
 
-    /// Attempts that failed.
+    /// Number of failed attempts.
     pub(crate) fn failed(&self) -> u64 {
         self.failed.load(Ordering::Relaxed)
     }
 }
 
-/// How it went, once.
+/// Outcome of one attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// Nothing waits.
+    /// No batch waits.
     Idle,
-    /// Some are in the lake.
+    /// Batches are in the lake.
     Landed,
-    /// Some were refused, and put aside.
+    /// Batches were refused, and set aside.
     Refused(String),
-    /// Points of OTLP were refused, and are gone.
+    /// OTLP points were refused, and are lost.
     Rejected(String),
 }
 
-/// A way to the lake.
+/// An open connection to a destination.
 pub(crate) enum Way {
     Lake(Lake),
     Push { agent: ureq::Agent, url: String, token: String },
     Otlp(Receiver),
 }
 
-/// A client that speaks HTTPS, and believes these certificates or the usual ones.
+/// A client for HTTPS that trusts these certificates or the usual ones.
 fn client(ca: Option<&Path>) -> Result<ureq::Agent, AgentError> {
     let mut config = ureq::Agent::config_builder().timeout_global(Some(TIMEOUT)).http_status_as_error(false);
     if let Some(path) = ca {
@@ -184,7 +186,7 @@ fn address(url: &str) -> Result<String, AgentError> {
 }
 
 impl Target {
-    /// What it is called in metrics.
+    /// Name of the destination in metrics.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Target::Lake(_) => "lake",
@@ -195,7 +197,7 @@ impl Target {
 }
 
 impl Way {
-    /// `spool`: where the batches come from.
+    /// Open a destination. `spool`: where its batches come from.
     pub(crate) fn open(target: &Target, writer: &str, spool: &Spool) -> Result<Way, AgentError> {
         match target {
             Target::Lake(path) => Ok(Way::Lake(Lake::open(path, &writer[..8])?)),
@@ -212,7 +214,7 @@ impl Way {
         }
     }
 
-    /// Send what waits, as much as fits.
+    /// Send as many of the waiting batches as fit into one request.
     pub(crate) fn send(&mut self, spool: &Spool) -> Result<Outcome, AgentError> {
         let waiting = spool.waiting()?;
         let Some(first) = waiting.first() else { return Ok(Outcome::Idle) };
@@ -234,7 +236,7 @@ fn into_lake(lake: &mut Lake, spool: &Spool, chosen: &[Waiting]) -> Result<Outco
     let mut refused = None;
     let mut taken = Vec::new();
     for waiting in chosen {
-        // This node's own clock is believed.
+        // The node's own clock is trusted.
         match Batch::parse(&spool.line(waiting)?, i64::MAX - DAY_NS) {
             Ok(batch) => taken.push((waiting, batch)),
             Err(why) => {
@@ -257,7 +259,7 @@ fn into_lake(lake: &mut Lake, spool: &Spool, chosen: &[Waiting]) -> Result<Outco
 
 fn push(agent: &ureq::Agent, url: &str, token: &str, spool: &Spool, chosen: &[Waiting]) -> Result<Outcome, AgentError> {
     let unreachable = |error: ureq::Error| AgentError::Collector(error.to_string());
-    // Where no process listens, nothing was sent.
+    // If nothing listens there, nothing was sent, and the batches need not be marked as sent.
     let ready = agent.get(format!("{url}/v1/ready")).call().map_err(unreachable)?;
     if ready.status() != 200 {
         return Err(AgentError::Collector(format!("it is not ready: {}", ready.status())));
@@ -290,7 +292,7 @@ fn push(agent: &ureq::Agent, url: &str, token: &str, spool: &Spool, chosen: &[Wa
     Ok(refused.into_iter().next().map_or(Outcome::Landed, |(_, why)| Outcome::Refused(why)))
 }
 
-/// For those who look on.
+/// Record the outcome for other threads.
 fn note(way: &Way, outcome: &Result<Outcome, AgentError>, progress: &Progress) {
     progress.add(outcome);
     if let Way::Otlp(receiver) = way {
@@ -298,7 +300,7 @@ fn note(way: &Way, outcome: &Result<Outcome, AgentError>, progress: &Progress) {
     }
 }
 
-/// Until it is cancelled; what waits then is tried once more.
+/// Send until cancelled, then try once more to send what waits.
 pub(crate) fn run(
     way: &mut Way,
     spool: &Spool,
@@ -339,7 +341,7 @@ pub(crate) fn run(
     }
 }
 
-/// Agents of many nodes count at the same moment; they do not send at the same moment.
+/// Nodes read at the same moment, so each sends after an offset of its own.
 fn offset(spool: &Spool, every: Duration) -> Duration {
     let seed = spool.path().as_os_str().len() as u32
         ^ std::process::id()

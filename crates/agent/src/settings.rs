@@ -1,25 +1,24 @@
-//! Settings of an agent: a file in TOML (`/etc/sysdock/agent.toml`); command-line arguments take precedence. Without a file, the usual batch systems
-//! are recognized.
+//! Settings of an agent: a file in TOML (`/etc/sysdock/agent.toml`). Command-line arguments take
+//! precedence. Without a file, the usual batch systems are recognized.
 
 use std::{collections::BTreeMap, fs, io, path::Path, time::Duration};
 
 use serde::Deserialize;
 use sysdock_bpf::accounting::{Variable, VariableKind};
 
-/// The file.
+/// The file of settings.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SettingsFile {
-    /// Name of the cluster.
     pub cluster: Option<String>,
-    /// Name of the node, where it is not the host's.
+    /// Name of the node, if it is not the host name.
     pub node: Option<String>,
-    /// What is not to leave the node as it is: names of users, jobs, paths.
+    /// Names that must not leave the node in clear text.
     #[serde(default)]
     pub hide: Vec<Hidden>,
-    /// A text that only this site knows: hidden names are hashed with it.
+    /// A secret of this site, with which hidden names are hashed.
     pub secret: Option<String>,
-    /// Variables of the environment that name jobs, in addition to the usual ones.
+    /// Environment variables that name jobs, in addition to the usual ones.
     #[serde(default)]
     pub variables: Vec<SiteVariable>,
     /// Names of control groups that name jobs, in addition to the usual ones.
@@ -27,35 +26,35 @@ pub struct SettingsFile {
     pub groups: Vec<SiteGroup>,
 }
 
-/// What is hashed before it leaves the node.
+/// A kind of names that is hashed before it leaves the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Hidden {
     /// Names of users.
     Users,
-    /// Names of jobs and of their programs; not their numbers.
+    /// Names of jobs and of their programs; not the numbers of jobs.
     Jobs,
-    /// Paths of files; not of mount points.
+    /// Paths of files; not mount points.
     Paths,
 }
 
-/// A variable of this site.
+/// Environment variables of a batch system that this site uses.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SiteVariable {
-    /// The variable that holds the number of the job.
+    /// The variable that contains the number of the job.
     pub id: String,
-    /// The one that holds what it is called.
+    /// The variable that contains the name of the job.
     pub name: Option<String>,
-    /// One without which the others mean nothing.
+    /// A variable without which the others mean nothing.
     pub marker: Option<String>,
 }
 
-/// A control group of this site: `job_{job}`.
+/// Control groups of a batch system that this site uses, for example `job_{job}`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SiteGroup {
-    /// One name in the path of the group, with `{job}` where the number of the job is.
+    /// One component of the group's path, with `{job}` for the number of the job.
     pub segment: String,
 }
 
@@ -64,38 +63,37 @@ pub struct SiteGroup {
 pub enum SettingsError {
     /// The file cannot be read.
     Io(io::Error),
-    /// It is not what it should be: line and reason.
+    /// The file is not valid: line and reason.
     Toml(String),
-    /// A group does not say where the number of the job is.
+    /// A group has no `{job}`.
     NoPlace(String),
-    /// Names are to be hidden, and there is no secret.
+    /// Names are to be hidden, but there is no secret.
     NoSecret,
 }
 
 /// How the agent works.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Name of the cluster.
     pub cluster: String,
-    /// Name of the node.
     pub node: String,
     /// Length of an interval.
     pub interval: Duration,
-    /// How long a job may have no process before it has ended.
+    /// How long a job may have no process until it counts as ended.
     pub linger: Duration,
-    /// Files that are kept of each job.
+    /// Number of files that are kept for each job.
     pub files_of_job: usize,
-    /// What is hashed, with this.
+    /// Kinds of names that are hashed.
     pub hide: Vec<Hidden>,
-    /// With what.
+    /// The key for these hashes.
     pub secret: Vec<u8>,
-    /// Variables, in the order in which they are believed.
+    /// Environment variables, by precedence.
     pub variables: Vec<Variable>,
-    /// Names of groups: what stands before and after the number of the job.
+    /// What precedes and follows the number of the job in the name of a control group.
     pub groups: Vec<(String, String)>,
 }
 
-/// Variables of batch systems: the number of the job, its name, and what must be there as well.
+/// Variables of batch systems: number of the job, its name, and a variable that must be set as
+/// well.
 const SCHEDULERS: [(&str, &str, Option<&str>); 6] = [
     ("SLURM_JOB_ID", "SLURM_JOB_NAME", None),
     ("PBS_JOBID", "PBS_JOBNAME", None),
@@ -105,11 +103,11 @@ const SCHEDULERS: [(&str, &str, Option<&str>); 6] = [
     ("JOB_ID", "JOB_NAME", Some("SGE_ROOT")),
 ];
 
-/// Names in the paths of their groups.
+/// Names of control groups of batch systems, as in [`Settings::groups`].
 const GROUPS: [(&str, &str); 1] = [("job_", "")];
 
 impl SettingsFile {
-    /// Read one.
+    /// Read a file.
     ///
     /// # Errors
     /// [`SettingsError`].
@@ -120,7 +118,7 @@ impl SettingsFile {
 }
 
 impl Settings {
-    /// From a file; names that it does not say come from the machine.
+    /// From a file; names that it does not contain come from the machine.
     ///
     /// # Errors
     /// [`SettingsError`].

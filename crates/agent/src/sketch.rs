@@ -1,17 +1,18 @@
-//! The files that took most time, in a bounded list (Space-Saving: Metwally, Agrawal, El Abbadi 2005): where it is full, a new file takes the place
-//! of the one with least time, and its time counts from there on. What is reported for a file is at most `error_ns` too much.
+//! The files that took the most time, in a bounded list (Space-Saving: Metwally, Agrawal, El Abbadi
+//! 2005): when the list is full, a new file replaces the one with the least time, and starts from
+//! that time. The time reported for a file is too large by at most `error_ns`.
 
 use serde::{Deserialize, Serialize};
 use sysdock_bpf::accounting::JobFile;
 
-/// The list.
+/// A bounded list of files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Sketch {
     room: usize,
     files: Vec<Counted>,
 }
 
-/// A file in it.
+/// A file in the list.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Counted {
     pub(crate) device: u64,
@@ -56,7 +57,7 @@ impl Sketch {
         least
     }
 
-    /// Those that took most time first.
+    /// The files, the one with the most time first.
     pub(crate) fn into_most(mut self) -> Vec<Counted> {
         self.files.sort_by_key(|file| std::cmp::Reverse(file.time_ns));
         self.files
@@ -71,7 +72,7 @@ mod tests {
         JobFile { inode, time_ns, calls: 1, path: format!("/f{inode}").into_bytes(), ..JobFile::default() }
     }
 
-    /// What it says is never too little, and too much by at most what it says.
+    /// A reported time is never too small, and too large by at most the reported error.
     #[test]
     fn errors_are_bounded_as_stated() {
         let mut sketch = Sketch::new(8);

@@ -1,10 +1,12 @@
-//! Batches on disk until they have landed, and what the next reading is compared with.
+//! Batches on disk until they have landed, and the state with which the next reading is compared.
 //!
-//! `state.json` holds the state *after* a batch together with that batch, and is replaced in one step. So whenever the agent is killed, the batch is
-//! there with its state, or neither: nothing that was counted is lost or counted twice. Then come the files of batches:
+//! `state.json` contains the state *after* a batch together with that batch, and is replaced in one
+//! step. So whenever the agent is killed, the batch is there with its state, or neither is: nothing
+//! that was counted is lost or counted twice. Then each batch gets a file:
 //!
 //! - `batch-N.json`: was never sent;
-//! - `batch-N.sent.json`: was sent at least once, and was not confirmed as landed: the lake must be checked.
+//! - `batch-N.sent.json`: was sent at least once, and not confirmed as landed: the lake must be
+//!   checked.
 
 use std::{
     fs::{self, File},
@@ -19,39 +21,39 @@ use crate::{batch::Batch, error::AgentError, sampling::State};
 
 const STATE: &str = "state.json";
 const REFUSED: &str = "refused";
-/// Bytes of a state that is read.
+/// Largest state that is read [B].
 const MOST_STATE: u64 = 256 << 20;
 
-/// The folder.
+/// The folder of batches.
 #[derive(Debug)]
 pub(crate) struct Spool {
     folder: Folder,
     limit_bytes: u64,
-    /// Held by who opened it first.
+    /// Held by the first one to open the folder; shared copies have none.
     _lock: Option<File>,
 }
 
 /// What is kept from one batch to the next.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Kept {
-    /// The agent's own number.
+    /// The agent's id.
     pub(crate) agent: String,
     /// Number of the last batch; 0: there was none.
     pub(crate) sequence: i64,
-    /// Batches that were removed unsent.
+    /// Number of batches that were removed unsent.
     pub(crate) dropped: i64,
-    /// The same, of the second destination.
+    /// Number of batches that were removed unsent, of the second destination.
     #[serde(default)]
     pub(crate) second_dropped: i64,
     pub(crate) state: Option<State>,
     /// The last batch, as a line.
     pub(crate) batch: Option<String>,
-    /// It has no file of its own yet: the disk refused.
+    /// The last batch has no file of its own yet, because it could not be written.
     #[serde(skip)]
     needs_file: bool,
 }
 
-/// A batch in it.
+/// A batch in the spool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Waiting {
     pub(crate) sequence: i64,
@@ -72,10 +74,10 @@ impl Waiting {
 }
 
 impl Spool {
-    /// Open it, or make it.
+    /// Open a spool, or create one.
     ///
     /// # Errors
-    /// [`AgentError`]: another agent uses it, it belongs to another user, or the disk refuses.
+    /// [`AgentError`]: another agent uses it, it belongs to another user, or it cannot be written.
     pub(crate) fn open(path: &Path, limit_bytes: u64) -> Result<Spool, AgentError> {
         let folder =
             if path.exists() { Folder::open(path, Access::default())? } else { Folder::create(path, Access::default())? };
@@ -88,12 +90,12 @@ impl Spool {
         Ok(Spool { folder, limit_bytes, _lock: Some(lock) })
     }
 
-    /// The same folder for another thread.
+    /// Open the same folder for another thread.
     pub(crate) fn share(&self) -> Result<Spool, AgentError> {
         Ok(Spool { folder: Folder::open(self.folder.path(), Access::default())?, limit_bytes: self.limit_bytes, _lock: None })
     }
 
-    /// Batches for a second destination, in a folder of its own in this one.
+    /// The folder of batches for a second destination, inside this one.
     pub(crate) fn second(&self, name: &str) -> Result<Spool, AgentError> {
         Ok(Spool { folder: self.folder.subfolder(name)?, limit_bytes: self.limit_bytes, _lock: None })
     }
@@ -110,7 +112,8 @@ impl Spool {
         AgentError::Io(self.folder.path().join(name), error)
     }
 
-    /// What was kept; the batch that it holds is put among the others, as one that may have been sent. A state that is damaged is put aside.
+    /// Read what was kept. The batch in it gets a file again, as one that may have been sent. A
+    /// damaged state is set aside.
     pub(crate) fn begin(&self) -> Result<Kept, AgentError> {
         self.remove_unfinished()?;
         let mut text = Vec::new();
@@ -131,7 +134,8 @@ impl Spool {
         Ok(kept)
     }
 
-    /// What was being written when the agent was killed: the file that it was to replace is whole.
+    /// Remove files that were being written when the agent was killed: the files that they were to
+    /// replace are whole.
     fn remove_unfinished(&self) -> Result<(), AgentError> {
         for name in self.folder.names().map_err(|error| self.failed("", error))? {
             if let Some(name) = name.to_str().filter(|name| name.ends_with(".new")) {
@@ -141,8 +145,9 @@ impl Spool {
         Ok(())
     }
 
-    /// Keep a batch, with the state after it. Where the disk is full, the oldest batches go. Where it refuses, `kept` is as it was: the next batch
-    /// has what this one would have had.
+    /// Keep a batch with the state after it. If the disk is full, the oldest batches are dropped.
+    /// If writing fails, `kept` does not change, and the next batch contains what this one would
+    /// have.
     pub(crate) fn keep(&self, kept: &mut Kept, state: State, batch: &Batch) -> Result<(), AgentError> {
         self.write_batch(kept)?;
         self.make_room(&mut kept.dropped)?;
@@ -159,7 +164,7 @@ impl Spool {
                 Err(error) => return Err(self.failed(STATE, error)),
             }
         }
-        // From here on it is part of the state, whatever becomes of its file.
+        // From here on the batch is part of the state, whatever becomes of its file.
         *kept = next;
         self.write_batch(kept)
     }
@@ -183,7 +188,8 @@ impl Spool {
         }
     }
 
-    /// Keep the last batch here too: this is the folder of a second destination. What does not fit is dropped and counted.
+    /// Keep the last batch in this folder of a second destination, too. What does not fit is
+    /// dropped and counted.
     pub(crate) fn keep_second(&self, kept: &mut Kept) -> Result<(), AgentError> {
         let Some(line) = &kept.batch else { return Ok(()) };
         self.make_room(&mut kept.second_dropped)?;
@@ -194,14 +200,15 @@ impl Spool {
         written
     }
 
-    /// After a start: the agent was killed before the last batch came here, unless `was_answered`.
+    /// Called after a start. The agent may have been killed before the last batch was kept here,
+    /// unless `was_answered`.
     pub(crate) fn begin_second(&self, kept: &mut Kept, was_answered: bool) -> Result<(), AgentError> {
         self.remove_unfinished()?;
         let is_there = self.waiting()?.iter().any(|waiting| waiting.sequence == kept.sequence);
         if was_answered || is_there { Ok(()) } else { self.keep_second(kept) }
     }
 
-    /// Keep to the limit.
+    /// Drop batches until the rest is within the limit.
     fn make_room(&self, dropped: &mut i64) -> Result<(), AgentError> {
         while self.waiting()?.iter().map(|waiting| waiting.bytes).sum::<u64>() > self.limit_bytes && self.drop_oldest(dropped)? {}
         Ok(())
@@ -214,7 +221,7 @@ impl Spool {
         Ok(true)
     }
 
-    /// Batches that wait, the oldest first.
+    /// The waiting batches, the oldest first.
     pub(crate) fn waiting(&self) -> Result<Vec<Waiting>, AgentError> {
         let mut all = Vec::new();
         for name in self.folder.names().map_err(|error| self.failed("", error))? {
@@ -233,7 +240,7 @@ impl Spool {
         read.map(|_| line).map_err(|error| self.failed(&name, error))
     }
 
-    /// It is about to be sent: from now on it may have landed.
+    /// Record that a batch is about to be sent: from now on it may have landed.
     pub(crate) fn about_to_send(&self, waiting: &Waiting) -> Result<(), AgentError> {
         if waiting.was_sent {
             return Ok(());
@@ -243,7 +250,7 @@ impl Spool {
         renamed.map_err(|error| self.failed(&from, error))
     }
 
-    /// It is in the lake.
+    /// Remove a batch that is in the lake.
     pub(crate) fn landed(&self, waiting: &Waiting) -> Result<(), AgentError> {
         for was_sent in [false, true] {
             let name = Waiting::name(waiting.sequence, was_sent);
@@ -252,7 +259,7 @@ impl Spool {
         Ok(())
     }
 
-    /// The collector refuses it: it is put aside for inspection.
+    /// Set a batch aside that the collector refuses, for inspection.
     pub(crate) fn refused(&self, waiting: &Waiting) -> Result<(), AgentError> {
         let line = self.line(waiting)?;
         let aside = self.folder.subfolder(REFUSED)?;
@@ -261,12 +268,12 @@ impl Spool {
         self.landed(waiting)
     }
 
-    /// How many were refused.
+    /// Number of refused batches.
     pub(crate) fn refused_number(&self) -> usize {
         fs::read_dir(self.folder.path().join(REFUSED)).map_or(0, |entries| entries.flatten().count())
     }
 
-    /// Where it can be asked.
+    /// Path of the socket for questions.
     #[must_use]
     pub(crate) fn socket(path: &Path) -> PathBuf {
         path.join("agent.sock")
@@ -277,7 +284,7 @@ fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
-/// A number that no other agent has.
+/// A random id for a new agent.
 fn new_number() -> Result<String, AgentError> {
     let path = Path::new("/dev/urandom");
     let mut bytes = [0; 8];
@@ -323,7 +330,8 @@ mod tests {
         let kept = spool.begin().expect("as it was");
         assert_eq!((kept.agent, kept.sequence, numbers(&spool)), (agent, 3, vec![(2, false), (3, false)]));
         assert!(!path.join("batch-0000000000000009.json.new").exists());
-        // Killed after the state, before the file of the batch; or after that had landed, which is unknown.
+        // The agent was killed after the state was written, before the batch had its file, or after
+        // the batch had landed, which is unknown.
         spool.landed(&spool.waiting().expect("read")[1]).expect("it goes");
         spool.begin().expect("as it was");
         assert_eq!(numbers(&spool), [(2, false), (3, true)]);
@@ -342,7 +350,7 @@ mod tests {
         assert!(spool.keep(&mut kept, State::default(), &batch(2)).is_err());
         assert_eq!((kept.sequence, numbers(&spool)), (1, vec![(1, false)]));
         fs::remove_dir(path.join(STATE)).expect("it is empty");
-        // The state is written, the file of the batch is not: that comes before the next one.
+        // The state is written, the file of the batch is not: it is written before the next one.
         let taken = path.join(Waiting::name(2, false));
         fs::create_dir(&taken).expect("a folder");
         assert!(spool.keep(&mut kept, State::default(), &batch(2)).is_err());

@@ -1,4 +1,4 @@
-//! What is published of rows: which columns are metrics, and their sums by what was counted, of all jobs together.
+//! The published totals: which columns of rows are metrics, and their sums over all jobs.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,16 @@ use sysdock_table::rows::JobSamples;
 
 type Row = JobSamples<'static>;
 
-/// In what a metric is counted; rows have bytes and nanoseconds.
+/// Unit of a metric. Rows contain bytes and nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
-    /// Things.
+    /// A number of things, without a unit.
     Number,
     Bytes,
     Seconds,
 }
 
-/// A column as a metric. Metrics that follow each other and have one name are one family, and differ in a label.
+/// A column as a metric. Adjacent metrics of the same name are one family, and differ in a label.
 pub(crate) struct Metric {
     pub(crate) name: &'static str,
     pub(crate) unit: Unit,
@@ -28,7 +28,7 @@ pub(crate) struct Metric {
 /// Metrics of one [`JobSamples::counter_group`].
 pub(crate) struct Group {
     pub(crate) name: &'static str,
-    /// What [`JobSamples::target`] is; `None`: there is none.
+    /// Meaning of [`JobSamples::target`]; `None`: the group has no targets.
     pub(crate) target: Option<&'static str>,
     pub(crate) metrics: &'static [Metric],
 }
@@ -109,14 +109,14 @@ pub(crate) static GROUPS: [Group; 7] = [
     Group { name: "lustre_server", target: Some("target"), metrics: &FILES },
 ];
 
-/// What has no series of its own, for want of room.
+/// Target of the series for everything that has no series of its own, for lack of room.
 pub(crate) const OTHER: &str = "(other)";
-/// A series may give way to a new one when nothing was counted in it for so long.
+/// A series that counted nothing for this long may be replaced by a new one [ns].
 const QUIET_NS: i64 = 600_000_000_000;
-/// Bytes of the value of a label.
+/// Longest value of a label [B].
 const LONGEST_LABEL: usize = 128;
 
-/// What was counted: its group by its place in [`GROUPS`], target and file system.
+/// What a series counts: index of its group in [`GROUPS`], target and file system.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
     group: usize,
@@ -130,31 +130,31 @@ struct Sum {
     changed_ns: i64,
 }
 
-/// Sums since the process began, of a limited number of series.
+/// Sums since the process began, in a limited number of series.
 pub(crate) struct Sums {
     all: BTreeMap<Key, Sum>,
     room: usize,
-    /// Series of the last rows that found no room.
+    /// Number of series of the last rows that found no room.
     dropped: usize,
 }
 
-/// Series that are there whatever is counted: tasks, and what has no room.
+/// Number of series that always exist: one for each metric, of tasks or of [`OTHER`].
 pub(crate) fn fixed_series() -> usize {
     GROUPS.iter().map(|group| group.metrics.len()).sum()
 }
 
 impl Sums {
-    /// `room`: series besides [`fixed_series`].
+    /// `room`: number of series besides [`fixed_series`].
     pub(crate) fn new(room: usize) -> Sums {
         Sums { all: BTreeMap::new(), room, dropped: 0 }
     }
 
-    /// Series of the last rows that found no room; what they count is in those of [`OTHER`].
+    /// Number of series of the last rows that found no room; [`OTHER`] contains what they count.
     pub(crate) fn dropped(&self) -> usize {
         self.dropped
     }
 
-    /// Series.
+    /// Number of series.
     pub(crate) fn len(&self) -> usize {
         self.all.keys().map(|key| GROUPS[key.group].metrics.len()).sum()
     }
@@ -187,8 +187,8 @@ impl Sums {
         }
     }
 
-    /// Whether there is room for that many series more: where there is none, what was quiet longest joins the others. So sums over all targets never
-    /// go down.
+    /// Whether that many more series have room. If not, the series that was idle longest is merged
+    /// into [`OTHER`]: sums over all targets never decrease.
     fn make_room(&mut self, series: usize, now_ns: i64) -> bool {
         let is_own = |key: &Key| GROUPS[key.group].target.is_some() && key.target != OTHER;
         loop {
@@ -204,7 +204,8 @@ impl Sums {
         }
     }
 
-    /// Series of a group, by place in [`GROUPS`]: what was counted, and sums in the order of its metrics.
+    /// Series of a group, by its index in [`GROUPS`]: the key, and the sums in the order of the
+    /// group's metrics.
     pub(crate) fn of_group(&self, group: usize) -> impl Iterator<Item = (&Key, &[i64])> {
         self.all.iter().filter(move |(key, _)| key.group == group).map(|(key, sum)| (key, sum.values.as_slice()))
     }
@@ -214,9 +215,10 @@ fn other(group: usize) -> Key {
     Key { group, target: OTHER.into(), file_system: String::new() }
 }
 
-/// The value of a label: of bounded length, without control characters, and without what distinguishes one job, user or container from the next, of
-/// which there is no end: in mount points such as /run/user/1000 or .../overlay2/ID/merged, components with four digits or sixteen hexadecimal
-/// ones are `*`.
+/// The value of a label: of bounded length and without control characters. Components that
+/// distinguish one job, user or container from the next, of which there is no end, become `*`:
+/// those with four digits or sixteen hexadecimal ones, as in mount points like /run/user/1000 or
+/// .../overlay2/ID/merged.
 fn bounded(text: &str) -> String {
     let component = |part: &str| {
         let longest = |is: fn(&u8) -> bool| part.as_bytes().split(|byte| !is(byte)).map(<[u8]>::len).max().unwrap_or(0);

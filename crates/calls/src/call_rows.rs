@@ -20,7 +20,6 @@ pub const NONE: i64 = NULL;
 
 /// One row of `calls`. Flat and without pointers: a block of them is sorted and turned into columns at a time.
 #[derive(Clone, Copy, Debug)]
-#[allow(missing_docs)]
 pub struct CallRow {
     pub ts_ns: i64,
     pub dur_ns: i64,

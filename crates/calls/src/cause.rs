@@ -3,7 +3,6 @@
 use crate::{Kind, syscalls::Class};
 
 /// What a thread waits for; the values of `run_states.cause` and `critical_path.cause`.
-#[allow(missing_docs)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     Disk,

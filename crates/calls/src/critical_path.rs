@@ -48,7 +48,6 @@ impl Part {
 
 /// A part of the path: a thread from a time on, and why it did not run.
 #[derive(Debug)]
-#[allow(missing_docs)]
 pub struct Piece<'a, A> {
     pub task: u32,
     pub from_ns: i64,

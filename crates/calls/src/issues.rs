@@ -6,7 +6,6 @@ use sysdock_table::{Fact, ROWS_PER_GROUP, Recording, TableError, readable, rows}
 
 /// What can be wrong with a line, an event or a thread; the values of `import_issues.issue`, explained in docs/reference/import-issues.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum Issue {
     UnknownLine,
     BrokenCall,

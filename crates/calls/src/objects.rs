@@ -11,7 +11,6 @@ pub type ObjectId = u32;
 
 /// The values of `paths.kind`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum Kind {
     File,
     Directory,

@@ -9,7 +9,6 @@ use rustc_hash::FxHashMap;
 
 /// What a call does; the values of `calls.class`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs)]
 pub enum Class {
     Open,
     Close,
@@ -64,7 +63,6 @@ pub enum At {
 
 /// How a call's arguments are read and what it changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum Shape {
     /// Nothing besides its name, result and time.
     Plain,

@@ -7,7 +7,6 @@ use sysdock_table::{Recording, TableError, rows};
 
 /// A program: what exec sets.
 #[derive(Debug)]
-#[allow(missing_docs)]
 pub struct Program {
     pub comm_id: i32,
     pub command: String,
@@ -15,7 +14,6 @@ pub struct Program {
 
 /// A row of `processes`.
 #[derive(Debug)]
-#[allow(missing_docs)]
 pub struct Task {
     pub session: u32,
     pub pid: i32,
@@ -39,7 +37,6 @@ pub struct Task {
 
 /// What the kernel counted for a thread up to its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub struct Usage {
     pub user_ns: i64,
     pub system_ns: i64,

@@ -237,7 +237,6 @@ impl Panic {
 
 /// Why a kernel stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum Cause {
     Sysrq,
     HungTask,

@@ -6,7 +6,6 @@ use sysdock_table::{Facts, Recording, TableError, rows};
 
 /// What a measurement is worth; the values of `status` in `load_results`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum Status {
     Measured,
     FromMemory,
@@ -45,7 +44,6 @@ impl Status {
 
 /// Operations of a measurement whose latency lies between two limits, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub struct LatencyClass {
     pub low_ns: i64,
     pub high_ns: i64,
@@ -54,7 +52,6 @@ pub struct LatencyClass {
 
 /// What a worker did in 100 ms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub struct Progress {
     pub worker: i32,
     pub ts_ns: i64,
@@ -65,7 +62,6 @@ pub struct Progress {
 
 /// One operation of an item, measured with one setting. Fields are the columns of `load_results`.
 #[derive(Clone, Debug)]
-#[allow(missing_docs)]
 pub struct Measured {
     pub item: Cow<'static, str>,
     pub operation: Cow<'static, str>,

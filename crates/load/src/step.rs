@@ -31,7 +31,6 @@ pub enum Item {
 /// What the workers do, in the order in which it is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[allow(missing_docs)]
 pub enum Operation {
     Mkdir,
     Create,

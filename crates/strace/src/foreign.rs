@@ -17,7 +17,6 @@ use crate::{
 
 /// Who wrote a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum Tool {
     Ltrace,
     FreeBsdTruss,

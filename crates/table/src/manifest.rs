@@ -17,7 +17,6 @@ pub(crate) const NAME: &str = "recording.json";
 
 /// The contents of `recording.json`. Field meanings: `docs/reference/recording.md`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
 pub struct Manifest {
     pub format_version: u32,
     pub tool: Tool,
@@ -41,7 +40,6 @@ pub struct Manifest {
 /// Whose events were recorded, where it was no command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[allow(missing_docs)]
 pub enum Watched {
     /// Every process.
     All,
@@ -53,7 +51,6 @@ pub enum Watched {
 
 /// A process that was named, and how many processes below it ran then.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[allow(missing_docs)]
 pub struct WatchedProcess {
     pub pid: u32,
     pub name: String,
@@ -62,7 +59,6 @@ pub struct WatchedProcess {
 
 /// One thing that wrote into a recording: what it set out to record, and how much of it is there.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
 pub struct Capture {
     /// What wrote it, as `sysdock info` shows it. Nothing follows from this name.
     pub recorder: String,
@@ -88,7 +84,6 @@ pub struct Capture {
 
 /// The program that wrote the recording.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
 pub struct Tool {
     pub name: String,
     pub version: String,
@@ -99,7 +94,6 @@ pub struct Tool {
 
 /// What `ts_ns` means.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[allow(missing_docs)]
 pub struct Clock {
     pub kind: String,
     pub resolution_ns: i64,
@@ -126,7 +120,6 @@ pub struct FamilyState {
 
 /// One input of an import.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[allow(missing_docs)]
 pub struct Source {
     pub path: String,
     pub offset_ns: i64,
@@ -138,7 +131,6 @@ pub struct Source {
 
 /// Why a capture came to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[allow(missing_docs)]
 pub enum Ending {
     #[serde(rename = "running")]
     Running,
@@ -154,7 +146,6 @@ pub enum Ending {
 
 /// The parts of one table.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[allow(missing_docs)]
 pub struct TableEntry {
     pub rows: u64,
     pub lost: u64,
@@ -163,7 +154,6 @@ pub struct TableEntry {
 
 /// One closed Parquet file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
 pub struct Part {
     pub file: String,
     pub rows: u64,

@@ -40,7 +40,6 @@ pub struct ColumnDef {
 
 /// Types a column may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum ColumnType {
     Int64,
     Int32,

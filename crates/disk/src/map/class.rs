@@ -3,7 +3,6 @@
 /// What a place of the device is used for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
-#[allow(missing_docs)]
 pub enum Class {
     Free,
     /// Of a file in one piece.
@@ -23,7 +22,6 @@ pub enum Class {
 
 /// How the two colours of a class alternate, so that it is distinguishable in grey as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum Pattern {
     Plain,
     Checks,

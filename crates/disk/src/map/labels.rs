@@ -4,7 +4,6 @@ use super::{Curve, Window};
 
 /// A block group, an allocation group or a chunk [B].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub struct Group {
     pub device: i64,
     pub number: i32,

@@ -42,7 +42,6 @@ pub struct Space {
 
 /// A part of the device [B].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub struct Window {
     pub from: u64,
     pub length: u64,

@@ -15,7 +15,6 @@ use crate::{
 
 /// What the table of the file system says.
 #[derive(Clone, Debug, Default)]
-#[allow(missing_docs)]
 pub struct Facts {
     pub fs_type: String,
     pub source: String,
@@ -29,7 +28,6 @@ pub struct Facts {
 
 /// A device of a file system.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub struct Device {
     pub number: i64,
     /// Empty: unknown, or missing.
@@ -40,7 +38,6 @@ pub struct Device {
 
 /// A recording of a disk.
 #[derive(Debug)]
-#[allow(missing_docs)]
 pub struct Recorded {
     pub facts: Facts,
     pub space: Space,

@@ -29,7 +29,6 @@ const SHORTEST_MS: f64 = 20.0;
 
 /// Who wrote a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[allow(missing_docs)]
 pub enum Tool {
     Fio,
     Ior,

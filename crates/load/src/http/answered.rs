@@ -283,7 +283,6 @@ impl Counts {
 /// Latency: from the time at which a request was due to the end of its answer. Parts are of all requests that were due: where one falls among
 /// those without an answer, it is not known.
 #[derive(Clone, Debug, Serialize)]
-#[allow(missing_docs)]
 pub struct HttpLatency {
     pub p50_ns: Option<u64>,
     pub p90_ns: Option<u64>,

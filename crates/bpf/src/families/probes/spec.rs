@@ -24,7 +24,6 @@ const FORM: &str =
 /// What an argument is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[allow(missing_docs)]
 pub enum Kind {
     I8,
     I16,
