@@ -1,6 +1,6 @@
-//! From every `knowhow/tables/*.toml`: the definition of the table and its typed rows, so that the executable can be copied alone to another
-//! machine, and a writer that misses a column, or names one that is not there, does not compile. From `knowhow/sentences`: constructors of
-//! facts.
+//! Generates, from each `knowhow/tables/*.toml`, the definition of the table and its typed rows. So
+//! the executable can be copied alone to another machine, and a writer that omits a column, or
+//! names one that does not exist, does not compile. From `knowhow/sentences`: constructors of facts.
 
 #[path = "build/definition.rs"]
 mod definition;

@@ -1,43 +1,44 @@
-//! What a file of `knowhow/tables` may say.
+//! The format of a file of `knowhow/tables`.
 
 use serde::Deserialize;
 
-/// One file.
+/// A file that defines one table.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(dead_code, reason = "some keys are for readers; that they are known is checked here all the same")]
 pub(crate) struct Table {
     pub(crate) name: String,
-    /// What a row is.
+    /// What a row describes.
     pub(crate) text: String,
-    /// In which order rows are stored.
+    /// The order in which rows are stored.
     pub(crate) order: String,
-    /// Whether it has Parquet parts.
+    /// Whether the table has Parquet parts.
     #[serde(default = "yes")]
     pub(crate) stored: bool,
     pub(crate) about: Option<String>,
-    /// Whether `sysdock merge` takes its rows over.
+    /// Whether `sysdock merge` copies its rows.
     #[serde(default = "yes")]
     pub(crate) merged: bool,
-    /// Whether its rows go from one host to another before they are stored: as JSON.
+    /// Whether its rows are sent from one host to another before they are stored, as JSON.
     #[serde(default)]
     pub(crate) travels: bool,
     /// Stored columns, in order.
     pub(crate) columns: Vec<Column>,
-    /// Columns that exist in views only.
+    /// Columns that only views have.
     #[serde(default)]
     pub(crate) joined: Vec<toml::Table>,
     /// Columns that views compute from stored ones.
     #[serde(default)]
     pub(crate) derived: Vec<toml::Table>,
-    /// The SELECT that makes a summary.
+    /// The SELECT that computes a summary.
     pub(crate) sql: Option<String>,
-    /// Of a summary with parts: the column that adds up to the rows of the first table in `needs`, if no part is missing.
+    /// For a summary with parts: the column whose sum equals the number of rows of the first table
+    /// in `needs`, if no part is missing.
     pub(crate) adds_up_to: Option<String>,
-    /// Tables that `sql` reads.
+    /// Tables that `sql` requires.
     #[serde(default)]
     pub(crate) needs: Vec<String>,
-    /// Those that a recording may lack.
+    /// Tables that `sql` reads and a recording may lack.
     #[serde(default)]
     pub(crate) uses: Vec<String>,
 }
@@ -46,7 +47,7 @@ fn yes() -> bool {
     true
 }
 
-/// One stored column.
+/// A stored column.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(dead_code, reason = "`id_of` is for the merge of recordings; that it is known is checked here all the same")]
@@ -61,12 +62,12 @@ pub(crate) struct Column {
     pub(crate) dictionary: bool,
     #[serde(default)]
     pub(crate) delta: bool,
-    /// The table whose rows its values number, in one recording.
+    /// The table whose rows the values number, within one recording.
     pub(crate) id_of: Option<String>,
     pub(crate) text: String,
 }
 
-/// Types a column may have; named as `ColumnType` of the crate names them.
+/// Types of columns, named as in `ColumnType` of the crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Kind {

@@ -1,10 +1,10 @@
-//! The definitions as constants: nothing is parsed when the executable runs.
+//! Generates the definitions as constants, so that nothing is parsed at run time.
 
 use std::fmt::Write;
 
 use crate::definition::{Column, Table};
 
-/// `static TABLES: &[TableDef]`
+/// Code of `static TABLES: &[TableDef]`.
 pub(crate) fn code(tables: &[Table]) -> String {
     let mut code = String::from("static TABLES: &[TableDef] = &[\n");
     for table in tables {

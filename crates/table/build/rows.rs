@@ -1,13 +1,14 @@
-//! The typed rows of each table that has parts.
+//! Generates the typed rows of each table that has parts.
 //!
-//! Of every one a struct with a field for each column, and the columns that its rows become. Of those without free text and fractions, which can
-//! be encoded in blocks, also a trait with a method for each column, and one with a method for each column of texts.
+//! For each table: a struct with a field for each column, and the columns that its rows become. For
+//! tables without free text and fractions, which can be encoded in blocks, also a trait with a
+//! method for each column, and one with a method for each column of texts.
 
 use std::fmt::Write;
 
 use crate::definition::{Column, Kind, Table};
 
-/// Everything for `sysdock_table::rows`.
+/// Code for `sysdock_table::rows`.
 pub(crate) fn code(tables: &[Table]) -> String {
     let mut code = String::new();
     for table in tables.iter().filter(|table| table.stored) {
@@ -29,7 +30,7 @@ fn can_be_encoded_in_blocks(column: &Column) -> bool {
     }
 }
 
-/// `import_issues` as `ImportIssues`.
+/// Name of the type: `ImportIssues` for `import_issues`.
 fn type_name(table: &Table) -> String {
     let capital = |word: &str| word[..1].to_uppercase() + &word[1..];
     table.name.split('_').map(capital).collect()
@@ -45,7 +46,7 @@ fn is_facts(column: &Column) -> bool {
     column.unit.as_deref() == Some("fact")
 }
 
-/// The struct that a writer fills.
+/// The struct that a writer fills in.
 fn row(code: &mut String, table: &Table) {
     let (name, has_text) = (type_name(table), table.columns.iter().any(|c| c.kind == Kind::String && !is_facts(c)));
     let (lifetime, any) = if has_text { ("<'a>", "<'_>") } else { ("", "") };
@@ -83,7 +84,7 @@ fn row(code: &mut String, table: &Table) {
     code.push_str("    }\n}\n\n");
 }
 
-/// The columns that rows become, and their numbers.
+/// The columns that rows become, and the constants that number them.
 fn columns(code: &mut String, table: &Table) {
     let name = type_name(table);
     writeln!(code, "#[doc = \"Columns of `{}`.\"]\n#[derive(Debug, Default)]\npub struct {name}Columns {{", table.name).unwrap();
@@ -112,7 +113,7 @@ fn columns(code: &mut String, table: &Table) {
     code.push_str("        ]\n    }\n}\n\n");
 }
 
-/// What encoding in blocks asks of a row, whatever its form.
+/// The trait that block encoding requires of a row, whatever its form.
 fn block_row(code: &mut String, table: &Table) {
     let name = type_name(table);
     writeln!(code, "#[doc = \"What is read of a row of `{}` while blocks of them are encoded.\"]", table.name).unwrap();
@@ -137,7 +138,7 @@ fn block_row(code: &mut String, table: &Table) {
     code.push_str("            other => other.is_of_no(Self::TABLE),\n        }\n    }\n}\n\n");
 }
 
-/// The texts that numbers in rows stand for.
+/// The trait that resolves the text numbers of rows.
 fn block_texts(code: &mut String, table: &Table) {
     let name = type_name(table);
     let texts: Vec<&Column> = table.columns.iter().filter(|column| column.kind == Kind::String).collect();

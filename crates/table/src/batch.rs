@@ -1,4 +1,4 @@
-//! Rows on their way to a table, kept as columns until they are written.
+//! Rows that are not written yet, kept as columns.
 
 use parquet::{errors::Result, file::properties::WriterPropertiesPtr, schema::types::SchemaDescriptor};
 use serde_json::Value;
@@ -23,26 +23,28 @@ impl<C: Columns> Batch<C> {
         self.rows += 1;
     }
 
-    /// Rows so far.
+    /// Number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.rows
     }
 
-    /// Whether there is none.
+    /// Whether there are no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows == 0
     }
 
-    /// As JSON: each column with its values, in the order of the table's file. Starts over.
+    /// Take all rows as JSON: each column with its values, in the order of the table's file. The
+    /// batch is empty afterwards.
     pub fn take_values(&mut self) -> Vec<(String, Value)> {
         self.rows = 0;
         let names = schema::table(C::TABLE).columns.iter().map(|column| column.name.to_string());
         names.zip(self.columns.finish().into_iter().map(|column| column.json())).collect()
     }
 
-    /// As a row group of a file with this schema, that of the table. Starts over.
+    /// Encode all rows as a row group of a file with the table's schema. The batch is empty
+    /// afterwards.
     pub(crate) fn encode(&mut self, schema: &SchemaDescriptor, properties: &WriterPropertiesPtr) -> Result<EncodedGroup> {
         let rows = std::mem::take(&mut self.rows);
         let columns = self.columns.finish().into_iter().enumerate().map(|(number, column)| {

@@ -1,7 +1,7 @@
-//! Columns of rows that are not written yet, and how the parquet crate encodes them.
+//! Columns of rows that are not written yet, encoded by the parquet crate.
 //!
-//! Its writers are used one type at a time, and without Arrow: Arrow's own writer carries code for every type that a column could have, megabytes
-//! of it, where a table has five.
+//! Its writers are used one type at a time, and without Arrow: Arrow's own writer contains code for
+//! every type that a column could have, which is megabytes, and a table has five types.
 
 use bytes::Bytes;
 use parquet::{
@@ -17,10 +17,11 @@ use parquet::{
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
-/// Texts that are handed to the encoder at a time. A multiple of the 1024 values after which it looks whether a page is full.
+/// Number of texts passed to the encoder at a time. A multiple of 1024, the number of values after
+/// which the encoder checks whether a page is full.
 const TEXTS_PER_PIECE: usize = 8192;
 
-/// A column of a batch, with all its rows.
+/// A column of a batch.
 #[derive(Debug)]
 pub struct Column(Values);
 
@@ -35,7 +36,7 @@ enum Values {
 }
 
 impl Column {
-    /// The column chunk as it will stand in the file, but for its place there.
+    /// Encode the column chunk as it will be in the file, except for its offset.
     pub(crate) fn encode(self, column: ColumnDescPtr, properties: WriterPropertiesPtr) -> Result<(Bytes, ColumnCloseResult)> {
         match self.0 {
             Values::Int64(values) => values.encode::<Int64Type>(column, properties),
@@ -47,7 +48,7 @@ impl Column {
         }
     }
 
-    /// Its values as JSON.
+    /// The values as JSON.
     pub(crate) fn json(self) -> Value {
         match self.0 {
             Values::Int64(values) => values.json(),
@@ -65,7 +66,7 @@ impl Column {
     }
 }
 
-/// Definition levels of rows: empty where a column has no NULL, otherwise 0 for NULL and 1 for a value.
+/// Definition levels: empty if the column has no NULL, otherwise 0 for NULL and 1 for a value.
 type Levels = Vec<i16>;
 
 fn levels_or_none(levels: &[i16]) -> Option<&[i16]> {
@@ -80,7 +81,7 @@ fn json(mut present: impl Iterator<Item = Value>, levels: &[i16]) -> Value {
     Value::Array(levels.iter().map(one).map(Option::unwrap_or_default).collect())
 }
 
-/// The column chunk of what `add` gives to a writer of this type.
+/// Encode the column chunk of the values that `add` passes to a writer of this type.
 fn chunk<T: DataType>(
     column: ColumnDescPtr,
     properties: WriterPropertiesPtr,
@@ -93,7 +94,7 @@ fn chunk<T: DataType>(
     Ok((sink.into_inner()?.into(), closed))
 }
 
-/// Give texts (those that are not NULL) to a writer, some thousand at a time.
+/// Pass the texts that are not NULL to a writer, [`TEXTS_PER_PIECE`] at a time.
 fn add_texts(
     writer: &mut ColumnWriterImpl<'_, ByteArrayType>,
     mut texts: impl ExactSizeIterator<Item = ByteArray>,
@@ -146,7 +147,7 @@ impl<T: Copy + Into<Value>> Plain<T> {
     }
 }
 
-/// Texts of which few are equal.
+/// Texts that are mostly different.
 #[derive(Debug, Default)]
 pub(crate) struct Texts {
     texts: String,
@@ -187,7 +188,7 @@ pub(crate) struct CodedTexts {
 
 impl CodedTexts {
     pub(crate) fn append_value(&mut self, text: &str) {
-        // Equal texts come in a row: most often it is the one before.
+        // Equal texts often follow each other, so the last one is tried first.
         if self.texts.get(self.last as usize).is_none_or(|last| last != text) {
             self.last = self.by_text.get(text).copied().unwrap_or_else(|| self.add(text));
         }

@@ -1,4 +1,4 @@
-//! How long work reports progress and how it is stopped.
+//! Cancellation and progress of long work.
 
 use std::sync::{
     Arc,
@@ -28,13 +28,13 @@ impl Cancel {
     }
 }
 
-/// How far an import is.
+/// Progress of an import.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Progress {
-    /// Bytes of input read, as they lie on disk (compressed input: compressed bytes).
+    /// Bytes of input read, as stored on disk: of compressed input, compressed bytes.
     pub bytes_done: u64,
-    /// Bytes of input in all; `None` for a pipe.
+    /// Bytes of input in total; `None` for a pipe.
     pub bytes_total: Option<u64>,
-    /// Lines read.
+    /// Number of lines read.
     pub lines: u64,
 }

@@ -1,11 +1,12 @@
 //! The dictionary of a column chunk: a code for each distinct value.
 
-/// Distinct values in order of appearance. Small ones (ids, descriptors, most lengths) are found by their number, the others by open
-/// addressing. The tables hold codes only, to stay small in cache.
+/// Distinct values in order of appearance. Small values (ids, descriptors, most lengths) index a
+/// table; the others are found by open addressing. The tables contain only codes, to stay small in
+/// cache.
 pub(crate) struct Dictionary {
     small: Vec<u16>,
     slots: Vec<u16>,
-    /// Values in `slots`.
+    /// Number of values in `slots`.
     large: usize,
     pub(crate) values: Vec<i64>,
 }
@@ -13,7 +14,7 @@ pub(crate) struct Dictionary {
 impl Dictionary {
     const EMPTY: u16 = u16::MAX;
 
-    /// Values from here on are large.
+    /// Values from this one on count as large.
     const SMALL: usize = 1 << 16;
 
     pub(crate) fn new() -> Self {
@@ -34,7 +35,7 @@ impl Dictionary {
 
     #[inline]
     pub(crate) fn code(&mut self, value: i64) -> u16 {
-        // A negative number is a huge one here.
+        // A negative number becomes a huge index.
         match self.small.get(value as usize) {
             Some(&code) if code != Self::EMPTY => code,
             _ if value.cast_unsigned() < Self::SMALL as u64 => self.insert_small(value as usize),
@@ -85,7 +86,7 @@ impl Dictionary {
     }
 
     fn insert(&mut self, value: i64) -> u16 {
-        // A block may go past the limit by its own length, which still fits.
+        // A block may exceed the limit by its own length, which still fits.
         let code = u16::try_from(self.values.len()).expect("limited by the caller");
         self.values.push(value);
         code

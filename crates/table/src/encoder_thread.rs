@@ -1,4 +1,4 @@
-//! Encoding in a thread of its own, in parallel to the one that makes the rows.
+//! Encoding in a thread of its own, in parallel with the thread that makes the rows.
 
 use std::{
     sync::mpsc::{self, Receiver, SyncSender},
@@ -7,11 +7,10 @@ use std::{
 
 /// Turns blocks of rows into row groups.
 pub trait BlockEncoder: 'static {
-    /// A row.
     type Row: Send;
-    /// What is passed at the end of a group, such as the texts that its numbers stand for.
+    /// Data that is passed at the end of a group, such as the texts that numbers in rows stand for.
     type End: Send;
-    /// What a finished group becomes.
+    /// The result of a group.
     type Done: Send;
 
     /// Add a block.
@@ -25,7 +24,7 @@ enum Job<E: BlockEncoder> {
     Finish(E::End),
 }
 
-/// An encoder in a thread, which ends with this.
+/// An encoder in its own thread, which ends when this is dropped.
 pub struct EncoderThread<E: BlockEncoder> {
     jobs: SyncSender<Job<E>>,
     groups: Receiver<E::Done>,
@@ -33,7 +32,8 @@ pub struct EncoderThread<E: BlockEncoder> {
 }
 
 impl<E: BlockEncoder> EncoderThread<E> {
-    /// `make` is called in the thread. At most `waiting` blocks wait for it: enough to even out, few enough for memory.
+    /// `make` is called in the new thread. At most `waiting` blocks are queued: enough to even out
+    /// speeds, few enough for memory.
     pub fn new(waiting: usize, make: impl FnOnce() -> E + Send + 'static) -> Self {
         let (jobs, queue) = mpsc::sync_channel(waiting);
         let (done, groups) = mpsc::channel();
@@ -53,31 +53,31 @@ impl<E: BlockEncoder> EncoderThread<E> {
     /// Add a block to the group.
     ///
     /// # Panics
-    /// If the encoder did: an error in sysdock.
+    /// If the encoder panicked, which is an error in sysdock.
     pub fn block(&self, rows: Vec<E::Row>) {
         self.jobs.send(Job::Block(rows)).expect("the encoder lives as long as this");
     }
 
-    /// End the group; [`EncoderThread::done`] or [`EncoderThread::rest`] gives it.
+    /// End the group; [`EncoderThread::done`] or [`EncoderThread::rest`] returns it.
     ///
     /// # Panics
-    /// If the encoder did: an error in sysdock.
+    /// If the encoder panicked, which is an error in sysdock.
     pub fn finish(&mut self, end: E::End) {
         self.jobs.send(Job::Finish(end)).expect("the encoder lives as long as this");
         self.wanted += 1;
     }
 
-    /// The next group, if it is done.
+    /// The next group, if it is finished.
     pub fn done(&mut self) -> Option<E::Done> {
         let group = self.groups.try_recv().ok()?;
         self.wanted -= 1;
         Some(group)
     }
 
-    /// All groups that were ended, in order, waiting for them.
+    /// All groups that were ended and not returned yet, in order. Waits for them.
     ///
     /// # Panics
-    /// If the encoder did: an error in sysdock.
+    /// If the encoder panicked, which is an error in sysdock.
     pub fn rest(&mut self) -> impl Iterator<Item = E::Done> {
         (0..std::mem::take(&mut self.wanted)).map(|_| self.groups.recv().expect("the encoder answers"))
     }

@@ -1,25 +1,25 @@
 use std::{fmt, io, path::PathBuf};
 
-/// What can go wrong while a recording is written. Text for people is formed in `native`.
+/// Errors while a recording is written. The text for people is formed in `native`.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum TableError {
-    /// The output folder is there already and not empty.
+    /// The output folder exists and is not empty.
     Exists(PathBuf),
-    /// The folder holds no complete recording of this version, so nothing can be added to it.
+    /// The folder contains no complete recording of this version, so nothing can be added to it.
     NotComplete(PathBuf),
-    /// The folder belongs to this other user: what is written there could be led elsewhere.
+    /// The folder belongs to this other user, who could redirect what is written to it.
     Stranger(PathBuf, u32),
-    /// Others than its owner may write to the folder.
+    /// Users other than its owner may write to the folder.
     OthersWrite(PathBuf),
-    /// A file or folder could not be made or written.
+    /// A file or folder could not be created or written.
     Io(PathBuf, io::Error),
-    /// The Parquet writer refused; mostly a write error in disguise (see [`TableError::io_kind`]).
+    /// The Parquet writer failed; mostly a write error in disguise (see [`TableError::io_kind`]).
     Parquet(PathBuf, parquet::errors::ParquetError),
 }
 
 impl TableError {
-    /// The kind of the write error behind this, where there is one.
+    /// The kind of the underlying write error, if there is one.
     #[must_use]
     pub fn io_kind(&self) -> Option<io::ErrorKind> {
         match self {

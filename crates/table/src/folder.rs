@@ -1,8 +1,9 @@
 //! A folder that only one user may write to.
 //!
-//! Recorders often run as root, in folders that belong to others. So all files are made, replaced and removed by way of the folder's
-//! descriptor, links are never followed, and a file that is there is never written to. What holds the folder is checked once, when it is
-//! opened: from then on only its owner, who could do it anyway, can put another one in its place.
+//! Recorders often run as root, in folders that belong to others. So all files are created,
+//! replaced and removed through the folder's descriptor, links are never followed, and an existing
+//! file is never written to. The parent of the folder is checked once, when the folder is opened:
+//! from then on only its owner, who could do it anyway, can replace the folder.
 
 use std::{
     ffi::{CStr, OsString},
@@ -25,15 +26,16 @@ use crate::TableError;
 
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 const NEW_FILE: OFlags = OFlags::CREATE.union(OFlags::EXCL).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-/// Others may write.
+/// Mode bits by which other users may write.
 const OTHERS_WRITE: u32 = 0o022;
 
-/// Whose the files are, and who may read them.
+/// Owner of the files, and who may read them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Access {
-    /// User and group that they are given to, where this is not who writes them: the user who called sudo.
+    /// User and group that the files are given to, if not those of the process: the user who called
+    /// sudo.
     pub owner: Option<(u32, u32)>,
-    /// Whether others may read them: they hold paths and arguments of programs.
+    /// Whether other users may read the files. They contain paths and arguments of programs.
     pub shared: bool,
 }
 
@@ -50,7 +52,7 @@ impl Access {
         Mode::from_raw_mode(if self.shared { 0o755 } else { 0o700 })
     }
 
-    /// Give it to its owner, with its mode whatever the umask is.
+    /// Set the owner, and the mode independently of the umask.
     fn settle(&self, file: impl AsFd, mode: Mode) -> io::Result<()> {
         if let Some((user, group)) = self.owner.filter(|(user, _)| geteuid().as_raw() != *user) {
             fchown(&file, Some(Uid::from_raw(user)), Some(Gid::from_raw(group)))?;
@@ -65,7 +67,7 @@ pub struct Folder {
     descriptor: OwnedFd,
     path: PathBuf,
     access: Access,
-    /// Whether this process made it: no other is ever removed.
+    /// Whether this process created the folder: no other folder is ever removed.
     made: bool,
 }
 
@@ -76,11 +78,11 @@ impl AsFd for Folder {
 }
 
 impl Folder {
-    /// Make it, or take one that is there and empty.
+    /// Create a folder, or use an existing one that is empty.
     ///
     /// # Errors
-    /// [`TableError::Exists`]: it is not empty, a file or a link; [`TableError::Stranger`] if it belongs to another user;
-    /// [`TableError::Io`].
+    /// [`TableError::Exists`]: it is not empty, a file or a link; [`TableError::Stranger`] if it
+    /// belongs to another user; [`TableError::Io`].
     pub fn create(path: &Path, access: Access) -> Result<Folder, TableError> {
         let path: PathBuf = path.components().collect();
         let failed = |error: Errno| TableError::Io(path.clone(), error.into());
@@ -103,20 +105,20 @@ impl Folder {
             folder.refuse_full()?;
         }
         folder.access.settle(&folder.descriptor, access.of_folders()).map_err(|error| folder.failed(error))?;
-        // Until now others may have been able to put something into it.
+        // Until here other users may have been able to create files in it.
         folder.refuse_full()?;
-        // What is written into it is lost with its name.
+        // The content would be lost with the name of the folder.
         for above in folder.path.ancestors().skip(1).take(missing + 1) {
             sync_names(above).map_err(|error| folder.failed(error))?;
         }
         Ok(folder)
     }
 
-    /// Open one that is there, to change what is in it.
+    /// Open an existing folder, to change its content.
     ///
     /// # Errors
-    /// [`TableError::Stranger`] if it belongs to another user, [`TableError::OthersWrite`] if others may write to it;
-    /// [`TableError::Io`], also for a link.
+    /// [`TableError::Stranger`] if it belongs to another user, [`TableError::OthersWrite`] if
+    /// others may write to it; [`TableError::Io`], also for a link.
     pub fn open(path: &Path, access: Access) -> Result<Folder, TableError> {
         let path: PathBuf = path.components().collect();
         let descriptor = openat(CWD, &path, FOLDER, Mode::empty()).map_err(|error| TableError::Io(path.clone(), error.into()))?;
@@ -125,12 +127,12 @@ impl Folder {
         if mode & OTHERS_WRITE != 0 {
             return Err(TableError::OthersWrite(folder.path));
         }
-        // What is added may be read by those who may read the rest.
+        // Whoever may read the existing files may read added ones.
         folder.access.shared |= mode & 0o004 != 0;
         Ok(folder)
     }
 
-    /// A folder in it, which is made if it is not there.
+    /// Open a folder inside this one, and create it if it does not exist.
     ///
     /// # Errors
     /// As for [`Folder::open`].
@@ -153,21 +155,21 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Its path, for messages.
+    /// Path of the folder, for messages.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Make a file that is not there.
+    /// Create a file for writing.
     ///
     /// # Errors
-    /// Also where there is one of this name, or a link.
+    /// Also if a file or link of this name exists.
     pub fn create_file(&self, name: &str) -> io::Result<File> {
         self.new_file(name, OFlags::WRONLY)
     }
 
-    /// Make a file that is not there; what is written goes to its end, and it can be read.
+    /// Create a file for reading and appending.
     ///
     /// # Errors
     /// As for [`Folder::create_file`].
@@ -182,33 +184,33 @@ impl Folder {
         Ok(file)
     }
 
-    /// Open a file to write after what is there.
+    /// Open an existing file for appending.
     ///
     /// # Errors
-    /// Also where it is not there, or is a link.
+    /// Also if it does not exist, or is a link.
     pub fn open_appended(&self, name: &str) -> io::Result<File> {
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(File::from(openat(&self.descriptor, name, flags, Mode::empty())?))
     }
 
-    /// Open a file to read it.
+    /// Open a file for reading.
     ///
     /// # Errors
-    /// Also where it is a link.
+    /// Also if it is a link.
     pub fn open_file(&self, name: &str) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let file = File::from(openat(&self.descriptor, name, flags, Mode::empty())?);
         if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
     }
 
-    /// Put a file with this content in the place of the one that is there, in one step, so that a reader never sees half of it. It is
-    /// on the disk then, whatever becomes of the machine.
+    /// Replace a file in one step, so that a reader never sees half of it. The new content is
+    /// durable when this returns.
     ///
     /// # Errors
-    /// The file that was there stays.
+    /// The old file stays.
     pub fn replace(&self, name: &str, content: &[u8]) -> io::Result<()> {
         let fresh = format!("{name}.new");
-        // A writer that was killed may have left one.
+        // A writer that was killed may have left this file.
         self.remove(&fresh)?;
         let mut file = self.create_file(&fresh)?;
         let written = file.write_all(content).and_then(|()| file.sync_data());
@@ -219,18 +221,18 @@ impl Folder {
         renamed.and_then(|()| self.sync())
     }
 
-    /// Give a file another name; one that has it goes, in the same step.
+    /// Rename a file. A file of the new name is replaced in the same step.
     ///
     /// # Errors
-    /// What the file system says.
+    /// Those of the file system.
     pub fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         Ok(renameat(&self.descriptor, from, &self.descriptor, to)?)
     }
 
-    /// Remove a file, if it is there.
+    /// Remove a file, if it exists.
     ///
     /// # Errors
-    /// What the file system says.
+    /// Those of the file system.
     pub fn remove(&self, name: &str) -> io::Result<()> {
         match unlinkat(&self.descriptor, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
@@ -238,25 +240,26 @@ impl Folder {
         }
     }
 
-    /// Remove the folder, if this process made it and nothing is in it.
+    /// Remove the folder, if this process created it and it is empty.
     pub fn remove_made(self) {
         if self.made {
             let _ = fs::remove_dir(&self.path);
         }
     }
 
-    /// Bring to the disk which files there are.
+    /// Make the list of files durable.
     ///
     /// # Errors
-    /// What the file system says; one that cannot do it (some network file systems) is no error.
+    /// Those of the file system; one that does not support it (some network file systems) is no
+    /// error.
     pub fn sync(&self) -> io::Result<()> {
         sync_folder(&self.descriptor)
     }
 
-    /// What is in it.
+    /// Names of the files in the folder.
     ///
     /// # Errors
-    /// What the file system says.
+    /// Those of the file system.
     pub fn names(&self) -> io::Result<Vec<OsString>> {
         let mut names = Vec::new();
         for entry in Dir::read_from(&self.descriptor)? {
@@ -269,7 +272,7 @@ impl Folder {
         Ok(names)
     }
 
-    /// Its mode, if it belongs to who is to write to it.
+    /// The mode, if the folder belongs to the user who is to write to it.
     fn refuse_strangers(&self) -> Result<u32, TableError> {
         let found = fstat(&self.descriptor).map_err(|error| self.failed(error.into()))?;
         if found.st_uid == self.access.user() {
@@ -289,12 +292,13 @@ impl Folder {
     }
 }
 
-/// Whether there is something of this name. The empty path is the working directory.
+/// Whether a file or folder of this path exists. The empty path is the working directory.
 fn names_something(path: &Path) -> bool {
     path.as_os_str().is_empty() || path.symlink_metadata().is_ok()
 }
 
-/// Bring the names in another user's folder to the disk. Who may write to it need not be allowed to read it, and only reading can sync it.
+/// Make the names in another user's folder durable. A process that may write to it is not always
+/// allowed to read it, and syncing requires reading.
 fn sync_names(path: &Path) -> io::Result<()> {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     match openat(CWD, path, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) {

@@ -1,4 +1,4 @@
-//! Row groups of a large table, encoded block by block while their rows are in cache.
+//! Row groups of a large table, encoded block by block while the rows are in cache.
 
 use std::marker::PhantomData;
 
@@ -18,15 +18,17 @@ use crate::{
     schema,
 };
 
-/// Rows that are sorted, turned into columns and encoded at a time: few enough to stay in a core's own cache.
+/// Number of rows that are sorted, turned into columns and encoded at a time: few enough to stay in
+/// a core's own cache.
 pub const ROWS_PER_BLOCK: usize = 4096;
 
 /// Encodes the rows of one table, column by column, a block at a time.
 ///
-/// Rows may have any form that says what is in each column ([`crate::rows`]); texts are given as indices into a list of texts that may grow
-/// until the group is finished. Holds no file: it may run in a thread of its own.
+/// Rows may have any form that provides the values of each column ([`crate::rows`]). Texts are
+/// given as indices into a list that may grow until the group is finished. The encoder owns no
+/// file, so it may run in a thread of its own.
 pub struct GroupEncoder<C> {
-    /// By their numbers in the table.
+    /// With their numbers in the table.
     columns: Vec<(ColumnNumber, ColumnEncoder)>,
     schema: SchemaDescPtr,
     rows: usize,
@@ -35,24 +37,24 @@ pub struct GroupEncoder<C> {
     table: PhantomData<fn(C)>,
 }
 
-/// A row group, ready to be appended to a part by [`crate::Recording::append`] once it has all columns.
+/// A row group. [`crate::Recording::append`] adds it to a part, once it has all columns.
 pub struct EncodedGroup {
     pub(crate) rows: usize,
-    /// By their numbers in the table, in order.
+    /// With their numbers in the table, in that order.
     pub(crate) columns: Vec<(ColumnNumber, (Bytes, ColumnCloseResult))>,
 }
 
 impl EncodedGroup {
-    /// Rows of it.
+    /// Number of rows.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// With other columns of the same rows.
+    /// Add other columns of the same rows.
     ///
     /// # Panics
-    /// If their counts differ: an error in sysdock.
+    /// If the numbers of rows differ, which is an error in sysdock.
     #[must_use]
     pub fn with(mut self, other: EncodedGroup) -> Self {
         assert_eq!(self.rows, other.rows, "columns of one group");
@@ -64,7 +66,7 @@ impl EncodedGroup {
 
 struct ColumnEncoder {
     def: &'static ColumnDef,
-    /// Whether to look if the rows of a block agree.
+    /// Whether to check if all rows of a block have the same value.
     may_agree: bool,
     builder: PageBuilder,
     pages: Pages,
@@ -77,7 +79,8 @@ impl<C: Columns> Default for GroupEncoder<C> {
 }
 
 impl<C: Columns> GroupEncoder<C> {
-    /// An encoder for all columns but one, whose values become known later: [`LateColumn`] encodes them, and [`EncodedGroup::with`] joins them.
+    /// An encoder for all columns but one, whose values become known later: [`LateColumn`] encodes
+    /// that one, and [`EncodedGroup::with`] joins both.
     #[must_use]
     pub fn without(late: ColumnNumber) -> Self {
         Self::of(|number| number != late)
@@ -92,7 +95,8 @@ impl<C: Columns> GroupEncoder<C> {
         GroupEncoder { columns, schema, rows: 0, press: Press::new(), values: Vec::new(), table: PhantomData }
     }
 
-    /// Columns whose values usually differ from row to row: blocks are not checked for equal values.
+    /// Mark columns whose values usually differ from row to row: blocks of them are not checked for
+    /// equal values.
     #[must_use]
     pub fn varying(mut self, columns: &[ColumnNumber]) -> Self {
         for (number, column) in &mut self.columns {
@@ -103,7 +107,7 @@ impl<C: Columns> GroupEncoder<C> {
 
     /// Add a block of rows.
     ///
-    /// Every block but the last of a group must have a multiple of 8 rows.
+    /// Each block of a group, except the last, must have a multiple of 8 rows.
     pub fn block<'r, R: 'r>(&mut self, rows: &(impl ExactSizeIterator<Item = &'r R> + Clone))
     where
         C: BlockColumns<R>,
@@ -118,7 +122,7 @@ impl<C: Columns> GroupEncoder<C> {
         self.rows += rows.len();
     }
 
-    /// Rows so far.
+    /// Number of rows in the group.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.rows
@@ -144,17 +148,18 @@ impl<C: Columns> GroupEncoder<C> {
     }
 }
 
-/// Encodes one column of numbers of a table by itself, for rows whose other columns were encoded before.
+/// Encodes one column of numbers by itself, for rows whose other columns were encoded before.
 pub struct LateColumn<C>(GroupEncoder<C>);
 
 impl<C: Columns> LateColumn<C> {
-    /// Of this column.
+    /// An encoder for this column.
     #[must_use]
     pub fn new(column: ColumnNumber) -> Self {
         LateColumn(GroupEncoder::of(|number| number == column))
     }
 
-    /// Add the values of a block. Every block but the last of a group must have a multiple of 8.
+    /// Add the values of a block. Each block of a group, except the last, must have a multiple of 8
+    /// values.
     pub fn block(&mut self, values: impl Iterator<Item = Option<i32>>) {
         let GroupEncoder { columns, rows, press, values: numbers, .. } = &mut self.0;
         numbers.clear();
@@ -254,7 +259,7 @@ impl ColumnEncoder {
         builder.build()
     }
 
-    /// Least and greatest number: readers skip row groups by them.
+    /// Least and greatest number, by which readers skip row groups.
     fn statistics(&self) -> Option<Statistics> {
         let range = self.builder.whole_range();
         let nulls = Some(range.nulls as u64);

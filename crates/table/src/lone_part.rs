@@ -1,5 +1,5 @@
-//! A Parquet file of a table that belongs to no recording.json: its name and its footer describe it, so that many can write into one
-//! folder at a time without a list that they share.
+//! A Parquet file of a table that belongs to no recording.json. Its name and footer describe it, so
+//! that many processes can write into one folder without a shared list.
 
 use std::{fs::File, io::BufWriter, path::PathBuf};
 
@@ -12,7 +12,7 @@ use crate::{
     schema,
 };
 
-/// One that is being written, under a name that readers do not take.
+/// A part that is being written, under a name that readers ignore.
 #[derive(Debug)]
 pub struct LonePart {
     path: PathBuf,
@@ -22,10 +22,10 @@ pub struct LonePart {
 }
 
 impl LonePart {
-    /// Begin one of the table of `C`.
+    /// Create a part of the table of `C`.
     ///
     /// # Errors
-    /// [`TableError`]: the name is taken, or the disk refuses.
+    /// [`TableError`]: the name is taken, or writing fails.
     pub fn create<C: Columns>(folder: &Folder, name: &str) -> Result<LonePart, TableError> {
         let path = folder.path().join(name);
         let file: File = folder.create_file(name).map_err(|error| TableError::Io(path.clone(), error))?;
@@ -38,17 +38,18 @@ impl LonePart {
     /// Add a row group; the batch is empty afterwards.
     ///
     /// # Errors
-    /// [`TableError`] if the disk refuses.
+    /// [`TableError`] if writing fails.
     pub fn write<C: Columns>(&mut self, batch: &mut Batch<C>) -> Result<(), TableError> {
         let rows = append_batch(&mut self.writer, batch);
         self.rows += rows.map_err(|error| TableError::Parquet(self.path.clone(), error))?;
         Ok(())
     }
 
-    /// End it, with this in its footer: all of it is on the disk then, under the name that it began with.
+    /// Write the footer, with this metadata. The part is durable then, under the name that it was
+    /// created with.
     ///
     /// # Errors
-    /// [`TableError`] if the disk refuses.
+    /// [`TableError`] if writing fails.
     pub fn finish(mut self, metadata: &[(&str, String)]) -> Result<Part, TableError> {
         for (key, value) in metadata {
             self.writer.append_key_value_metadata(KeyValue::new((*key).to_string(), value.clone()));
@@ -61,10 +62,10 @@ impl LonePart {
     }
 }
 
-/// What is in the footer of a part under this key.
+/// The value in the footer of a part under this key.
 ///
 /// # Errors
-/// [`TableError`]: it cannot be read, or is no Parquet file.
+/// [`TableError`]: the file cannot be read, or is no Parquet file.
 pub fn footer_value(file: File, path: &std::path::Path, key: &str) -> Result<Option<String>, TableError> {
     use parquet::file::{reader::FileReader, serialized_reader::SerializedFileReader};
     let reader = SerializedFileReader::new(file).map_err(|error| TableError::Parquet(path.into(), error))?;

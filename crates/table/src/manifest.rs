@@ -1,7 +1,8 @@
-//! `recording.json`: who, where, when, what each capture understood and lost, and a hash of every part.
+//! `recording.json`: where and when was recorded by which program, what each capture understood and
+//! lost, and a hash of each part.
 //!
-//! A *capture* is one thing that wrote into the recording: a log reader, the kernel recorder, a scan. What a recording holds follows from its
-//! tables; a capture says how complete its share of them is.
+//! A *capture* is the work of one writer: a log reader, the kernel recorder, a scan. The tables
+//! show what a recording contains; a capture states how complete its share of them is.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +10,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Fact, Facts, Folder, TableError};
 
-/// Version of the folder format. Raise it when a reader of the old format would read wrong numbers.
+/// Version of the folder format. It is raised when a reader of the old format would read wrong
+/// numbers.
 pub const FORMAT_VERSION: u32 = 5;
 
-/// The file itself.
+/// Name of the file.
 pub(crate) const NAME: &str = "recording.json";
 
-/// The contents of `recording.json`. Field meanings: `docs/reference/recording.md`.
+/// Content of `recording.json`. The fields are described in `docs/reference/recording.md`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Manifest {
     pub format_version: u32,
@@ -23,33 +25,34 @@ pub struct Manifest {
     pub command: Option<String>,
     pub directory: Option<String>,
     pub host: Option<String>,
-    /// What runs already and was recorded; none: a command, or a log.
+    /// Processes that were running already and were recorded; `None`: the recording is of a
+    /// command, or a log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watched: Option<Watched>,
     pub started_ns: i64,
     pub duration_ns: i64,
     pub exit_code: Option<i32>,
     pub exit_signal: Option<String>,
-    /// Whether all captures came to their ends.
+    /// Whether all captures ended as intended.
     pub complete: bool,
-    /// At least one: the last is the one that is being written.
+    /// At least one; the last is the one that is being written.
     pub captures: Vec<Capture>,
     pub tables: BTreeMap<String, TableEntry>,
 }
 
-/// Whose events were recorded, where it was no command.
+/// The recorded processes, if the recording is not of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Watched {
     /// Every process.
     All,
-    /// The processes of a control group, by its folder.
+    /// The processes of the control group in this folder.
     Cgroup(String),
-    /// Those that were named.
+    /// Processes that the user named.
     Processes(Vec<WatchedProcess>),
 }
 
-/// A process that was named, and how many processes below it ran then.
+/// A process that the user named, and the number of its descendants at that time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WatchedProcess {
     pub pid: u32,
@@ -57,26 +60,26 @@ pub struct WatchedProcess {
     pub children: usize,
 }
 
-/// One thing that wrote into a recording: what it set out to record, and how much of it is there.
+/// The work of one writer: what it set out to record, and how complete it is.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Capture {
-    /// What wrote it, as `sysdock info` shows it. Nothing follows from this name.
+    /// Name of the writer, as `sysdock info` shows it. Nothing depends on it.
     pub recorder: String,
-    /// What `total`, `understood` and `lost` count: `lines`, `events`, `files`, ...
+    /// Unit of `total`, `understood` and `lost`: `lines`, `events`, `files`, ...
     pub unit: String,
-    /// Units of input that were seen.
+    /// Number of units that were seen.
     pub total: u64,
-    /// Those of them that are in the tables.
+    /// Number of seen units that are in the tables.
     pub understood: u64,
-    /// Units that happened and were dropped before they were seen, as far as known.
+    /// Number of units that were dropped before they were seen, as far as known.
     pub lost: u64,
     pub clock: Clock,
     pub options: Vec<String>,
     pub families: Vec<FamilyState>,
     pub sources: Vec<Source>,
-    /// Other counts of what was seen, by name, such as `restarted_calls`.
+    /// Other counts by name, such as `restarted_calls`.
     pub counts: BTreeMap<String, u64>,
-    /// Rows of `import_issues`, by kind.
+    /// Number of rows of `import_issues`, by kind.
     pub issues: BTreeMap<String, u64>,
     pub complete: bool,
     pub ended_by: Ending,
@@ -87,49 +90,51 @@ pub struct Capture {
 pub struct Tool {
     pub name: String,
     pub version: String,
-    /// Where it ran, if it wrote of what happened elsewhere.
+    /// The host that it ran on, if the recorded events happened elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
 }
 
-/// What `ts_ns` means.
+/// Meaning of `ts_ns`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Clock {
     pub kind: String,
     pub resolution_ns: i64,
     pub has_durations: bool,
-    /// What kind of time `dur_ns` holds: `elapsed`, `system_cpu` or `none`.
+    /// The kind of time in `dur_ns`: `elapsed`, `system_cpu` or `none`.
     pub durations: String,
-    /// Whether the durations hold the cost of a tracer that stops the program at each call.
+    /// Whether durations include the cost of a tracer that stops the program at each call.
     pub includes_tracer: bool,
-    /// What `ts_ns` is the time of: the `entry` into a call or its `return`.
+    /// The point of a call that `ts_ns` refers to: `entry` or `return`.
     pub stamps: String,
     /// What limits the times.
     #[serde(default, skip_serializing_if = "Facts::is_empty")]
     pub note: Facts,
 }
 
-/// What became of one family of events that a capture can record: a value of `about` in `knowhow/tables`, or one that adds columns to tables.
+/// State of one family of events that a capture can record: a value of `about` in `knowhow/tables`,
+/// or one that adds columns to tables.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FamilyState {
-    /// Its name, as in `sysdock record --what`.
+    /// Name as in `sysdock record --what`.
     pub family: String,
-    /// Why it is not recorded: what the kernel reported, or that it was not requested. `None`: it is.
+    /// Why the family is not recorded: the kernel's refusal, or that it was not requested. `None`:
+    /// it is recorded.
     pub missing: Option<Fact>,
 }
 
-/// One input of an import.
+/// An input of an import.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Source {
     pub path: String,
     pub offset_ns: i64,
     pub bytes: u64,
     pub lines: u64,
-    /// Whether a recorder wrote it for itself: it is gone by now.
+    /// Whether a recorder created the file for its own use and removed it.
     pub temporary: bool,
 }
 
-/// Why a capture came to its end.
+/// Why a capture ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ending {
     #[serde(rename = "running")]
@@ -162,13 +167,13 @@ pub struct Part {
 }
 
 impl Manifest {
-    /// An empty manifest of a recording that one capture is writing: see [`Capture::new`].
+    /// A manifest of a recording that a new capture is writing: see [`Capture::new`].
     #[must_use]
     pub fn new(recorder: &str, unit: &str, about: &str) -> Self {
         Manifest::of(Capture::new(recorder, unit, about))
     }
 
-    /// An empty manifest of a recording that this capture is writing.
+    /// A manifest of a recording that this capture is writing.
     #[must_use]
     pub fn of(capture: Capture) -> Self {
         Manifest {
@@ -205,7 +210,7 @@ impl Manifest {
         self.captures.last_mut().expect("a manifest has a capture")
     }
 
-    /// Say how the capture that is being written ended.
+    /// Set how the capture that is being written ended.
     pub(crate) fn end(&mut self, ending: Ending) {
         let capture = self.capture_mut();
         capture.ended_by = ending;
@@ -213,7 +218,7 @@ impl Manifest {
         self.complete = self.captures.iter().all(|capture| capture.complete);
     }
 
-    /// Make the recording span from its earliest start to `end_ns`, now that a capture ran from `start_ns` to there.
+    /// Extend the time span of the recording to a capture that ran from `start_ns` to `end_ns`.
     pub fn cover(&mut self, start_ns: i64, end_ns: i64) {
         let known = (self.started_ns, self.started_ns.saturating_add(self.duration_ns));
         let (start, end) =
@@ -222,7 +227,7 @@ impl Manifest {
         self.duration_ns = end.saturating_sub(start).max(0);
     }
 
-    /// Replace the recording.json in this folder in one step, so that a reader never sees half of it.
+    /// Replace the recording.json of a folder in one step, so that a reader never sees half of it.
     pub(crate) fn save(&self, folder: &Folder) -> Result<(), TableError> {
         let mut text = serde_json::to_vec_pretty(self).expect("a manifest is always valid JSON");
         text.push(b'\n');
@@ -231,8 +236,8 @@ impl Manifest {
 }
 
 impl Capture {
-    /// One that has not seen anything yet: it counts its input in `unit`, and records what the tables with this `about` in `knowhow/tables`
-    /// hold.
+    /// A capture that has seen nothing yet. It counts its input in `unit`, and records the tables
+    /// with this `about` in `knowhow/tables`.
     #[must_use]
     pub fn new(recorder: &str, unit: &str, about: &str) -> Self {
         Capture {

@@ -1,9 +1,11 @@
 //! Values of a column as Parquet pages.
 //!
-//! Headers and metadata are the parquet crate's; the encodings are ours, because integers that are already grouped by column can be encoded
-//! several times faster than through Arrow arrays. Formats: parquet-format, `Encodings.md` (RLE_DICTIONARY, DELTA_BINARY_PACKED, PLAIN) and
-//! `README.md` ("Data Pages"). Pages are of version 1, where zstd packs the definition levels too; codes of a dictionary stand in whole
-//! bytes, because zstd finds repeated sequences of calls only there.
+//! Headers and metadata are the parquet crate's. The encodings are our own, because integers that
+//! are already grouped by column can be encoded several times faster than through Arrow arrays.
+//! Formats: parquet-format, `Encodings.md` (RLE_DICTIONARY, DELTA_BINARY_PACKED, PLAIN) and
+//! `README.md` ("Data Pages"). Pages have version 1, in which zstd compresses the definition levels
+//! too. Dictionary codes are whole bytes, because only then does zstd find repeated sequences of
+//! calls.
 
 use bytes::Bytes;
 use parquet::{
@@ -15,22 +17,23 @@ use parquet::{
 
 use crate::dictionary::Dictionary;
 
-/// Stands for NULL among the values of a column.
+/// Represents NULL among the values of a column.
 pub const NULL: i64 = i64::MIN;
 
-/// Distinct values of a column chunk beyond which a dictionary no longer pays.
+/// Number of distinct values of a column chunk above which a dictionary no longer pays.
 const LARGEST_DICTIONARY: usize = 1 << 15;
 
-/// Rows of a page.
+/// Number of rows of a page.
 const ROWS_PER_PAGE: usize = 1 << 14;
 
-/// The finished pages of a column chunk, and what its metadata must say about them.
+/// The finished pages of a column chunk, and what its metadata states about them.
 pub(crate) struct Pages {
     sink: TrackedWrite<Vec<u8>>,
     pub(crate) uncompressed: usize,
 }
 
-/// What all columns compress their pages with, one after another: a context for each would push everything else out of the cache.
+/// The compressor that all columns use in turn: a context for each would push everything else out
+/// of the cache.
 pub(crate) struct Press {
     zstd: zstd::bulk::Compressor<'static>,
     body: Vec<u8>,
@@ -49,7 +52,8 @@ impl Pages {
         Pages { sink: TrackedWrite::new(Vec::new()), uncompressed: 0 }
     }
 
-    /// Add a data page of `rows` rows: definition levels (none for a column without NULL), then values.
+    /// Add a data page of `rows` rows: definition levels (none for a column without NULL), then
+    /// values.
     fn data(
         &mut self,
         press: &mut Press,
@@ -83,7 +87,8 @@ impl Pages {
         Ok(())
     }
 
-    /// Everything as it will stand in the file, the dictionary first, and the dictionary's length. Starts over.
+    /// The pages as they will be in the file, the dictionary first, and the length of the
+    /// dictionary. There are none afterwards.
     pub(crate) fn take(&mut self, press: &mut Press, dictionary: Option<(&[u8], usize)>) -> Result<(Bytes, usize)> {
         let data = std::mem::replace(&mut self.sink, TrackedWrite::new(Vec::new())).into_inner()?;
         let Some((values, count)) = dictionary else { return Ok((data.into(), 0)) };
@@ -101,23 +106,23 @@ impl Pages {
     }
 }
 
-/// How the values of a column are laid out.
+/// Encoding of the values of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Layout {
-    /// Differences of growing numbers.
+    /// Differences of increasing numbers.
     Delta,
-    /// Few distinct values; falls back to plain numbers of this many bytes where they are many.
+    /// Few distinct values; if there are too many, the rest are plain numbers of this many bytes.
     Dictionary { bytes: usize },
-    /// Codes of texts: a dictionary that never falls back.
+    /// Codes of texts: a dictionary without a limit.
     Texts,
-    /// One bit each.
+    /// One bit for each value.
     Bits,
 }
 
 /// Appends the values of a page.
 type Body<'a> = &'a dyn Fn(&mut Vec<u8>);
 
-/// Least and greatest value of a column chunk, and its NULLs.
+/// Least and greatest value of a column chunk, and the number of NULLs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Range {
     pub(crate) least: i64,
@@ -144,9 +149,9 @@ pub(crate) struct PageBuilder {
     codes: Vec<u16>,
     numbers: Vec<i64>,
     pub(crate) dictionary: Dictionary,
-    /// The dictionary has grown too large; the rest of the column chunk is plain.
+    /// The dictionary became too large, so the rest of the column chunk is plain.
     plain: bool,
-    /// Of the pages so far, values in the dictionary aside.
+    /// Range of the values that are not in the dictionary.
     pub(crate) range: Range,
 }
 
@@ -165,7 +170,8 @@ impl PageBuilder {
         }
     }
 
-    /// Add values; a number of rows that is not a multiple of 8 must be the last of its page.
+    /// Add values. If the number of rows is not a multiple of 8, they must be the last of their
+    /// page.
     pub(crate) fn add(&mut self, values: &[i64], pages: &mut Pages, press: &mut Press) -> Result<()> {
         let coded = self.is_coded(pages, press)?;
         let present = if self.nullable { self.add_levels(values, &mut press.present) } else { values };
@@ -178,7 +184,7 @@ impl PageBuilder {
         self.added(values.len(), pages, press)
     }
 
-    /// Add the same value again and again.
+    /// Add the same value several times.
     pub(crate) fn add_equal(&mut self, value: i64, rows: usize, pages: &mut Pages, press: &mut Press) -> Result<()> {
         let coded = self.is_coded(pages, press)?;
         if self.nullable {
@@ -194,7 +200,7 @@ impl PageBuilder {
         self.added(rows, pages, press)
     }
 
-    /// Whether values go through the dictionary, or no longer.
+    /// Whether values are still dictionary codes.
     fn is_coded(&mut self, pages: &mut Pages, press: &mut Press) -> Result<bool> {
         if matches!(self.layout, Layout::Dictionary { .. }) && !self.plain && self.dictionary.values.len() > LARGEST_DICTIONARY {
             self.close(pages, press)?;
@@ -211,7 +217,8 @@ impl PageBuilder {
         Ok(())
     }
 
-    /// Definition levels of values that are not all equal, as one run. Returns those that are not NULL.
+    /// Add definition levels of values that are not all equal, as one run. Returns the values that
+    /// are not NULL.
     fn add_levels<'v>(&mut self, values: &'v [i64], present: &'v mut Vec<i64>) -> &'v [i64] {
         if !values.contains(&NULL) {
             self.add_equal_levels(values.len(), true);
@@ -223,7 +230,8 @@ impl PageBuilder {
         self.levels.extend(values.chunks(8).map(|eight| {
             let mut bits = 0;
             for (bit, value) in eight.iter().enumerate() {
-                // Written in any case, and kept if it is a value: no branch to be foreseen.
+                // Every value is written, and kept only if it is not NULL: there is no branch to
+                // predict.
                 present[count] = *value;
                 let is_present = *value != NULL;
                 count += usize::from(is_present);
@@ -250,7 +258,7 @@ impl PageBuilder {
             Layout::Delta => (Encoding::DELTA_BINARY_PACKED, &|out| put_deltas(out, &self.numbers)),
             Layout::Bits => (Encoding::PLAIN, &|out| put_bits(out, &self.numbers)),
             Layout::Dictionary { ref bytes } if self.plain => (Encoding::PLAIN, &|out| put_plain(out, &self.numbers, *bytes)),
-            // A dictionary that holds nothing is not written: readers refuse codes without one.
+            // An empty dictionary is not written, because readers refuse codes without one.
             _ if self.dictionary.values.is_empty() => (Encoding::PLAIN, &|_| {}),
             _ => (Encoding::RLE_DICTIONARY, &|out| put_codes(out, &self.codes, self.dictionary.values.len() > 256)),
         };
@@ -284,7 +292,7 @@ impl PageBuilder {
     }
 }
 
-/// Dictionary codes in whole bytes: their width, then one bit-packed run.
+/// Append dictionary codes in whole bytes: their width, then one bit-packed run.
 fn put_codes(out: &mut Vec<u8>, codes: &[u16], wide: bool) {
     out.push(if wide { 16 } else { 8 });
     put_varint(out, ((codes.len().div_ceil(8) as u64) << 1) | 1);
@@ -324,7 +332,7 @@ fn put_zigzag(out: &mut Vec<u8>, value: i64) {
     put_varint(out, ((value << 1) ^ (value >> 63)).cast_unsigned());
 }
 
-/// DELTA_BINARY_PACKED: blocks of 128 differences, in four groups of 32 with a width each.
+/// Append DELTA_BINARY_PACKED: blocks of 128 differences, in four groups of 32 with a width each.
 fn put_deltas(out: &mut Vec<u8>, numbers: &[i64]) {
     const BLOCK: usize = 128;
     const GROUP: usize = 32;
@@ -352,7 +360,7 @@ fn put_deltas(out: &mut Vec<u8>, numbers: &[i64]) {
     }
 }
 
-/// Pack numbers of `width` bits, least significant bit first.
+/// Append numbers of `width` bits, least significant bit first.
 fn pack(out: &mut Vec<u8>, numbers: &[u64], width: u32) {
     let (mut held, mut bits) = (0u128, 0);
     for number in numbers {

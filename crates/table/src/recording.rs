@@ -1,7 +1,8 @@
 //! A recording that is being written.
 //!
-//! States of a table: *closed* (no open part) -> *open* (rows go to a part that readers cannot see yet) -> *closed* again, at the next
-//! checkpoint or the end. Invariant: recording.json lists closed parts only, so whatever kills the writer, what it lists can be read.
+//! States of a table: *closed* (no open part) -> *open* (rows go to a part that readers cannot see
+//! yet) -> *closed* again, at the next checkpoint or the end. Invariant: recording.json lists
+//! closed parts only, so whatever kills the writer, the listed parts can be read.
 
 use std::{
     collections::BTreeMap,
@@ -29,30 +30,33 @@ use crate::{
     schema::{self, ColumnType},
 };
 
-/// Rows that writers should collect before they write: one row group. Large enough for good packing, small enough for memory.
+/// Number of rows of a row group, which writers should collect before they write: enough for good
+/// compression, few enough for memory.
 pub const ROWS_PER_GROUP: usize = 262_144;
 
-/// Rows after which writers should make a checkpoint: what a killed import can lose at most.
+/// Number of rows after which writers should make a checkpoint: an import that is killed loses at
+/// most these.
 pub const ROWS_PER_PART: u64 = 2_097_152;
 
-/// A recording folder and the tables being written to it.
+/// A recording folder, and the tables that are being written to it.
 #[derive(Debug)]
 pub struct Recording {
     folder: Folder,
-    /// The folders of tables that this process has written to.
+    /// Folders of the tables that this process has written to.
     tables: BTreeMap<String, Folder>,
-    /// What recording.json will say. Callers fill everything but `tables`.
+    /// The content of recording.json. Callers fill in everything but `tables`.
     pub manifest: Manifest,
     open: BTreeMap<String, OpenPart>,
-    /// Number of the next part of each table. A number is never used twice, so that a part is never overwritten while it is listed.
+    /// Number of the next part of each table. A number is never used twice, so that a part is never
+    /// overwritten while it is listed.
     part_numbers: BTreeMap<String, usize>,
-    /// Parts that recording.json is not to list any more, by table.
+    /// Parts that the next recording.json does not list, by table.
     outdated: Vec<(String, String)>,
-    /// What recording.json contained before a capture was added.
+    /// Content of recording.json before a capture was added.
     before: Option<Box<Manifest>>,
 }
 
-/// What is read of the recording.json that an earlier writer left.
+/// The fields that are read from the recording.json of an earlier writer.
 #[derive(Deserialize)]
 struct Left {
     format_version: u32,
@@ -72,7 +76,7 @@ impl Left {
     }
 }
 
-/// The content of a file.
+/// Read a file.
 fn read(folder: &Folder, name: &str) -> Result<Vec<u8>, TableError> {
     let mut content = Vec::new();
     let read = folder.open_file(name).and_then(|mut file| file.read_to_end(&mut content));
@@ -80,7 +84,7 @@ fn read(folder: &Folder, name: &str) -> Result<Vec<u8>, TableError> {
     Ok(content)
 }
 
-/// The number after those of the parts; `None` if one of them is no part of this table.
+/// The number after those of the parts; `None` if one of them is not a part of this table.
 fn next_number(table: &str, parts: &[Part]) -> Option<usize> {
     parts.iter().try_fold(0, |next, part| {
         let number = part.file.strip_prefix(table)?.strip_prefix("/part-")?.strip_suffix(".parquet")?;
@@ -89,7 +93,7 @@ fn next_number(table: &str, parts: &[Part]) -> Option<usize> {
     })
 }
 
-/// Remove the parts in the folder of a table that are not listed.
+/// Remove the unlisted parts in the folder of a table.
 fn remove_parts(folder: &Folder, table: &str, listed: impl Fn(&str) -> bool) -> Result<(), TableError> {
     let failed = |error| TableError::Io(folder.path().into(), error);
     for name in folder.names().map_err(failed)? {
@@ -104,7 +108,7 @@ fn remove_parts(folder: &Folder, table: &str, listed: impl Fn(&str) -> bool) -> 
 #[derive(Debug)]
 struct OpenPart {
     path: PathBuf,
-    /// Its name in the folder of the table.
+    /// Name in the folder of the table.
     name: String,
     rows: u64,
     writer: PartWriter,
@@ -115,8 +119,8 @@ pub(crate) type PartWriter = SerializedFileWriter<Sink>;
 pub(crate) type Sink = BufWriter<HashingFile>;
 
 impl Recording {
-    /// Make the folder and a first recording.json, so that even a full disk leaves something that says what it is. Only its owner, who
-    /// is who runs this, may read it.
+    /// Create the folder and a first recording.json, so that even a full disk leaves a file that
+    /// says what the folder is. Only the owner, who is the user of this process, may read it.
     ///
     /// # Errors
     /// As for [`Folder::create`].
@@ -124,10 +128,10 @@ impl Recording {
         Recording::create_in(Folder::create(folder, Access::default())?, manifest)
     }
 
-    /// Make a first recording.json in a folder that is empty.
+    /// Create a first recording.json in an empty folder.
     ///
     /// # Errors
-    /// [`TableError::Io`]; a folder that this process made goes then.
+    /// [`TableError::Io`]; a folder that this process created is removed then.
     pub fn create_in(folder: Folder, manifest: Manifest) -> Result<Self, TableError> {
         match manifest.save(&folder) {
             Ok(()) => Ok(Recording::of(folder, manifest)),
@@ -150,12 +154,14 @@ impl Recording {
         }
     }
 
-    /// Make a recording again in the folder of one that was not finished, whose recorder or importer died. Parts of tables that it left are
-    /// removed, but for those that it listed of the tables `keep`; all other files stay.
+    /// Start over in the folder of an unfinished recording, whose recorder or importer died. Its
+    /// parts of tables are removed, except for listed parts of the tables `keep`; all other files
+    /// stay.
     ///
     /// # Errors
-    /// [`TableError::Exists`] if the folder holds no unfinished recording of this format; an error of [`Folder::open`] if the folder of a
-    /// table is none, or is not safe to write to. Nothing was changed then. [`TableError::Io`] if a file cannot be read, written or removed.
+    /// [`TableError::Exists`] if the folder contains no unfinished recording of this format; an
+    /// error of [`Folder::open`] if the folder of a table is none, or is not safe to write to.
+    /// Nothing was changed then. [`TableError::Io`] if a file cannot be read, written or removed.
     pub fn reopen(folder: Folder, mut manifest: Manifest, keep: &[&str]) -> Result<Self, TableError> {
         let mut left = Left::read(&folder)?;
         let mut part_numbers = BTreeMap::new();
@@ -165,12 +171,12 @@ impl Recording {
             part_numbers.insert((*table).to_string(), number);
             manifest.tables.insert((*table).into(), entry);
         }
-        // All of them are checked before the first file is removed.
+        // All folders are checked before the first file is removed.
         let there = folder.names().map_err(|error| TableError::Io(folder.path().into(), error))?;
         let known = schema::names().filter(|table| there.iter().any(|name| name == table));
         let tables =
             known.map(|table| Ok((table.to_string(), folder.subfolder(table)?))).collect::<Result<BTreeMap<_, _>, _>>()?;
-        // What is removed below is no longer listed then.
+        // After this, recording.json no longer lists what is removed below.
         manifest.save(&folder)?;
         let listed = |path: &str| manifest.tables.values().flat_map(|entry| &entry.parts).any(|part| part.file == path);
         for (table, folder) in &tables {
@@ -179,10 +185,12 @@ impl Recording {
         Ok(Recording { tables, part_numbers, ..Recording::of(folder, manifest) })
     }
 
-    /// Open a complete recording to add a capture to it: its tables grow, and nothing that it lists is changed or removed.
+    /// Open a complete recording to add a capture. Its tables grow, and nothing that it lists is
+    /// changed or removed.
     ///
     /// # Errors
-    /// [`TableError::NotComplete`] if the folder holds no complete recording of this format; [`TableError::Io`] if it cannot be read.
+    /// [`TableError::NotComplete`] if the folder contains no complete recording of this format;
+    /// [`TableError::Io`] if it cannot be read.
     pub fn extend(folder: Folder, capture: Capture) -> Result<Self, TableError> {
         let refused = || TableError::NotComplete(folder.path().into());
         let mut manifest: Manifest = serde_json::from_slice(&read(&folder, NAME)?).map_err(|_| refused())?;
@@ -200,28 +208,30 @@ impl Recording {
         Ok(Recording { part_numbers, before, ..Recording::of(folder, manifest) })
     }
 
-    /// Rows that a table has by now, in closed and open parts.
+    /// Number of rows of a table so far, in closed and open parts.
     #[must_use]
     pub fn rows(&self, table: &str) -> u64 {
         let closed = self.manifest.tables.get(table).map_or(0, |entry| entry.rows);
         closed + self.open.get(table).map_or(0, |part| part.rows)
     }
 
-    /// The folder.
+    /// The folder of the recording.
     #[must_use]
     pub fn folder(&self) -> &Folder {
         &self.folder
     }
 
-    /// Append rows to their table as one row group. Without rows, a part without rows says that there are none.
+    /// Append rows to their table as one row group. Without rows, an empty part is written, which
+    /// states that there are none.
     ///
     /// # Errors
-    /// [`TableError`] if the disk refuses; parts closed before stay readable.
+    /// [`TableError`] if writing fails; parts that were closed before stay readable.
     pub fn write_rows<R: Row>(&mut self, rows: impl IntoIterator<Item = R>) -> Result<(), TableError> {
         self.write_group(&mut rows.into_iter().collect())
     }
 
-    /// Append rows that were collected as one row group; the batch is empty afterwards. An empty one writes nothing.
+    /// Append the rows of a batch as one row group; the batch is empty afterwards. An empty batch
+    /// writes nothing.
     ///
     /// # Errors
     /// As [`Recording::write_rows`].
@@ -236,7 +246,7 @@ impl Recording {
     /// Append a row group that [`crate::GroupEncoder`] encoded.
     ///
     /// # Errors
-    /// [`TableError`] if the disk refuses; parts closed before stay readable.
+    /// [`TableError`] if writing fails; parts that were closed before stay readable.
     pub fn append(&mut self, table: &str, group: EncodedGroup) -> Result<(), TableError> {
         if group.rows == 0 {
             return Ok(());
@@ -261,10 +271,11 @@ impl Recording {
         Ok(())
     }
 
-    /// Write a table that changes as a whole (`paths`, `processes`) again; its older parts go at the next checkpoint.
+    /// Write a table again that changes as a whole (`paths`, `processes`). Its older parts are
+    /// removed at the next checkpoint.
     ///
     /// # Errors
-    /// [`TableError`] if the disk refuses; the older parts stay listed.
+    /// [`TableError`] if writing fails; the older parts stay listed.
     pub fn replace_rows<R: Row>(&mut self, rows: impl IntoIterator<Item = R>) -> Result<(), TableError> {
         let table = R::Columns::TABLE;
         let entry = self.manifest.tables.entry(table.into()).or_default();
@@ -292,10 +303,11 @@ impl Recording {
         }
     }
 
-    /// Close every open part and list it, so that a reader, or a salvage after a crash, has everything up to now.
+    /// Close and list all open parts, so that a reader, or a salvage after a crash, finds
+    /// everything so far.
     ///
     /// # Errors
-    /// [`TableError`] if the disk refuses; what was listed before stays listed.
+    /// [`TableError`] if writing fails; parts that were listed before stay listed.
     pub fn checkpoint(&mut self) -> Result<(), TableError> {
         let names: Vec<String> = self.open.keys().cloned().collect();
         for name in names {
@@ -304,9 +316,10 @@ impl Recording {
         self.save()
     }
 
-    /// List what is closed, once it is on the disk; what is not listed any more can go.
+    /// List the closed parts, once they are durable, and remove those that are no longer listed.
     fn save(&mut self) -> Result<(), TableError> {
-        // Those of tables that are new are names in the folder itself, which nothing orders before the new recording.json.
+        // The folders of new tables are names in the recording's folder, which nothing orders
+        // before the new recording.json.
         for folder in self.tables.values().chain([&self.folder]) {
             folder.sync().map_err(|error| TableError::Io(folder.path().into(), error))?;
         }
@@ -318,15 +331,17 @@ impl Recording {
         Ok(())
     }
 
-    /// Close every part and say how the recording ended.
+    /// Close all parts and record how the capture ended.
     ///
     /// # Errors
-    /// [`TableError`] if the disk refuses; recording.json then still lists what was closed before.
+    /// [`TableError`] if writing fails; recording.json then still lists the parts that were closed
+    /// before.
     pub fn finish(self, ending: Ending) -> Result<Manifest, TableError> {
         self.finish_and(ending, |_| {})
     }
 
-    /// The same; what is to be done in the folder only when all of it is on the disk is done by `then`.
+    /// As [`Recording::finish`]; calls `then` with the folder only after the whole recording is
+    /// durable.
     ///
     /// # Errors
     /// As for [`Recording::finish`].
@@ -347,7 +362,8 @@ impl Recording {
         Ok(self.manifest)
     }
 
-    /// There was nothing to record: remove what was made, or the capture that was to be added.
+    /// Remove a recording, or the capture that was to be added, because there was nothing to
+    /// record.
     pub fn abandon(self) {
         let before = self.before.iter().flat_map(|before| before.tables.values()).flat_map(|entry| &entry.parts);
         let before: Vec<&str> = before.map(|part| part.file.as_str()).collect();
@@ -356,7 +372,8 @@ impl Recording {
         }
         self.tables.into_values().for_each(Folder::remove_made);
         match self.before {
-            // Where that fails, recording.json goes on to say that the capture is not complete, which is true.
+            // If this fails, recording.json still states that the capture is not complete, which is
+            // true.
             Some(manifest) => drop(manifest.save(&self.folder)),
             None => {
                 let _ = self.folder.remove(NAME);
@@ -365,7 +382,7 @@ impl Recording {
         }
     }
 
-    /// The folder of a table, which is made when it is needed.
+    /// The folder of a table, which is created when it is needed.
     fn table_folder(&mut self, table: &str) -> Result<&Folder, TableError> {
         if !self.tables.contains_key(table) {
             self.tables.insert(table.into(), self.folder.subfolder(table)?);
@@ -438,7 +455,7 @@ pub(crate) fn part_writer(def: &TableDef, sink: Sink) -> ParquetResult<PartWrite
     SerializedFileWriter::new(sink, def.parquet_schema().root_schema_ptr(), properties(def).into())
 }
 
-/// Append the rows of a batch, which is empty afterwards, and return how many there were.
+/// Append the rows of a batch, which is empty afterwards. Returns their number.
 pub(crate) fn append_batch<C: Columns>(writer: &mut PartWriter, batch: &mut Batch<C>) -> ParquetResult<u64> {
     let rows = batch.len() as u64;
     if rows > 0 {
@@ -458,7 +475,8 @@ fn append_group(writer: &mut PartWriter, group: EncodedGroup) -> ParquetResult<(
 }
 
 fn properties(def: &TableDef) -> WriterProperties {
-    // Contexts for compressing, of which every column makes two, take a third of the time of a small import.
+    // Creating the contexts for compression, two per column, takes a third of the time of a small
+    // import.
     let compression = if cfg!(fuzzing) { Compression::UNCOMPRESSED } else { Compression::ZSTD(ZstdLevel::default()) };
     let mut builder = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_2_0)
@@ -472,7 +490,8 @@ fn properties(def: &TableDef) -> WriterProperties {
                 .set_column_dictionary_enabled(path.clone(), false)
                 .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
         } else if column.kind == ColumnType::String && column.dictionary {
-            // Least and greatest text of a row group skip nothing, and cost a comparison for each row.
+            // Minimum and maximum text of a row group let readers skip nothing, and cost a
+            // comparison for each row.
             builder = builder.set_column_statistics_enabled(path, EnabledStatistics::None);
         } else if column.kind == ColumnType::String {
             builder = builder.set_column_dictionary_enabled(path, false);

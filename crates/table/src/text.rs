@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
-/// A name as UTF-8 text; other bytes stand as `\xNN`.
+/// A name as UTF-8 text; other bytes are written as `\xNN`.
 ///
-/// Different names stay different: where a name has such a text itself, its backslash stands as `\x5c`. Bytes that are not UTF-8 are 80 and more,
-/// so that names of systemd (`\x2d`) stay as they are.
+/// Different names stay different: if a name contains such an escape itself, its backslash is
+/// written as `\x5c`. Bytes that are not UTF-8 are 0x80 or above, so names of systemd (`\x2d`) do
+/// not change.
 pub fn readable(name: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(name) {
         Ok(text) if looks_escaped(text, 0).is_none() => Cow::Borrowed(text),
@@ -22,7 +23,7 @@ pub fn readable(name: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// The next place from `from` on where a text has what stands for a byte, or for a backslash.
+/// Position, from `from` on, of the next escape of a byte or of a backslash in the text.
 fn looks_escaped(text: &str, from: usize) -> Option<usize> {
     let is_it = |at: &usize| match text.as_bytes()[at + 1..] {
         [b'x', b'5', b'c', ..] => true,

@@ -1,4 +1,4 @@
-//! What lies in the way of a writer: links, folders of others, modes.
+//! Tests what may obstruct a writer: links, folders of other users, modes.
 
 use std::{
     fs,

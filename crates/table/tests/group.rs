@@ -1,4 +1,4 @@
-//! Encoded row groups, read back by the parquet crate's own reader.
+//! Tests that encoded row groups can be read back by the parquet crate's own reader.
 
 use std::{collections::BTreeMap, fs::File, path::Path};
 
@@ -16,13 +16,13 @@ use sysdock_table::{
 
 type Columns = BTreeMap<String, Vec<String>>;
 
-/// Numbers that are the same in each run.
+/// Pseudo-random numbers, the same in each run.
 fn random(state: &mut u64) -> i64 {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     (*state >> 20).cast_signed()
 }
 
-/// Values that bring out every layout: growing, few, many, equal, NULL here and there, NULL throughout.
+/// Values that cause every layout: increasing, few, many, equal, some NULL, all NULL.
 fn values(column: &str, rows: usize, state: &mut u64) -> Vec<i64> {
     let mut now = 1_700_000_000_000_000_000;
     let mut one = |row: usize| match column {
@@ -49,10 +49,10 @@ fn word(column: &str, index: usize) -> String {
     format!("word {column}/{index} é")
 }
 
-/// The row of this number in columns of values.
+/// The row of this index in columns of values.
 struct At<'a>(&'a BTreeMap<&'static str, Vec<i64>>, usize);
 
-/// What a column may hold, from its number.
+/// A value of a column, made from its number.
 trait FromNumber {
     fn from_number(number: i64) -> Self;
 }
@@ -119,7 +119,7 @@ by_name! {
     open_flags: Option<usize>,
 }
 
-/// Words for any number below 300.
+/// Texts for any number below 300.
 struct Words(BTreeMap<&'static str, Vec<String>>);
 
 macro_rules! words {
@@ -134,11 +134,12 @@ macro_rules! words {
 
 words! { call, class, errno, via, open_flags, }
 
-/// Write groups of these sizes; returns what must be read back.
+/// Writes groups of these sizes. Returns the values that must be read back.
 fn write(folder: &Path, groups: &[usize]) -> Columns {
     let def = table("calls");
     let mut recording = Recording::create(folder, Manifest::new("test", "events", "calls")).unwrap();
-    // One column by itself, as if its values were known later, and one whose values are not compared.
+    // One column is encoded by itself, as if its values were known later, and one is not checked
+    // for equal values.
     let mut most = GroupEncoder::<CallsColumns>::without(CallsColumns::PATH_ID).varying(&[CallsColumns::COMM_ID]);
     let mut late = LateColumn::<CallsColumns>::new(CallsColumns::PATH_ID);
     let of_column = |name| (name, (0..300).map(|index| word(name, index)).collect());
@@ -202,7 +203,8 @@ fn read(folder: &Path) -> Columns {
 
 #[test]
 fn what_is_encoded_is_read_back() {
-    // One row; a block and a bit; many pages, with a dictionary that overflows; a group after that.
+    // One row; a block and some rows; many pages with a dictionary that overflows, and another
+    // group.
     for groups in [&[1][..], &[ROWS_PER_BLOCK + 5], &[100_003, 17]] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rec");

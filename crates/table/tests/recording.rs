@@ -1,4 +1,4 @@
-//! What a recording looks like on disk, at every moment of its making.
+//! Tests the files of a recording at each moment of its creation.
 
 use std::{fs, path::Path};
 
