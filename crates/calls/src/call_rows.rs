@@ -1,4 +1,4 @@
-//! Rows of `calls`: collected in blocks, sorted and encoded in parallel to reading.
+//! Rows of `calls`, collected in blocks, which are sorted and encoded in parallel with reading.
 
 use rustc_hash::FxHashMap;
 use sysdock_table::{
@@ -12,13 +12,14 @@ use crate::{
     syscalls::{CLASS_WORDS, Class},
 };
 
-/// Ten years: longer than any call is traced.
+/// Ten years [ns]: longer than any call is traced.
 pub const LONGEST_NS: i64 = 10 * 366 * 86_400 * 1_000_000_000;
 
-/// Stands for NULL in the integer columns of a call.
+/// Represents NULL in the integer columns of a call.
 pub const NONE: i64 = NULL;
 
-/// One row of `calls`. Flat and without pointers: a block of them is sorted and turned into columns at a time.
+/// A row of `calls`. It is flat and without pointers, because blocks of rows are sorted and turned
+/// into columns.
 #[derive(Clone, Copy, Debug)]
 pub struct CallRow {
     pub ts_ns: i64,
@@ -44,7 +45,7 @@ pub struct CallRow {
 }
 
 impl CallRow {
-    /// A call that has begun, of which nothing else is known yet.
+    /// A call that has begun; all else is unknown.
     pub fn begun(ts_ns: i64, task: u32, comm: i32, call: u16, class: Class) -> Self {
         CallRow {
             ts_ns,
@@ -69,14 +70,16 @@ impl CallRow {
         }
     }
 
-    /// Another call moved the same position meanwhile: where this one began there is one of several possible places. `is_target`: the
-    /// position is that of the file that a copy writes. A seek says where it went.
+    /// Mark that another call moved the same position meanwhile, so this call began at one of
+    /// several possible positions. `is_target`: the position is that of the file that a copy
+    /// writes. The position after a seek is certain.
     pub fn overlap(&mut self, is_target: bool) {
         let offset = if is_target { self.to_offset } else { self.offset };
         self.uncertain |= self.class != Class::Seek as u8 && offset != NONE;
     }
 
-    /// An interrupted call and its next part as one: it began with the first, ended with the last, and took the time of both.
+    /// Join an interrupted call and its next part: the result starts with the first, ends with the
+    /// last, and takes the time of both.
     #[must_use]
     pub fn joined(self, next: CallRow) -> CallRow {
         let dur_ns = if self.dur_ns == NONE || next.dur_ns == NONE {
@@ -91,7 +94,7 @@ impl CallRow {
     }
 }
 
-/// How an operation was issued; the values of `calls.via`.
+/// How an operation was issued: the values of `calls.via`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Via {
     /// By the system call itself.
@@ -109,7 +112,7 @@ pub fn object_id(object: Option<ObjectId>) -> i32 {
     object.map_or(-1, |object| object as i32)
 }
 
-/// Names of errors, or flags of opens, numbered as they appear.
+/// Names of errors, or flags of opens, numbered in order of appearance.
 #[derive(Debug, Default)]
 pub struct Numbered {
     numbers: FxHashMap<Box<[u8]>, i16>,
@@ -117,9 +120,11 @@ pub struct Numbered {
 }
 
 impl Numbered {
-    /// The number of a name; past a thousand names, and where they are very long, they share one.
+    /// The number of a name. Above a thousand names, and if names are very long, they share one
+    /// number.
     pub fn number(&mut self, name: &[u8]) -> i16 {
-        // Linux has fewer than 140 errors, and programs use some dozen sets of flags; a log of garbage may hold any number.
+        // Linux has fewer than 140 errors, and programs use some dozens of sets of flags; a garbage
+        // log may contain any number.
         const LIMIT: usize = 1024;
         const LONGEST: usize = 256;
         let fits = name.len() <= LONGEST && (self.names.len() < LIMIT || self.numbers.contains_key(name));
@@ -134,7 +139,7 @@ impl Numbered {
     }
 }
 
-/// The texts that codes in rows stand for.
+/// The texts that numbers in rows stand for.
 #[derive(Debug)]
 struct Texts {
     calls: Vec<String>,
@@ -145,25 +150,25 @@ struct Texts {
 /// The end of a row group.
 struct End {
     words: Texts,
-    /// It is the last one: the sums are to be written, too.
+    /// It is the last group: the sums are to be written, too.
     is_end: bool,
 }
 
-/// What is ready to be written.
+/// Encoded groups of `calls` and of its sums, ready to be written.
 struct Groups {
     calls: Option<EncodedGroup>,
     sums: Option<EncodedGroup>,
 }
 
-/// The calls of the row group under construction.
+/// Collects the rows of `calls`.
 #[derive(Debug)]
 pub struct CallRows {
     block: Vec<CallRow>,
-    /// The full block before, held back so that its rows can still be changed.
+    /// The last full block, held back so that its rows can still be changed.
     held: Vec<CallRow>,
-    /// Rows of the group that are with the encoder already.
+    /// Number of rows of the group that were passed to the encoder.
     encoded: usize,
-    /// Rows of all groups before.
+    /// Number of rows of all earlier groups.
     before: u64,
     encoder: Encoder,
     /// Numbers for [`CallRow::errno`].
@@ -175,7 +180,7 @@ pub struct CallRows {
 impl CallRows {
     /// With `in_parallel`, rows are encoded in a thread of their own.
     pub fn new(in_parallel: bool) -> Self {
-        /// Blocks that may wait for the encoder.
+        /// Number of blocks that may wait for the encoder.
         const WAITING: usize = 16;
         let encoder = match in_parallel {
             true => Encoder::EncoderThread(EncoderThread::new(WAITING, CallEncoder::default)),
@@ -186,7 +191,8 @@ impl CallRows {
         CallRows { block, held: Vec::new(), encoded: 0, before: 0, encoder, errnos, open_flags }
     }
 
-    /// Add a row. The last thousands stay changeable.
+    /// Add a row, and return its serial number. The rows of the last two blocks can still be
+    /// changed.
     #[inline]
     pub fn push(&mut self, row: &CallRow, recording: &mut Recording, calls: &[String]) -> Result<u64, TableError> {
         if self.block.len() == ROWS_PER_BLOCK {
@@ -197,19 +203,19 @@ impl CallRows {
         Ok(serial)
     }
 
-    /// The block is full.
+    /// Pass the full block on.
     fn pass_on(&mut self, recording: &mut Recording, calls: &[String]) -> Result<(), TableError> {
         self.send_held();
         if self.encoded >= ROWS_PER_GROUP { self.finish_group(recording, calls, false) } else { Ok(()) }
     }
 
-    /// Rows so far.
+    /// Number of rows so far.
     #[inline]
     pub fn total(&self) -> u64 {
         self.before + (self.encoded + self.held.len() + self.block.len()) as u64
     }
 
-    /// A row that is still here, by its serial number.
+    /// The row with this serial number, if it was not passed to the encoder yet.
     pub fn recent(&mut self, serial: u64) -> Option<&mut CallRow> {
         let index = usize::try_from(serial.checked_sub(self.before + self.encoded as u64)?).ok()?;
         match index.checked_sub(self.held.len()) {
@@ -218,7 +224,7 @@ impl CallRows {
         }
     }
 
-    /// Write all rows; with `is_end`, their sums too.
+    /// Write all rows; with `is_end`, also their sums.
     pub fn flush(&mut self, recording: &mut Recording, calls: &[String], is_end: bool) -> Result<(), TableError> {
         self.send_held();
         self.send_held();
@@ -226,7 +232,7 @@ impl CallRows {
         self.encoder.wait(recording)
     }
 
-    /// Send the block that was held back; the current one takes its place.
+    /// Pass on the block that was held back; the current one takes its place.
     fn send_held(&mut self) {
         if !self.held.is_empty() {
             self.encoded += self.held.len();
@@ -243,7 +249,7 @@ impl CallRows {
     }
 }
 
-/// Where blocks become row groups.
+/// Turns blocks into row groups, in this thread or in another.
 enum Encoder {
     Here(Box<CallEncoder>),
     EncoderThread(EncoderThread<CallEncoder>),
@@ -267,7 +273,7 @@ impl Encoder {
         }
     }
 
-    /// End the group. It is appended to the recording now, or when it is done.
+    /// End the group. It is appended to the recording now, or once it is encoded.
     fn finish(&mut self, end: End, recording: &mut Recording) -> Result<(), TableError> {
         match self {
             Encoder::Here(encoder) => encoder.finish(end).append_to(recording),
@@ -278,7 +284,7 @@ impl Encoder {
         }
     }
 
-    /// Append what is not done yet.
+    /// Wait for the groups that are not encoded yet, and append them.
     fn wait(&mut self, recording: &mut Recording) -> Result<(), TableError> {
         match self {
             Encoder::Here(_) => Ok(()),
@@ -298,7 +304,7 @@ impl Groups {
 #[derive(Default)]
 struct CallEncoder {
     groups: GroupEncoder<CallsColumns>,
-    /// Rows of the group so far.
+    /// Number of rows of the group so far.
     rows: usize,
     sums: ObjectUse,
 }
@@ -446,18 +452,18 @@ impl CallsTexts for Texts {
     }
 }
 
-/// Numbers of which one stands for NULL.
+/// A number, if it does not represent NULL.
 pub(crate) fn known(number: i64) -> Option<i64> {
     (number != NONE).then_some(number)
 }
 
-/// Ids and descriptors have no negative numbers: those stand for NULL.
+/// An id or descriptor: negative numbers represent NULL.
 pub(crate) fn id(number: i32) -> Option<i32> {
     (number >= 0).then_some(number)
 }
 
-/// Indices of the rows by start time, equal times as they came; `None` where they are in order. Keys are sorted apart from the rows, which
-/// are several times as wide.
+/// Indices of the rows by start time, rows of equal time in their given order; `None` if they are
+/// in order already. Keys are sorted apart from the rows, which are several times as wide.
 fn in_order(rows: &[CallRow]) -> Option<Vec<u32>> {
     if rows.is_sorted_by_key(|row| row.ts_ns) {
         return None;
@@ -467,7 +473,7 @@ fn in_order(rows: &[CallRow]) -> Option<Vec<u32>> {
     Some(keys.into_iter().map(|(_, index)| index).collect())
 }
 
-/// Calls end almost in the order in which they began: most keys have few places to go.
+/// Calls end almost in the order in which they began, so most keys move by a few places only.
 fn sort_nearly_sorted(keys: &mut [(i64, u32)]) {
     const STEPS_PER_KEY: usize = 8;
     let mut steps = keys.len() * STEPS_PER_KEY;

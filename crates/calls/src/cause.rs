@@ -1,14 +1,14 @@
-//! What a thread waits for, as far as its call and the object of that show.
+//! What a thread waits for, as far as its call and the object of the call show.
 
 use crate::{Kind, syscalls::Class};
 
-/// What a thread waits for; the values of `run_states.cause` and `critical_path.cause`.
+/// What a thread waits for: the values of `run_states.cause` and `critical_path.cause`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     Disk,
     FileLock,
     Lock,
-    /// Never by the call: the wait itself was recorded.
+    /// Never derived from the call, but only from a recorded wait.
     KernelLock,
     Pipe,
     Socket,
@@ -18,7 +18,7 @@ pub enum Cause {
     Device,
     PageFault,
     Kernel,
-    /// A thread of the kernel that has nothing to do.
+    /// A kernel thread that has nothing to do.
     Idle,
     Stopped,
     Unknown,
@@ -46,12 +46,12 @@ impl Cause {
         }
     }
 
-    /// Of a thread that sleeps in a call with a name and a class, which works on an object of a kind. `is_uninterruptible`: no signal ends
-    /// its sleep.
+    /// The cause for a thread that sleeps in a call of this name and class, which works on an
+    /// object of this kind. `is_uninterruptible`: no signal ends its sleep.
     pub fn of_call(is_uninterruptible: bool, name: &str, class: Class, kind: Option<Kind>) -> Self {
         match (name, class, kind) {
             ("nanosleep" | "clock_nanosleep", ..) => Cause::Timer,
-            // A fork waits for its child where they share memory until the child runs a program.
+            // A fork that shares memory with its child waits until the child runs a program.
             ("wait4" | "waitid" | "waitpid" | "vfork" | "clone" | "clone3", ..) => Cause::Child,
             ("io_getevents" | "io_pgetevents" | "execve" | "execveat", ..) | (_, Class::Sync, _) => Cause::Disk,
             ("fcntl", ..) if !is_uninterruptible => Cause::FileLock,

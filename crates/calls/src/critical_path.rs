@@ -1,24 +1,27 @@
-//! On which thread the end of a command depended at each moment.
+//! The critical path: the thread on which the end of a command depended at each moment.
 //!
-//! From the end of the command's first thread backwards. Where a thread ran, or had no CPU, the end depended on it. Where it waited until
-//! another recorded thread woke it, on that one, and so on from the moment of the wake-up; where it was new, on the one that made it. Where
-//! something else woke it (a disk, a timer, a program that is not recorded), it is the wait itself. Where it is known for which lock a thread
-//! waits, the pieces show it for as long as the path is with others for its sake.
+//! It is followed backwards from the end of the command's first thread. While a thread ran, or had
+//! no CPU, the end depended on it. While it waited until another recorded thread woke it, the path
+//! continues on that thread, from the moment of the wake-up; before it was created, on its creator.
+//! A wait that something else ended (a disk, a timer, a program that is not recorded) is part of
+//! the path itself. If the lock that a thread waits for is known, the pieces name it for as long as
+//! the path is with other threads because of that wait.
 
 use crate::Task;
 
-/// With more times of absence, the path is not looked for [some 64 B each].
+/// With more absences, which take some 64 B each, the path is not computed.
 pub const MOST_ABSENCES: usize = 4_000_000;
 
 /// A time in which a thread did not run.
 pub trait Absence {
-    /// Row of the thread.
+    /// The thread.
     fn task(&self) -> u32;
-    /// From when to when it did not run, and when it was woken in between [ns].
+    /// When the thread stopped running and when it ran again, and when it was woken in between
+    /// [ns].
     fn times(&self) -> (i64, i64, i64);
-    /// The thread with which the path goes on from when it was woken.
+    /// The thread on which the path continues from the wake-up.
     fn follows(&self) -> Option<u32>;
-    /// The lock that it waited for; below 0: none that is known.
+    /// The lock that the thread waited for; below 0: none is known.
     fn lock(&self) -> i32 {
         -1
     }
@@ -27,9 +30,9 @@ pub trait Absence {
 /// What a thread did in a piece of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// It was on a CPU.
+    /// It ran on a CPU.
     Running,
-    /// It could have run, and had no CPU.
+    /// It could have run, but had no CPU.
     Runnable,
     /// It waited.
     Waiting,
@@ -46,7 +49,7 @@ impl Part {
     }
 }
 
-/// A part of the path: a thread from a time on, and why it did not run.
+/// A piece of the path: one thread for some time, and why it did not run.
 #[derive(Debug)]
 pub struct Piece<'a, A> {
     pub task: u32,
@@ -54,7 +57,8 @@ pub struct Piece<'a, A> {
     pub until_ns: i64,
     pub part: Part,
     pub absence: Option<&'a A>,
-    /// The lock that the path is here for, or that the thread waits for; below 0: none.
+    /// The lock because of which the path is with this thread, or for which the thread waits; below
+    /// 0: none.
     pub lock: i32,
 }
 
@@ -66,12 +70,14 @@ impl<A> Clone for Piece<'_, A> {
 
 impl<A> Copy for Piece<'_, A> {}
 
-/// Locks that the path is with another thread for, each with the time when the wait for it began; the last one holds.
+/// Locks because of which the path is with another thread, each with the time when the wait for it
+/// began. The last one applies.
 #[derive(Default)]
 struct HeldUp(Vec<(i32, i64)>);
 
 impl HeldUp {
-    /// A piece as one or several, the latest first: each belongs to the lock that was waited for then.
+    /// Split a piece where the lock changes, the latest part first: each belongs to the lock that
+    /// was waited for at that time.
     fn split<'a, A>(&mut self, pieces: &mut Vec<Piece<'a, A>>, mut piece: Piece<'a, A>) {
         while let Some((lock, since_ns)) = self.0.last().copied() {
             if since_ns < piece.until_ns {
@@ -93,7 +99,8 @@ fn add<'a, A>(pieces: &mut Vec<Piece<'a, A>>, piece: Piece<'a, A>) {
     }
 }
 
-/// The path of the thread `first`, from its start to `end_ns`, without a gap. `absences` become sorted by thread and time.
+/// The path of the thread `first`, from its start to `end_ns`, without a gap. Sorts `absences` by
+/// thread and time.
 pub fn critical_path<'a, A: Absence>(absences: &'a mut [A], first: u32, end_ns: i64, tasks: &[Task]) -> Vec<Piece<'a, A>> {
     absences.sort_unstable_by_key(|absence| (absence.task(), absence.times()));
     let mut pieces = backwards(absences, first, end_ns, tasks);
@@ -106,7 +113,7 @@ fn backwards<'a, A: Absence>(absences: &'a [A], first: u32, end_ns: i64, tasks: 
     let mut pieces = Vec::new();
     let (mut task, mut at_ns) = (first, end_ns);
     let mut held_up = HeldUp::default();
-    // Each step passes an absence or a birth; events of one moment may make a circle.
+    // Each step passes an absence or a creation; events of the same time may form a circle.
     for _ in 0..=absences.len() + tasks.len() {
         if at_ns <= begin_ns {
             break;
@@ -116,7 +123,7 @@ fn backwards<'a, A: Absence>(absences: &'a [A], first: u32, end_ns: i64, tasks: 
         let running = Piece { task, from_ns: run_from_ns, until_ns: at_ns, part: Part::Running, absence: None, lock: -1 };
         held_up.split(&mut pieces, running);
         let Some(absence) = last else {
-            // It was made then: by a thread that is not recorded, if by none of these.
+            // The thread was created here, by a thread that is not recorded if by none of these.
             let Some(parent) = tasks[task as usize].parent.filter(|_| run_from_ns > begin_ns) else { break };
             (task, at_ns) = (parent as u32, run_from_ns);
             continue;
@@ -141,7 +148,7 @@ fn backwards<'a, A: Absence>(absences: &'a [A], first: u32, end_ns: i64, tasks: 
     pieces
 }
 
-/// The last absence of a thread that began before.
+/// The last absence of a thread that began before this time.
 fn last_before<A: Absence>(absences: &[A], task: u32, at_ns: i64) -> Option<&A> {
     let after = absences.partition_point(|absence| (absence.task(), absence.times().0) < (task, at_ns));
     absences[..after].last().filter(|absence| absence.task() == task)

@@ -1,6 +1,6 @@
-//! Errors of Linux on x86-64 by their numbers, by the names that strace prints.
+//! Names of Linux errors on x86-64, as strace prints them.
 
-/// Names of errors from 1 on; empty where there is none.
+/// Names of errors from number 1 on; `-` where there is none.
 const ERRORS: &str = "\
     EPERM ENOENT ESRCH EINTR EIO ENXIO E2BIG ENOEXEC EBADF ECHILD EAGAIN ENOMEM EACCES EFAULT ENOTBLK EBUSY EEXIST EXDEV ENODEV \
     ENOTDIR EISDIR EINVAL ENFILE EMFILE ENOTTY ETXTBSY EFBIG ENOSPC ESPIPE EROFS EMLINK EPIPE EDOM ERANGE EDEADLK ENAMETOOLONG \
@@ -13,17 +13,18 @@ const ERRORS: &str = "\
     EREMOTEIO EDQUOT ENOMEDIUM EMEDIUMTYPE ECANCELED ENOKEY EKEYEXPIRED EKEYREVOKED EKEYREJECTED EOWNERDEAD ENOTRECOVERABLE \
     ERFKILL EHWPOISON";
 
-/// Names of errors that only the kernel sees, from 512 on.
+/// Names of errors that only the kernel sees, from number 512 on.
 const KERNEL_ERRORS: &str = "\
     ERESTARTSYS ERESTARTNOINTR ERESTARTNOHAND ENOIOCTLCMD ERESTART_RESTARTBLOCK EPROBE_DEFER EOPENSTALE ENOPARAM - EBADHANDLE \
     ENOTSYNC EBADCOOKIE ENOTSUPP ETOOSMALL ESERVERFAULT EBADTYPE EJUKEBOX EIOCBQUEUED ERECALLCONFLICT";
 
 const FIRST_KERNEL_ERROR: usize = 512;
 
-/// The least result that is an error: mmap returns addresses that are negative, too.
+/// The least result that is an error. Smaller ones are addresses: mmap may return negative numbers,
+/// too.
 const LEAST_ERROR: i64 = -4095;
 
-/// The number of an error, where a result is one.
+/// The number of the error, if a result is one.
 #[inline]
 pub fn error_of(result: i64) -> Option<u16> {
     (LEAST_ERROR..0).contains(&result).then(|| result.unsigned_abs() as u16)
@@ -39,7 +40,8 @@ pub fn error_name(number: u16) -> String {
     name.filter(|name| *name != "-").map_or_else(|| format!("ERRNO_{number}"), Into::into)
 }
 
-/// Name of an error whose number is the same on every architecture: those of asm-generic/errno-base.h, and the kernel's own.
+/// Name of an error whose number is the same on every architecture: those of
+/// asm-generic/errno-base.h, and the kernel's own.
 #[must_use]
 pub fn common_name(number: u16) -> Option<&'static str> {
     let name = match number {
@@ -51,7 +53,7 @@ pub fn common_name(number: u16) -> Option<&'static str> {
     name.filter(|name| *name != "-")
 }
 
-/// Whether the kernel starts a call again that ended with this error.
+/// Whether the kernel restarts a call that ended with this error.
 pub fn is_restart(number: u16) -> bool {
     matches!(number, 512 | 513 | 514 | 516)
 }

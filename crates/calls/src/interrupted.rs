@@ -1,13 +1,15 @@
 //! Calls that a signal interrupted, and their next parts.
 //!
-//! A call that a signal interrupts returns ERESTARTSYS or a similar code to the kernel, which starts it again, at once or after the
-//! signal's handler, as the same call or as `restart_syscall`; or it returns EINTR to the program, which shows as the result of
-//! `rt_sigreturn`. For the program, all parts are one call. States of a thread's call: *interrupted* (its row waits) -> *restarted* (the next
-//! part joins it) or *given up* (EINTR, another call in its place, end of the thread: the row is written as it is).
+//! A call that a signal interrupts returns ERESTARTSYS or a similar code to the kernel. The kernel
+//! restarts it, at once or after the signal's handler, as the same call or as `restart_syscall`; or
+//! it returns EINTR to the program, which is visible as the result of `rt_sigreturn`. For the
+//! program, all parts are one call. States of a thread's call: *interrupted* (its row waits) ->
+//! *restarted* (the next part joins it) or *given up* (EINTR, another call in its place, end of the
+//! thread: the row is written as it is).
 
 use crate::CallRow;
 
-/// Interrupted calls that a thread may have at a time: handlers within handlers.
+/// Number of interrupted calls that a thread may have at a time: handlers within handlers.
 const DEEPEST: usize = 16;
 
 /// The interrupted calls of a thread, the innermost last: a handler's own call may be interrupted too. Besides
@@ -21,35 +23,36 @@ impl<T> Default for Interrupted<T> {
     }
 }
 
-/// What a call is to the interrupted ones.
+/// How a call relates to the interrupted ones.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Part {
-    /// `restart_syscall`: the next part of whichever was interrupted last.
+    /// It is `restart_syscall`, the next part of the call that was interrupted last.
     pub goes_on: bool,
-    /// `rt_sigreturn` with EINTR: what the signal interrupted does not go on.
+    /// It is `rt_sigreturn` with EINTR: the interrupted call does not continue.
     pub gives_up: bool,
     /// It was interrupted itself.
     pub is_interrupted: bool,
 }
 
-/// What becomes of a call.
+/// The result of adding a call.
 #[derive(Debug, Default)]
 pub struct Joined {
-    /// It was the next part of an interrupted one.
+    /// The call was the next part of an interrupted one.
     pub restarted: bool,
-    /// Rows that are complete, in order.
+    /// Rows that became complete, in order.
     pub rows: [Option<CallRow>; 3],
 }
 
 impl<T> Interrupted<T> {
-    /// Whether none waits.
+    /// Whether no interrupted call waits.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// A call of a thread that has interrupted calls, or that is interrupted itself. `continues` says whether it is the next part of the
-    /// one that was interrupted last, as far as its arguments show; `about` is kept where it waits.
+    /// Add a call of a thread that has interrupted calls, or that is interrupted itself.
+    /// `continues` decides, by the key of the last interrupted call, whether this one is its next
+    /// part; `about` is the key of this one, kept if it waits.
     pub fn join(
         &mut self,
         mut row: CallRow,
@@ -71,13 +74,13 @@ impl<T> Interrupted<T> {
             joined.rows[2] = Some(row);
             return joined;
         }
-        // What was interrupted and then replaced by another call will not come back.
+        // A call that was interrupted and then replaced by another call does not come back.
         joined.rows[1] = (self.0.len() >= DEEPEST).then(|| self.0.remove(0).0);
         self.0.push((row, about));
         joined
     }
 
-    /// The thread is no longer there: what was interrupted stays so.
+    /// The thread has ended: the rows of its interrupted calls are complete.
     pub fn give_up(&mut self) -> impl Iterator<Item = CallRow> + use<T> {
         std::mem::take(&mut self.0).into_iter().map(|(row, _)| row)
     }
@@ -107,10 +110,10 @@ mod tests {
     fn parts_become_one_call() {
         let mut waiting = Interrupted::default();
         assert!(complete(&waiting.join(call(1, 100), STOPPED, (), same)).is_empty() && !waiting.is_empty());
-        // Of the handler.
+        // A call of the handler.
         let other = waiting.join(call(2, 110), Part::default(), (), same);
         assert_eq!((complete(&other), other.restarted), (vec![(2, 110, 10)], false));
-        // The same again, interrupted again, and then by another name.
+        // The same call, interrupted again, and then continued under another name.
         let again = waiting.join(call(1, 120), STOPPED, (), same);
         assert_eq!((complete(&again), again.restarted), (vec![], true));
         let last = waiting.join(call(3, 140), Part { goes_on: true, ..Part::default() }, (), same);

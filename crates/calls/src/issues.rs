@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use sysdock_table::{Fact, ROWS_PER_GROUP, Recording, TableError, readable, rows};
 
-/// What can be wrong with a line, an event or a thread; the values of `import_issues.issue`, explained in docs/reference/import-issues.md.
+/// What can be wrong with a line, an event or a thread: the values of `import_issues.issue`,
+/// explained in docs/reference/import-issues.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Issue {
     UnknownLine,
@@ -55,7 +56,7 @@ impl Issue {
         }
     }
 
-    /// Whether the line made it into the tables all the same.
+    /// Whether the tables contain the line in spite of the issue.
     fn understood(self) -> bool {
         !matches!(
             self,
@@ -80,23 +81,25 @@ struct IssueRow {
     excerpt: Option<String>,
 }
 
-/// Everything that could not be understood. Counted without limit, kept in memory a group at a time.
+/// Everything that could not be understood. It is counted without limit, and kept in memory a group
+/// at a time.
 #[derive(Debug, Default)]
 pub struct Issues {
     rows: Vec<IssueRow>,
     excerpts: u64,
-    /// How many of each there were.
+    /// Number of issues of each kind.
     pub counts: BTreeMap<&'static str, u64>,
-    /// Lines that are missing from the tables.
+    /// Number of lines that are missing from the tables.
     pub lines_lost: u64,
 }
 
 impl Issues {
-    /// Count an issue at a place (source, line); `text` is the line, as far as it is at hand. True when it is time to [`Issues::flush`].
+    /// Count an issue at a place (source, line); `text` is the line, as far as it is known. Returns
+    /// whether it is time to [`Issues::flush`].
     pub fn add(&mut self, issue: Issue, place: (usize, u64), text: &[u8], detail: Option<Fact>) -> bool {
         const EXCERPTS: u64 = 10_000;
         const EXCERPT_BYTES: usize = 120;
-        // It may hold a name from the log.
+        // The detail may contain a name from the log.
         const DETAIL_BYTES: usize = 400;
         *self.counts.entry(issue.name()).or_default() += 1;
         self.lines_lost += u64::from(!issue.understood() && place.1 > 0);
@@ -108,7 +111,8 @@ impl Issues {
         self.rows.len() >= ROWS_PER_GROUP
     }
 
-    /// Count an issue that came up `count` times in a source, as one row; `detail` says how often.
+    /// Count an issue that occurred `count` times in a source, as one row; `detail` contains the
+    /// number.
     pub fn add_many(&mut self, issue: Issue, source: usize, count: u64, detail: Fact) {
         if count > 0 {
             self.add(issue, (source, 0), b"", Some(detail));
@@ -116,7 +120,7 @@ impl Issues {
         }
     }
 
-    /// Write what was collected.
+    /// Write the collected rows.
     pub fn flush(&mut self, recording: &mut Recording) -> Result<(), TableError> {
         if self.rows.is_empty() {
             return Ok(());

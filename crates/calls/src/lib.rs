@@ -1,6 +1,8 @@
-//! Rows of the tables about system calls, from any recorder: a log of strace or truss, or the kernel's own events.
+//! Rows of the tables about system calls, for all recorders: logs of strace or truss, and the
+//! kernel's own events.
 //!
-//! [`syscalls`] says what each call does and where its arguments stand; the other modules collect rows and write them.
+//! [`syscalls`] defines what each call does and where its arguments are; the other modules collect
+//! rows and write them.
 
 mod call_rows;
 mod cause;
@@ -16,9 +18,10 @@ mod rows;
 pub mod syscalls;
 mod tasks;
 
-/// What a recording of system calls is about, as `knowhow/tables` has it.
+/// The subject of a recording of system calls, as in `about` of `knowhow/tables`.
 pub const ABOUT: &str = "calls";
-/// The count in recording.json of parts of calls that a signal interrupted and the kernel started again.
+/// Name of the count in recording.json of call parts that a signal interrupted and the kernel
+/// restarted.
 pub const RESTARTED_CALLS: &str = "restarted_calls";
 
 pub use call_rows::{CallRow, CallRows, LONGEST_NS, NONE, Numbered, Via, object_id};
@@ -31,5 +34,6 @@ pub use objects::{Kind, ObjectId, Objects, write_paths};
 pub use rows::{MappingRows, SignalRows};
 pub use tasks::{Program, Task, Usage, write_commands, write_processes};
 
-/// Tables that a recording of calls always lists: an empty table is a statement, a missing one is not.
+/// Tables that each recording of calls lists: an empty table states that there were none, a missing
+/// one states nothing.
 pub const TABLES: &[&str] = &["calls", "commands", "import_issues", "mappings", "paths", "processes", "signals", "stacks"];

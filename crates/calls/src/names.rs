@@ -1,11 +1,12 @@
-//! Path arithmetic, and the names of programs.
+//! Normal forms of paths, and names of programs.
 
 use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
 use sysdock_table::readable;
 
-/// An absolute path without `//`, `/.` and `/..`. Links are not known from a log, so `a/../b` becomes `b`, as a shell would show it.
+/// An absolute path without `//`, `/.` and `/..`. Links are not known from a log, so `a/../b`
+/// becomes `b`, as in a shell.
 pub fn normal(path: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
     if path.len() <= 1 || !has_odd_slash(&path) {
         return path;
@@ -31,21 +32,22 @@ pub fn normal(path: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
     Cow::Owned(out)
 }
 
-/// Whether a path has a slash at its end, or in front of a slash or a dot.
+/// Whether a path has a slash at its end, or a slash before a slash or a dot.
 fn has_odd_slash(path: &[u8]) -> bool {
-    // Without an early way out many bytes are compared in one step.
+    // Without an early exit, many bytes are compared in one step.
     let pairs = path.iter().zip(path.iter().skip(1));
     let odd = |(one, next): (&u8, &u8)| (*one == b'/') & ((*next == b'/') | (*next == b'.'));
     pairs.fold(false, |found, pair| found | odd(pair)) || path.last() == Some(&b'/')
 }
 
-/// Program name of an executable's path, as the kernel keeps it: last component, at most 15 bytes.
+/// Name of the program in an executable, as the kernel keeps it: the last component of the path, at
+/// most 15 bytes.
 pub fn comm(path: &[u8]) -> &[u8] {
     let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
     &name[..name.len().min(15)]
 }
 
-/// Names of programs: `commands`.
+/// Names of programs: the table `commands`.
 #[derive(Debug, Default)]
 pub struct Commands {
     ids: FxHashMap<Box<[u8]>, i32>,

@@ -1,6 +1,7 @@
-//! Names of system calls by their numbers on x86-64 (Linux, arch/x86/entry/syscalls/syscall_64.tbl, up to 6.18).
+//! Names of system calls by their numbers on x86-64 (Linux, arch/x86/entry/syscalls/syscall_64.tbl,
+//! up to 6.18).
 
-/// From number 0.
+/// Names from number 0 on.
 const LOW: &str = "\
     read write open close stat fstat lstat poll lseek mmap mprotect munmap brk rt_sigaction rt_sigprocmask rt_sigreturn \
     ioctl pread64 pwrite64 readv writev access pipe select sched_yield mremap msync mincore madvise shmget shmat shmctl \
@@ -32,7 +33,7 @@ const LOW: &str = "\
     memfd_create kexec_file_load bpf execveat userfaultfd membarrier mlock2 copy_file_range preadv2 pwritev2 pkey_mprotect \
     pkey_alloc pkey_free statx io_pgetevents rseq";
 
-/// From number 424; there are none between.
+/// Names from number 424 on; there are none in between.
 const HIGH: &str = "\
     pidfd_send_signal io_uring_setup io_uring_enter io_uring_register open_tree move_mount fsopen fsconfig fsmount fspick \
     pidfd_open clone3 close_range openat2 pidfd_getfd faccessat2 process_madvise epoll_pwait2 mount_setattr quotactl_fd \
@@ -42,7 +43,7 @@ const HIGH: &str = "\
     open_tree_attr file_getattr file_setattr";
 
 const HIGH_FROM: usize = 424;
-/// A call that only 32-bit programs have.
+/// Number of calls that only 32-bit programs have.
 pub const WITHOUT_NAME: usize = 510;
 
 /// The names in order of their numbers; empty where there is none.
@@ -53,7 +54,7 @@ pub fn names() -> Vec<&'static str> {
     names.extend(HIGH.split_ascii_whitespace());
     names.resize(WITHOUT_NAME, "");
     names.push("compat_syscall");
-    // What an io_uring does and no system call: `RING_CALL` of `bpf/config.h`.
+    // Work of an io_uring that is no system call: `RING_CALL` of `bpf/config.h`.
     names.push("io_uring");
     names
 }

@@ -1,6 +1,8 @@
-//! Sums of calls by object, name and error (`object_use`), added up while the calls are in a core's cache.
+//! Sums of calls by object, name and error (`object_use`), added up while the calls are in a core's
+//! cache.
 //!
-//! Most questions about a recording begin with these sums, and to count them from ten million calls takes half a second each time.
+//! Most questions about a recording begin with these sums, and computing them from ten million
+//! calls takes half a second each time.
 
 use std::hash::BuildHasher;
 
@@ -13,13 +15,14 @@ use sysdock_table::{
 
 use crate::call_rows::{CallRow, NONE, Via, id, known};
 
-/// Sums held in memory: 20 MB at most. When there are more, they are written out, and one key may get several rows.
+/// Number of sums held in memory: 20 MB at most. Above it they are written, and one key may get
+/// several rows.
 const MOST_HELD: usize = 1 << 17;
-/// With fewer calls for each sum, storing the sums is not worth it: reading the calls is about as fast.
+/// With fewer calls per sum, storing the sums is not worth it: reading the calls is about as fast.
 const LEAST_CALLS: u64 = 4;
 
-/// What calls have in common that are added up: object, name and error, then class, flags and way of issue. Packed, because keys are compared
-/// for each call; where NULL is possible, a negative number stands for it.
+/// The key of a sum: object, name and error, then class, flags and way of issue. It is packed,
+/// because keys are compared for each call; a negative number represents NULL.
 type Key = (u64, u64);
 
 fn key_of(row: &CallRow) -> Key {
@@ -29,9 +32,9 @@ fn key_of(row: &CallRow) -> Key {
     (object << 32 | u64::from(row.call) << 16 | errno, open_flags << 16 | u64::from(row.class) << 8 | row.via as u64)
 }
 
-/// The hash table takes places from the lower bits, and a tag from the upper ones. Objects are numbered in the order in which they were met, and
-/// programs often go over files in the same order again: for each kind of call, objects with neighbouring numbers get neighbouring places, so
-/// that they are in cache.
+/// The hash table takes places from the lower bits, and a tag from the upper ones. Objects are
+/// numbered in order of appearance, and programs often use files in the same order again: for each
+/// kind of call, objects with adjacent numbers get adjacent places, so that they are in cache.
 fn hash(key: &Key) -> u64 {
     const PLACE: u64 = (1 << 48) - 1;
     let (object, rest) = (key.0 >> 32, (key.0 & u64::from(u32::MAX), key.1));
@@ -39,7 +42,7 @@ fn hash(key: &Key) -> u64 {
     (place & PLACE) | (FxBuildHasher.hash_one(key) & !PLACE)
 }
 
-/// What calls of one key add up to.
+/// The sum of the calls of one key.
 #[derive(Clone, Debug)]
 struct Sum {
     calls: i64,
@@ -52,7 +55,7 @@ struct Sum {
     last_task_id: i32,
 }
 
-/// Of the values that are known: how many, their sum and their ends.
+/// Number, sum, least and greatest of the known values.
 #[derive(Clone, Copy, Debug)]
 struct Values {
     count: i64,
@@ -64,7 +67,7 @@ struct Values {
 impl Values {
     const NOTHING: Values = Values { count: 0, sum: 0, least: i64::MAX, most: i64::MIN };
 
-    /// Add a value; false where the sum is too large for its column.
+    /// Add a value; false if the sum is too large for its column.
     #[must_use]
     fn add(&mut self, value: i64) -> bool {
         if value == NONE {
@@ -103,7 +106,7 @@ impl Sum {
         last_task_id: i32::MIN,
     };
 
-    /// Add a call; false where a sum is too large for its column.
+    /// Add a call; false if a sum is too large for its column.
     #[must_use]
     fn add(&mut self, row: &CallRow) -> bool {
         let took_ns = known(row.dur_ns).unwrap_or(0);
@@ -122,16 +125,18 @@ impl Sum {
 /// The sums of the calls so far that are not written yet.
 #[derive(Default)]
 pub(crate) struct ObjectUse {
-    /// In the order in which they were met first.
+    /// In order of first appearance.
     sums: Vec<Sum>,
-    /// The key of each sum. Stored apart from the sums: a search reads only keys, and more of them fit into a cache.
+    /// The key of each sum. Stored apart from the sums: a search reads only keys, and more of them
+    /// fit into a cache.
     keys: Vec<Key>,
-    /// Places in `sums`, by the hash of the key.
+    /// Indices into `sums`, by the hash of the key.
     places: HashTable<u32>,
-    /// Sums that were written, and the calls in all.
+    /// Number of sums that were written, and of all calls.
     written: u64,
     calls: u64,
-    /// The sums are not worth it, or too large for their columns. What was written stays; readers see that it is incomplete.
+    /// The sums are not worth storing, or too large for their columns. Rows that were written stay;
+    /// readers see that they are incomplete.
     given_up: bool,
 }
 
@@ -142,7 +147,7 @@ impl ObjectUse {
             return;
         }
         self.calls += rows.len() as u64;
-        // Calls on one object come in a row.
+        // Calls on one object often follow each other, so the last sum is tried first.
         let mut place = usize::MAX;
         for row in rows {
             let key = key_of(row);
@@ -175,12 +180,12 @@ impl ObjectUse {
         *self = ObjectUse { given_up: true, ..ObjectUse::default() };
     }
 
-    /// Whether there are so many that they should be written.
+    /// Whether there are so many sums that they should be written.
     pub(crate) fn is_full(&self) -> bool {
         self.sums.len() >= MOST_HELD
     }
 
-    /// What was added up, for [`ObjectUse::encode`]. Starts over.
+    /// Take the sums so far, for [`ObjectUse::encode`].
     pub(crate) fn take(&mut self) -> Vec<Row> {
         self.written += self.sums.len() as u64;
         self.places.clear();

@@ -25,15 +25,17 @@ pub enum Kind {
 /// The names of [`Kind`], in its order.
 const KIND_WORDS: [&str; 8] = ["file", "directory", "device", "virtual", "pipe", "socket", "anonymous", "unknown"];
 
-/// All objects of a recording. Names lie one after another in one buffer: millions of paths cost little more than their bytes.
+/// All objects of a recording. Names are stored one after another in one buffer: millions of paths
+/// cost little more than their bytes.
 #[derive(Debug, Default)]
 pub struct Objects {
     bytes: Vec<u8>,
     ends: Vec<usize>,
     kinds: Vec<Kind>,
-    /// Size of a file as far as it is known, else -1. Needed for the offset of writes in append mode.
+    /// Size of each file as far as it is known, else -1 [B]. It is needed for the offset of writes
+    /// in append mode.
     sizes: Vec<i64>,
-    /// With half of each name's hash, so that growing and looking up need not read names.
+    /// Half of each name's hash with its object, so that growing and searching need not read names.
     index: HashTable<(u32, ObjectId)>,
 }
 
@@ -41,13 +43,14 @@ fn hash(name: &[u8]) -> u32 {
     (BuildHasherDefault::<FxHasher>::default().hash_one(name) >> 32) as u32
 }
 
-/// The table takes its places from the lower bits of a hash, and more from the upper ones.
+/// The hash that the table uses: it takes places from the lower bits, and a tag from the upper
+/// ones.
 fn spread(hash: u32) -> u64 {
     u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(hash)
 }
 
 impl Objects {
-    /// The object of this name, new or known; its kind follows from the name.
+    /// The object of this name, which is added if it is new. Its kind follows from the name.
     pub fn intern(&mut self, name: &[u8]) -> ObjectId {
         let hashed = hash(name);
         let (bytes, ends) = (&self.bytes, &self.ends);
@@ -71,22 +74,21 @@ impl Objects {
         self.index.find(spread(hashed), same).map(|(_, id)| *id)
     }
 
-    /// The name it was interned under.
+    /// The name of an object.
     pub fn name(&self, id: ObjectId) -> &[u8] {
         slice(&self.bytes, &self.ends, id)
     }
 
-    /// Its kind.
     pub fn kind(&self, id: ObjectId) -> Kind {
         self.kinds[id as usize]
     }
 
-    /// Its kind is known better than by its name.
+    /// Set the kind of an object, if it is known better than by the name.
     pub fn set_kind(&mut self, id: ObjectId, kind: Kind) {
         self.kinds[id as usize] = kind;
     }
 
-    /// A path that was read as a directory is one.
+    /// Record that a path was read as a directory.
     pub fn set_directory(&mut self, id: ObjectId) {
         let kind = &mut self.kinds[id as usize];
         if matches!(kind, Kind::File | Kind::Unknown) {
@@ -99,12 +101,12 @@ impl Objects {
         Some(self.sizes[id as usize]).filter(|size| *size >= 0)
     }
 
-    /// The size of a file is known [B], or no longer.
+    /// Set the size of a file [B]; `None`: it is no longer known.
     pub fn set_size(&mut self, id: ObjectId, size: Option<i64>) {
         self.sizes[id as usize] = size.unwrap_or(-1);
     }
 
-    /// A write ended at `end`: the file is at least that long.
+    /// Record that a write ended at `end`: the file is at least that long.
     pub fn grow(&mut self, id: ObjectId, end: i64) {
         let size = &mut self.sizes[id as usize];
         if *size >= 0 && *size < end {
@@ -112,19 +114,20 @@ impl Objects {
         }
     }
 
-    /// Name and kind of every object, in order of their ids.
+    /// Name and kind of each object, in order of their ids.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], Kind)> {
         (0..self.ends.len()).map(|id| (slice(&self.bytes, &self.ends, id as ObjectId), self.kinds[id]))
     }
 
-    /// How many objects there are.
+    /// Number of objects.
     #[allow(clippy::len_without_is_empty, reason = "not needed")]
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 }
 
-/// Bytes of names that are written at a time: a column of text holds 2 GB at most, and is in memory until it is written.
+/// Size of the names that are written at a time [B]: a column of texts contains 2 GB at most, and
+/// is in memory until it is written.
 const GROUP_BYTES: usize = 64 << 20;
 
 /// Write `paths`. The recording's next checkpoint, or its end, closes what is written.
@@ -151,7 +154,7 @@ fn slice<'a>(bytes: &'a [u8], ends: &[usize], id: ObjectId) -> &'a [u8] {
     &bytes[start..ends[id]]
 }
 
-/// Kind by name, in the kernel's and strace's spelling.
+/// Kind of an object by its name, in the spelling of the kernel and of strace.
 fn kind(name: &[u8]) -> Kind {
     const PREFIXES: [(&[u8], Kind); 14] = [
         (b"/dev/shm/", Kind::File),

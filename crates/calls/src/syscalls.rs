@@ -1,13 +1,14 @@
-//! What each system call does and where its arguments stand. A flat list: one line per group of calls with the same shape.
+//! What each system call does and where its arguments are: a flat list, one line for each group of
+//! calls with the same shape.
 //!
-//! Argument positions are those of the manual pages (section 2), counted from 0; strace and truss print them alike. Calls that are not
-//! listed have class `other`.
+//! Argument positions are those of the manual pages (section 2), counted from 0; strace and truss
+//! print them alike. Calls that are not listed have class `other`.
 
 use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
 
-/// What a call does; the values of `calls.class`.
+/// What a call does: the values of `calls.class`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
     Open,
@@ -39,40 +40,41 @@ pub const CLASS_WORDS: [&str; 21] = [
     "socket", "process", "memory", "signal", "time", "other",
 ];
 
-/// Where an argument is that says how many bytes are requested.
+/// The argument that contains the requested number of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Requested {
-    /// A number in this argument.
+    /// It is this argument.
     Argument(usize),
-    /// The sum of `iov_len` in this argument.
+    /// It is the sum of `iov_len` in this argument.
     Vector(usize),
 }
 
-/// From where a transfer starts.
+/// The position at which a transfer starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
-    /// The file position, which moves on.
+    /// The file position, which advances.
     Position,
     /// This argument; the file position stays.
     Argument(usize),
-    /// This argument, or the file position where it is -1.
+    /// This argument, or the file position if it is -1.
     ArgumentOrPosition(usize),
-    /// No position: sockets and queues.
+    /// None: sockets and queues.
     Nowhere,
 }
 
-/// How a call's arguments are read and what it changes.
+/// How the arguments of a call are read, and what the call changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// Nothing besides its name, result and time.
+    /// Only name, result and time are read.
     Plain,
     /// Works on the descriptor in argument 0.
     Fd,
     /// Works on the directory in argument 0.
     Directory,
-    /// Moves bytes through the descriptor in argument 0.
+    /// Transfers bytes through the descriptor in argument 0.
     Transfer(Requested, At),
-    /// Moves `size` bytes from one descriptor to another; offsets are pointers, NULL for the file position.
+    /// Transfers `size` bytes from one descriptor to another. Offsets are pointers; NULL: the file
+    /// position.
     Between {
         from: usize,
         from_offset: Option<usize>,
@@ -82,9 +84,11 @@ pub enum Shape {
     },
     /// Works on the path in this argument, relative to the working directory.
     Path(usize),
-    /// Works on the path in the second argument, relative to the directory in the first; an empty path means the directory itself.
+    /// Works on the path in the second argument, relative to the directory in the first. An empty
+    /// path is the directory itself.
     PathAt(usize, usize),
-    /// Opens the path: argument of the directory (None: working directory), of the path, of the flags.
+    /// Opens a path. The arguments of the directory (`None`: working directory), of the path and of
+    /// the flags.
     Open(Option<usize>, usize, usize),
     /// `creat(path, mode)`
     Create,
@@ -97,14 +101,15 @@ pub enum Shape {
     Fcntl,
     Ioctl,
     Truncate,
-    /// Returns a new descriptor without a path; the word names it.
+    /// Returns a new descriptor without a path; the text names it.
     NewFd(&'static str),
-    /// Makes two descriptors, printed as `[3, 4]` in this argument.
+    /// Creates two descriptors, printed as `[3, 4]` in this argument; the text names them.
     NewPair(&'static str, usize),
     MemfdCreate,
     /// Receives a message, which may carry descriptors.
     ReceiveMessage,
-    /// `sendmmsg`, `recvmmsg`: messages in argument 1, each with its bytes; the result is their number.
+    /// `sendmmsg`, `recvmmsg`: messages in argument 1, each with its number of bytes; the result is
+    /// the number of messages.
     Messages,
     Map,
     Fork,
@@ -114,29 +119,32 @@ pub enum Shape {
     Rename(Option<usize>, usize, Option<usize>, usize),
     Unshare,
     Remove(Option<usize>, usize),
-    /// `mq_open(name, flags, ...)`: the name is one in the file system of queues, wherever the program is.
+    /// `mq_open(name, flags, ...)`: the name is in the file system of queues, whatever the working
+    /// directory is.
     OpenQueue,
     /// `mq_unlink(name)`
     RemoveQueue,
-    /// `fsconfig(fd, command, key, value, at)`: the command says whether the value is a path, relative to `at`, or `at` is what is meant.
+    /// `fsconfig(fd, command, key, value, at)`: by the command, the value is a path relative to
+    /// `at`, or `at` itself is the value.
     Configure,
-    /// `landlock_add_rule(fd, type, rule, ...)`: a rule about files points to the descriptor of a directory.
+    /// `landlock_add_rule(fd, type, rule, ...)`: a rule about files points to the descriptor of a
+    /// directory.
     AddRule,
-    /// `io_submit`: operations that end later.
+    /// `io_submit`: operations that complete later.
     Submit,
-    /// `io_getevents`: operations that ended.
+    /// `io_getevents`: operations that completed.
     Reap,
-    /// `io_uring_setup`: from here on operations leave no system call.
+    /// `io_uring_setup`: operations of the ring make no system call.
     Ring,
 }
 
 impl Shape {
-    /// The argument with the descriptor that the call works on; of a copy the one that it reads.
+    /// The argument with the descriptor that the call works on; of a copy, the one that it reads.
     pub fn descriptor(self) -> usize {
         if let Shape::Between { from, .. } = self { from } else { 0 }
     }
 
-    /// Whether such a call may move the position of the open file in that argument.
+    /// Whether the call may move the position of the open file in that argument.
     pub fn moves_position(self) -> bool {
         match self {
             Shape::Transfer(_, at) => matches!(at, At::Position | At::ArgumentOrPosition(_)),
@@ -145,10 +153,11 @@ impl Shape {
         }
     }
 
-    /// How many arguments, from the first on, determine what the call means: the others need not be split.
+    /// Number of arguments, from the first on, that determine what the call means. The others need
+    /// not be split.
     fn needed(self, class: Class, name: &str) -> u8 {
         const ALL: usize = u8::MAX as usize;
-        // The status of a file stands after its name, in statx as the last argument.
+        // The status of a file is printed after its name, in statx as the last argument.
         let upto = |last: usize| if class == Stat { last + 2 } else { last + 1 };
         let needed = match self {
             _ if name == "statx" => ALL,
@@ -179,7 +188,7 @@ impl Shape {
             // renameat2 has flags after them.
             Shape::Rename(_, old, _, new) => old.max(new) + 2,
             Shape::Remove(_, path) => path + 1,
-            // A flag may stand anywhere.
+            // Any argument may contain a flag.
             NewFd(_) | NewPair(..) | Shape::MemfdCreate | Shape::Ring | Shape::Map | Shape::Fork => ALL,
         };
         needed as u8
@@ -309,7 +318,8 @@ const GROUPS: &[(&str, ClassAndShape)] = &[
     ("time gettimeofday settimeofday clock_gettime clock_settime clock_getres clock_adjtime adjtimex alarm getitimer setitimer timer_create \
       timer_settime timer_gettime timer_getoverrun timer_delete clock_gettime64 clock_getres_time64", (Time, Plain)),
     ("msgget msgctl msgsnd msgrcv mq_notify mq_getsetattr mq_timedsend", (Class::Other, Plain)),
-    // Of Solaris and illumos only, with the arguments in the order in which truss prints them (illumos usr/src/cmd/truss/systable.c).
+    // Calls of Solaris and illumos only, with the arguments in the order in which truss prints them
+    // (illumos usr/src/cmd/truss/systable.c).
     ("xstat lxstat", (Stat, Path(1))),
     ("fxstat", (Stat, Plain)),
     ("xmknod", (Name, Path(1))),
@@ -349,7 +359,7 @@ const GROUPS: &[(&str, ClassAndShape)] = &[
 /// Number of a call that is not in the list.
 pub const UNLISTED: u16 = u16::MAX;
 
-/// The listed calls in a table for finding them by name. Shared by all threads that parse.
+/// The listed calls in a table by name. All parsing threads share it.
 struct Listed {
     entries: Vec<Entry>,
     slots: Vec<u16>,
@@ -361,7 +371,7 @@ struct Entry {
     needed: u8,
 }
 
-/// First and last bytes of a name, and its length: all of it up to 16 bytes.
+/// First and last bytes of a name, and its length: the whole name up to 16 bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Key {
     head: u64,
@@ -418,7 +428,7 @@ impl Listed {
     }
 }
 
-/// Operations of libaio (linux/aio_abi.h): number, name in C, and the name and class that its rows have.
+/// Operations of libaio (linux/aio_abi.h): number, name in C, and the name and class in rows.
 const AIO_OPERATIONS: [(u32, &str, &str, Class); 6] = [
     (0, "IOCB_CMD_PREAD", "aio_pread", Class::Read),
     (1, "IOCB_CMD_PWRITE", "aio_pwrite", Class::Write),
@@ -461,13 +471,14 @@ pub fn number(name: &[u8]) -> u16 {
     }
 }
 
-/// How many arguments of a call must be known: see [`Shape::needed`].
+/// Number of arguments of a call that must be known: see [`Shape::needed`].
 #[inline]
 pub fn needed(number: u16) -> usize {
     Listed::get().entries.get(usize::from(number)).map_or(0, |entry| usize::from(entry.needed))
 }
 
-/// Every call name of a recording, with its number and its meaning: the listed ones, and others as they are seen.
+/// All names of calls of a recording, with number and meaning: the listed ones, and others as they
+/// appear.
 #[derive(Debug)]
 pub struct Calls {
     others: FxHashMap<Box<[u8]>, u16>,
@@ -477,7 +488,7 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// The listed calls.
+    /// Only the listed calls.
     #[must_use]
     #[allow(clippy::new_without_default, reason = "no empty list")]
     pub fn new() -> Self {
@@ -491,14 +502,15 @@ impl Calls {
         calls
     }
 
-    /// Number and meaning of a call, from what [`number`] found for its name. The number is stable within a recording.
+    /// Number and meaning of a call, from what [`number`] returned for its name. The number is
+    /// stable within a recording.
     #[inline]
     pub fn look_up(&mut self, listed: u16, name: &[u8]) -> (u16, &'static ClassAndShape) {
         let number = if listed == UNLISTED { self.other(name) } else { listed };
         (number, self.meanings[usize::from(number)])
     }
 
-    /// How many calls were looked up that are not in the list.
+    /// How many times a call was looked up that is not in the list.
     pub fn unlisted(&self) -> u64 {
         self.unlisted
     }
@@ -508,7 +520,7 @@ impl Calls {
         &self.names
     }
 
-    /// A log of garbage may hold any number of names; past the limit they share one.
+    /// A garbage log may contain any number of names; above the limit they share one number.
     fn other(&mut self, name: &[u8]) -> u16 {
         const LIMIT: usize = 4096;
         const LONGEST: usize = 256;

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 use sysdock_table::{Recording, TableError, rows};
 
-/// A program: what exec sets.
+/// A program, as exec sets it.
 #[derive(Debug)]
 pub struct Program {
     pub comm_id: i32,
@@ -19,18 +19,18 @@ pub struct Task {
     pub pid: i32,
     pub tid: i32,
     pub ppid: Option<i32>,
-    /// Row of the thread that made it.
+    /// Index of the task that created it.
     pub parent: Option<usize>,
     pub start_ns: i64,
     pub end_ns: Option<i64>,
     pub program: Option<Rc<Program>>,
-    /// The thread's own name.
+    /// The thread's own name, if it has one.
     pub name: Option<Box<str>>,
     pub execs: i64,
     pub calls: i64,
     pub exit_code: Option<i32>,
     pub exit_signal: Option<String>,
-    /// Real user id, last seen.
+    /// Real user id, as last seen.
     pub user_id: Option<u32>,
     pub usage: Option<Usage>,
 }
@@ -93,18 +93,21 @@ pub fn write_processes(recording: &mut Recording, tasks: &[Task], sessions: &[St
     }))
 }
 
-/// The process of each task, named by the task of its first thread. A thread belongs to the process that made it where the log shows
-/// that, else to the last process with its id in the same log.
+/// The process of each task, named by the task of its first thread. A thread belongs to the process
+/// of its creator if the log shows the creation, else to the last process with its id in the same
+/// log.
 fn processes(tasks: &[Task]) -> Vec<i32> {
     let mut current: FxHashMap<(u32, i32), usize> = FxHashMap::default();
     let mut found = Vec::with_capacity(tasks.len());
-    // Where the path from each task ends, once it was followed; all tasks on a path have the same process, so their paths end there too.
+    // Where the path from each task ends, once it was followed. All tasks on a path have the same
+    // process, so their paths end there too.
     let mut ends: Vec<Option<usize>> = vec![None; tasks.len()];
     let mut way = Vec::new();
     for (index, task) in tasks.iter().enumerate() {
         let key = (task.session, task.pid);
         let mut at = index;
-        // Threads make threads. A log of garbage may name two that made each other: a way ends where it comes back.
+        // Threads create threads. A garbage log may state that two created each other: a path ends
+        // where it returns to itself.
         let mut first = loop {
             if let Some(end) = ends[at] {
                 break end;
@@ -127,7 +130,7 @@ fn processes(tasks: &[Task]) -> Vec<i32> {
     found
 }
 
-/// Depth of each task below its root, and its place in depth-first order, children by start.
+/// Depth of each task below its root, and its index in depth-first order, children by start.
 fn tree(tasks: &[Task]) -> (Vec<i32>, Vec<i32>) {
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); tasks.len()];
     let mut open: Vec<(usize, i32)> = Vec::new();
@@ -179,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_long_chain_of_threads_is_gone_once() {
-        // Each was made by the next one, and two made each other.
+        // Each was created by the next one; at the end, two created each other.
         let count = 300_000;
         let mut tasks: Vec<Task> = (0..count).map(|index| task(i32::try_from(index).unwrap() + 2, Some(index + 1))).collect();
         tasks.push(task(1, None));
