@@ -1,4 +1,5 @@
-//! Compiles the BPF programs of the families, and makes the Rust side of the events' layouts, which stand in C only.
+//! Compiles the BPF programs of the families, and generates Rust structures from the layouts of
+//! events, which only C defines.
 
 use std::{
     env, fs,
@@ -61,11 +62,12 @@ fn compile(source: &Path, object: &Path) {
     // Where libbpf-sys has put the headers of its libbpf.
     let headers = env::var("DEP_BPF_INCLUDE").expect("libbpf-sys says where its headers are");
     let clang = env::var("CLANG").unwrap_or_else(|_| "clang".into());
-    // Its line information, which the kernel's verifier prints, names files as they lie in the crate, wherever it is built.
+    // Line information, which the kernel's verifier prints, names files relative to the crate,
+    // wherever it is built.
     let here = env::var("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR");
     run(Command::new(clang)
         .args(["-O2", "-g", "-mcpu=v3", "-target", "bpf", "-D__TARGET_ARCH_x86", "-Wall", "-Werror", "-Wno-unused-function"])
-        // Debian has asm/errno.h there.
+        // Debian has asm/errno.h in this folder.
         .args([
             "-Isrc".to_string(),
             format!("-I{headers}"),
@@ -77,11 +79,11 @@ fn compile(source: &Path, object: &Path) {
         .arg(source)
         .arg("-o")
         .arg(object));
-    // Debug information is of no use to the kernel; BTF stays.
+    // The kernel does not use debug information; BTF stays.
     run(Command::new(env::var("LLVM_STRIP").unwrap_or_else(|_| "llvm-strip".into())).arg("-g").arg(object));
 }
 
-/// Leaves `NAME.o.zst` by the object: what goes into the executable.
+/// Write `NAME.o.zst` next to the object. The executable contains the compressed file.
 fn pack(object: &Path) {
     let content = fs::read(object).expect("it was just compiled");
     let packed = zstd::encode_all(content.as_slice(), 19).expect("memory only");

@@ -1,6 +1,6 @@
-//! What the compiler has put into an object in addition to code.
+//! Reads sections that the compiler put into an object.
 
-/// A section of an ELF file for 64 bits, little-endian.
+/// Content of a section of a 64-bit little-endian ELF file.
 pub(crate) fn section<'a>(object: &'a [u8], wanted: &str) -> &'a [u8] {
     let (headers, size) = (number(object, 0x28, 8), number(object, 0x3a, 2));
     let (count, names) = (number(object, 0x3c, 2), number(object, 0x3e, 2));

@@ -1,14 +1,16 @@
-//! From the structures and enums of `events.h` to Rust: one structure with named fields for each, which is read from bytes and written as
-//! bytes at the places that the compiler gives, and one constant for each name of an enum.
+//! Generates Rust from the structures and enums of `events.h`: one structure with named fields for
+//! each, which is read from and written to bytes at the offsets that the compiler reports, and one
+//! constant for each name of an enum.
 
 use std::{fmt::Write, fs, path::PathBuf};
 
 use crate::btf::{Type, Types};
 
-/// Stands at the beginning of each event and is read apart from it.
+/// Structure at the beginning of each event, which is read separately.
 const HEADER: &str = "event_header";
 
-/// A C file that mentions each structure and enum of the headers, so that the compiler describes their layouts.
+/// A C file that mentions each structure and enum of the headers, so that the compiler describes
+/// their layouts.
 pub(crate) fn c_source(headers: &[PathBuf]) -> String {
     let mut code = String::new();
     let mut number = 0;
@@ -27,7 +29,7 @@ pub(crate) fn c_source(headers: &[PathBuf]) -> String {
     code
 }
 
-/// The Rust side.
+/// The generated Rust code.
 pub(crate) fn rust_source(types: &Types) -> String {
     let mut code = String::new();
     for id in types.ids() {
@@ -48,7 +50,7 @@ fn constants(code: &mut String, name: &str, values: &[(String, u32)]) {
     }
 }
 
-/// A field: its name, type, offset, and how it is read and written.
+/// A field: its name, type and offset, and the code that reads and writes it.
 struct Field {
     name: String,
     of: String,
@@ -62,7 +64,7 @@ fn structure(code: &mut String, types: &Types, c_name: &str, bytes: usize, membe
     let mut fields = Vec::new();
     for (member, of, offset) in members {
         match types.get(*of) {
-            // What stands after the structure: as many as there are.
+            // An array of unknown length after the structure.
             Type::Array { number: 0, .. } => length = *offset,
             Type::Array { of, .. } if matches!(types.get(of), Type::Struct { .. }) => length = *offset,
             Type::Struct { name, .. } if name == HEADER => {}
@@ -97,7 +99,7 @@ fn field(types: &Types, name: &str, of: &Type, offset: usize) -> Field {
         Type::Array { of, number } => {
             let Type::Int { bytes, signed } = types.get(*of) else { panic!("{name}: an array of something else than numbers") };
             if bytes == 1 {
-                // Characters: `char` has a sign here and none there.
+                // Characters: `char` is signed in C, but not in Rust.
                 let write = format!("out[{offset}..{}].copy_from_slice(&self.{name})", offset + number);
                 return Field {
                     name: name.to_string(),
@@ -129,7 +131,7 @@ fn integer(bytes: usize, signed: bool) -> String {
     format!("{}{}", if signed { "i" } else { "u" }, 8 * bytes)
 }
 
-/// `call_event` as `CallEvent`.
+/// `CallEvent` for `call_event`.
 fn camel(name: &str) -> String {
     let word = |word: &str| word[..1].to_uppercase() + &word[1..];
     name.split('_').map(word).collect()

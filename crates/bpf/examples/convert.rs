@@ -1,4 +1,5 @@
-//! How fast a spool becomes a recording, and how small: `convert FOLDER [MILLION CALLS]`, or `convert FOLDER SPOOL` for a spool that is there.
+//! Measures how fast a spool becomes a recording, and how small: `convert FOLDER [MILLION CALLS]`,
+//! or `convert FOLDER SPOOL` for an existing spool.
 #![expect(clippy::print_stdout, reason = "an example")]
 
 use std::{
@@ -61,7 +62,8 @@ impl Random {
     }
 }
 
-/// What two CPUs with eight threads each might do: reads and writes in a row, opens and closes, questions about files, other calls.
+/// Plausible work of two CPUs with eight threads each: consecutive reads and writes, opens and
+/// closes, calls that query files, other calls.
 fn write(folder: &Path, calls: u64) -> Result<(), Box<dyn Error>> {
     let mut spool = Spool::create(&Folder::open(folder, Access::default())?)?;
     spool.note(&clock_note())?;

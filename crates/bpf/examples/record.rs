@@ -1,4 +1,5 @@
-//! Records a command by the kernel's events and makes a recording of it: `record REC CMD [ARGUMENT...]`. Needs root.
+//! Records a command through the kernel's events, as a recording: `record REC CMD [ARGUMENT...]`.
+//! Requires root.
 #![expect(clippy::print_stderr, reason = "an example")]
 
 use std::{env, error::Error, fs, path::Path, process::Command, time::Duration};
@@ -18,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     make(recording)
 }
 
-/// Record into a spool; returns its size.
+/// Record into a spool. Returns the size of the spool.
 fn record(folder: &Folder, command: &[String]) -> Result<u64, Box<dyn Error>> {
     let mut start = Command::new(&command[0]);
     start.args(&command[1..]);

@@ -1,5 +1,6 @@
-//! Types as a compiler describes them in BTF (docs.kernel.org/bpf/btf.html): those of an object that was just compiled, for the build, and
-//! those of the running kernel and its modules, whose types continue those of the kernel.
+//! Types as BTF describes them (docs.kernel.org/bpf/btf.html): those of an object that was just
+//! compiled, for the build, and those of the running kernel and its modules, whose types continue
+//! those of the kernel.
 
 use std::rc::Rc;
 
@@ -23,21 +24,21 @@ const MAGIC: u32 = 0xeb9f;
 /// A type.
 #[derive(Clone, Debug)]
 pub(crate) enum Type {
-    /// A number without a fraction.
+    /// An integer.
     Int { bytes: usize, signed: bool },
-    /// So many of a type.
+    /// An array of `number` elements of a type.
     Array { of: u32, number: usize },
-    /// Its name, and the members with their types and offsets [B].
+    /// A structure: its name, and its members with their types and offsets [B].
     Struct { name: String, bytes: usize, members: Vec<(String, u32, usize)> },
-    /// The same, but all members begin near its start.
+    /// A union: as a structure, but the members begin near its start.
     Union { bytes: usize, members: Vec<(String, u32, usize)> },
-    /// Its name, and names with their numbers.
+    /// An enum: its name, and its names with their numbers.
     Enum { name: String, values: Vec<(String, u32)> },
-    /// Another name of a type, or the type with a qualifier and no name.
+    /// Another name of a type; or the type with a qualifier, without a name.
     Alias { name: String, of: u32 },
-    /// An address.
+    /// A pointer to any type.
     Pointer,
-    /// Without a size.
+    /// A type without a size.
     Other,
 }
 
@@ -45,18 +46,18 @@ pub(crate) enum Type {
 #[derive(Debug)]
 pub(crate) struct Types {
     bytes: Vec<u8>,
-    /// Where the strings begin.
+    /// Offset of the strings.
     strings: usize,
     strings_bytes: usize,
-    /// Where types begin; the first is that of `first_id`.
+    /// Offsets of the types; the first is that of `first_id`.
     starts: Vec<usize>,
     first_id: u32,
-    /// What ids and strings continue.
+    /// The types whose ids and strings these continue.
     base: Option<Rc<Types>>,
 }
 
 impl Types {
-    /// Read what an ELF section `.BTF`, or a file in /sys/kernel/btf, holds. `None`: it is none.
+    /// Parse an ELF section `.BTF`, or a file in /sys/kernel/btf. `None`: the bytes are not BTF.
     pub(crate) fn of(bytes: Vec<u8>, base: Option<Rc<Types>>) -> Option<Types> {
         let word = |at: usize| word(&bytes, at);
         let header =
@@ -64,7 +65,7 @@ impl Types {
         let section = |at: usize| Some((header + word(at)? as usize, word(at + 4)? as usize));
         let ((types, types_bytes), (strings, strings_bytes)) = (section(8)?, section(16)?);
         let end = types.checked_add(types_bytes).filter(|end| *end <= bytes.len())?;
-        // Type 0 stands for nothing and is not written.
+        // Type 0 is `void` and is not stored.
         let first_id = base.as_ref().map_or(1, |base| base.first_id + base.starts.len() as u32);
         let (mut starts, mut at) = (Vec::new(), types);
         while at < end {
@@ -74,12 +75,12 @@ impl Types {
         Some(Types { strings, strings_bytes, starts, first_id, base, bytes })
     }
 
-    /// Ids of its own types, without those that it continues.
+    /// Ids of its own types, without those of `base`.
     pub(crate) fn ids(&self) -> impl Iterator<Item = u32> + use<> {
         self.first_id..self.first_id + self.starts.len() as u32
     }
 
-    /// A type by its id.
+    /// The type with this id.
     pub(crate) fn get(&self, id: u32) -> Type {
         match (id.checked_sub(self.first_id), &self.base) {
             (None, Some(base)) => base.get(id),
@@ -87,7 +88,7 @@ impl Types {
         }
     }
 
-    /// Its own structures of this name.
+    /// Ids of its own structures of this name.
     pub(crate) fn structures<'a>(&'a self, wanted: &'a str) -> impl Iterator<Item = u32> + use<'a> {
         self.ids().zip(&self.starts).filter_map(move |(id, at)| {
             let (name, info) = (word(&self.bytes, *at)?, word(&self.bytes, *at + 4)?);
@@ -115,7 +116,7 @@ impl Types {
         let name = |at: u32| String::from_utf8_lossy(self.text(at)).into_owned();
         let (info, size) = (word(1)?, word(2)?);
         let bytes = size as usize;
-        // Of bit fields the offset has their length in its highest byte.
+        // For bit fields, the highest byte of the offset contains their length.
         let offset = |value: u32| (if info >> 31 == 0 { value } else { value & 0xff_ffff }) as usize / 8;
         let member = |index: usize| Some((name(word(3 + 3 * index)?), word(4 + 3 * index)?, offset(word(5 + 3 * index)?)));
         let members = || (0..entries(info)).map_while(member).collect();
@@ -142,7 +143,7 @@ fn entries(info: u32) -> usize {
     (info & 0xffff) as usize
 }
 
-/// Of a type [B]; `None`: it is of no kind.
+/// Length of a type's description [B]; `None`: the kind is unknown.
 fn length(info: u32) -> Option<usize> {
     Some(match kind(info) {
         0 => return None,

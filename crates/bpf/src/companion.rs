@@ -1,4 +1,4 @@
-//! A process alongside this one that may outlive it: a copy of it, joined by a pipe, that no signal ends.
+//! A copy of this process that may outlive it, connected by a pipe, and that no signal ends.
 
 use std::{
     fs::File,
@@ -7,7 +7,7 @@ use std::{
     ptr,
 };
 
-/// One that runs. When this is dropped, the pipe to it is closed, and its end is waited for.
+/// A running copy. Dropping it closes the pipe and waits for the copy to end.
 #[derive(Debug)]
 pub struct Companion {
     pid: libc::pid_t,
@@ -15,14 +15,15 @@ pub struct Companion {
 }
 
 impl Companion {
-    /// Make the copy, in which only the calling thread goes on. It runs `body` with the reading end of the pipe, every signal blocked, and ends
-    /// when that returns.
+    /// Fork. In the copy, only the calling thread continues: it runs `body` with the reading end of
+    /// the pipe and with every signal blocked, and ends when `body` returns.
     ///
     /// # Safety
-    /// `body` may do only what may be done between fork and exec: where other threads run, nothing but system calls.
+    /// `body` may do only what is allowed between fork and exec: if other threads run, nothing but
+    /// system calls.
     ///
     /// # Errors
-    /// Where no pipe or process can be made.
+    /// No pipe or process can be created.
     pub unsafe fn start(body: impl FnOnce(RawFd)) -> io::Result<Companion> {
         let mut ends = [0; 2];
         // SAFETY: `ends` has room for both descriptors, which are owned from then on; the sets of signals live through the calls.
@@ -33,7 +34,8 @@ impl Companion {
             let (orders, line) = (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1]));
             let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = std::mem::zeroed();
             libc::sigfillset(&raw mut all);
-            // Before there is a copy: it has the handlers of this process, which are not meant for it.
+            // Signals are blocked before the fork: the copy inherits handlers that are not meant
+            // for it.
             libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
             let made = match libc::fork() {
                 0 => {
@@ -48,19 +50,19 @@ impl Companion {
         }
     }
 
-    /// Its number.
+    /// Process id of the copy.
     #[must_use]
     pub fn pid(&self) -> libc::pid_t {
         self.pid
     }
 
-    /// Send it a byte; false: it is gone.
+    /// Send a byte. Returns false if the copy has ended.
     #[must_use]
     pub fn send(&self, order: u8) -> bool {
         self.line.as_ref().is_some_and(|mut line| line.write_all(&[order]).is_ok())
     }
 
-    /// Whether it is there.
+    /// Whether the copy still runs.
     pub(crate) fn is_alive(&self) -> bool {
         // SAFETY: waits for nothing, and reaps nothing.
         unsafe {

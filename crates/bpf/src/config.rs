@@ -1,4 +1,5 @@
-//! Settings of the programs, made before they are loaded: `struct config` of `bpf/config.h`, made from the list of system calls.
+//! Settings of the programs, made before they are loaded: `struct config` of `bpf/config.h`, from
+//! the list of system calls.
 
 use std::{fs, io, os::unix::fs::MetadataExt, time::Duration};
 
@@ -6,18 +7,19 @@ use sysdock_calls::syscalls::{self, At, Calls, Class, Requested, Shape};
 
 use crate::families::calls::{compat, numbers};
 
-/// Calls that can be distinguished by number.
+/// Number of calls that can be distinguished.
 pub(crate) const CALLS: usize = 512;
 const NONE: u8 = 0xff;
 
-/// Whose events are wanted.
+/// The processes whose events are recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// Every process of the system but the recorder.
+    /// Every process of the system except the recorder.
     All,
-    /// The processes in a control group (version 2) and the groups in it: the inode number of its folder.
+    /// The processes in a control group (version 2) and its descendants: the inode number of its
+    /// folder.
     ControlGroup(u64),
-    /// Thread groups, and those that they make.
+    /// These thread groups, and those that they create.
     Processes(Vec<u32>),
 }
 
@@ -38,21 +40,20 @@ const STACK: u16 = 8192;
 const MESSAGES: u16 = 16384;
 const BY_COMMAND: u16 = 32768;
 
-/// Of which calls it is recorded where in the program they were made.
+/// The calls for which the stack is recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Stacks {
-    /// Of none.
     #[default]
     Off,
-    /// Of all that are about files.
+    /// All calls that are about files.
     All,
-    /// Of those that take longer, whatever they are about.
+    /// Calls of any kind that take longer than this.
     Slower(Duration),
-    /// Of one in so many, on each CPU.
+    /// One in this many calls, on each CPU.
     Every(u32),
 }
 
-/// `struct shape`: which argument is what.
+/// `struct shape`: the meaning of each argument.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct CallShape {
@@ -160,7 +161,7 @@ impl CallShape {
 }
 
 impl Stacks {
-    /// `stacks_slower_ns`, `stacks_every`, `stacks`.
+    /// The fields `stacks_slower_ns`, `stacks_every` and `stacks`.
     fn bytes(self) -> [u8; 16] {
         let (slower_ns, every, kind) = match self {
             Stacks::Off => (0, 0, 0u32),
@@ -181,7 +182,7 @@ fn is_about_files(class: Class) -> bool {
     !matches!(class, Class::Wait | Class::Process | Class::Memory | Class::Signal | Class::Time | Class::Other)
 }
 
-/// Of the first PID namespace: `PROC_PID_INIT_INO` of the kernel.
+/// Inode number of the first PID namespace: `PROC_PID_INIT_INO` of the kernel.
 const FIRST_PID_NAMESPACE: u64 = 0xefff_fffc;
 
 /// The inode number of the PID namespace of this process; 0 for the first one of the system.
@@ -193,7 +194,7 @@ pub fn own_pid_namespace() -> io::Result<u64> {
     Ok(if number == FIRST_PID_NAMESPACE { 0 } else { number })
 }
 
-/// `struct config` as bytes.
+/// The fields of `struct config`.
 pub(crate) struct Config {
     pub(crate) target: Target,
     pub(crate) secret: u64,
@@ -201,10 +202,10 @@ pub(crate) struct Config {
     pub(crate) pid_namespace: u64,
     pub(crate) recorder: u32,
     pub(crate) ring_bytes: u32,
-    /// Events wait where a ring has more than this [B]; 0: never.
+    /// When a ring contains more than this, events wait [B]; 0: never.
     pub(crate) wait_above: u32,
     pub(crate) stacks: Stacks,
-    /// Events report what code lies where: for stacks of calls, or of samples.
+    /// Whether events report which code is mapped where, for stacks of calls or of samples.
     pub(crate) layouts: bool,
 }
 
@@ -236,7 +237,8 @@ impl Config {
     }
 }
 
-/// Shapes by number. Numbers without a name are recorded as plain calls. Where only slow calls have stacks, those are of all kinds.
+/// Shapes by number. Numbers without a name are recorded as plain calls. If only slow calls have
+/// stacks, calls of all kinds may have one.
 fn shapes(stacks: Stacks) -> Vec<CallShape> {
     let mut calls = Calls::new();
     let mut shapes = vec![CallShape::PLAIN; CALLS];

@@ -1,13 +1,14 @@
-//! Software events of perf that a program is run at: page faults, where the kernel has served and counted them; or a time that is over.
+//! Software events of perf at which a program runs: page faults that the kernel has served and
+//! counted, or the end of a period.
 
 use std::{fs, io, time::Duration};
 
 use libbpf_rs::{ErrorExt, Link, ProgramMut, Result};
 
-/// Of `enum perf_type_id` (linux/perf_event.h).
+/// Value of `enum perf_type_id` (linux/perf_event.h).
 const SOFTWARE: u32 = 1;
 const CLOSE_ON_EXEC: libc::c_ulong = 8;
-/// Of `enum perf_sw_ids`: counts nanoseconds of a CPU.
+/// Value of `enum perf_sw_ids`: counts nanoseconds of a CPU.
 const CPU_CLOCK: u64 = 0;
 /// `exclude_idle` of `struct perf_event_attr`.
 const NOT_WHEN_IDLE: u64 = 1 << 7;
@@ -26,28 +27,28 @@ struct Attributes {
     rest: [u64; 2],
 }
 
-/// What a program is run at.
+/// When a program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Counter {
-    /// Each of a kind: `enum perf_sw_ids`.
+    /// At each event of a kind: `enum perf_sw_ids`.
     Event(u64),
-    /// At regular times, where a CPU has something to do.
+    /// Periodically, on CPUs that are not idle.
     Clock,
 }
 
-/// Run a program at each event of a kind, or each time that this period is over, on every CPU that is there.
+/// Run a program at each event of a kind, or after each period, on every present CPU.
 ///
 /// # Errors
-/// Where the kernel refuses.
+/// The kernel refuses.
 pub(crate) fn attach(program: &ProgramMut<'_>, counter: Counter, period: Duration) -> Result<Vec<Link>> {
     let attributes = attributes(counter, period);
     let cpus = libbpf_rs::num_possible_cpus()?;
     let mut links = Vec::new();
     for cpu in 0..cpus {
         match open(&attributes, cpu as i32) {
-            // The link closes it.
+            // The link closes the counter.
             Ok(counter) => links.push(program.attach_perf_event(counter)?),
-            // This CPU is switched off.
+            // This CPU is offline.
             Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {}
             Err(error) => {
                 let reason = reason_of(&error);
@@ -58,7 +59,8 @@ pub(crate) fn attach(program: &ProgramMut<'_>, counter: Counter, period: Duratio
     Ok(links)
 }
 
-/// Kernels of Debian know a stricter setting than others, which takes from the capability for counters what it is for.
+/// Kernels of Debian have a stricter setting, under which the capability for counters is not
+/// enough.
 fn reason_of(error: &io::Error) -> String {
     let setting = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
     let is_stricter = setting.trim().parse::<i32>().is_ok_and(|level| level > 2);
@@ -82,7 +84,7 @@ fn attributes(counter: Counter, period: Duration) -> Attributes {
 }
 
 fn open(attributes: &Attributes, cpu: i32) -> io::Result<i32> {
-    // SAFETY: the structure is as long as it says; the kernel only reads it.
+    // SAFETY: the structure has the length that it states; the kernel only reads it.
     let counter = unsafe { libc::syscall(libc::SYS_perf_event_open, &raw const *attributes, -1, cpu, -1, CLOSE_ON_EXEC) };
     if counter < 0 { Err(io::Error::last_os_error()) } else { Ok(counter as i32) }
 }

@@ -2,24 +2,24 @@ use std::{fmt, io, path::PathBuf};
 
 use sysdock_table::TableError;
 
-/// What can go wrong between the rings and the tables. Text for people is formed in `native`.
+/// Errors between the rings and the tables. The text for people is formed in `native`.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BpfError {
-    /// The spool cannot be made, read or written.
+    /// The spool cannot be created, read or written.
     Spool(PathBuf, io::Error),
-    /// The disk is full, or the user's share of it: what is in the spool is whole, and nothing more fits.
+    /// The disk, or the user's quota, is full. The spool so far is whole, but nothing more fits.
     Full(PathBuf),
     /// A recorder is still writing this spool.
     InUse(PathBuf),
-    /// The file is no spool, or nothing of it is left that can be read.
+    /// The file is no spool, or nothing of it can be read.
     NotASpool(PathBuf),
     /// The recording cannot be written.
     Table(TableError),
 }
 
 impl BpfError {
-    /// An error of the spool at `path`; a full disk is an error of its own.
+    /// An error of the spool at `path`. A full disk has a variant of its own.
     #[must_use]
     pub fn spool(path: impl Into<PathBuf>, error: io::Error) -> Self {
         match error.kind() {

@@ -1,22 +1,24 @@
-//! Events as bytes, read without trust. Their layouts stand in `bpf/event.h` and in `events.h` of each family; `build.rs` makes the
-//! structures here of them: `struct fault_event` is [`FaultEvent`], the kinds and flags are constants with the names that they have in C.
+//! Events as bytes, read without trust. Their layouts are defined in `bpf/event.h` and in
+//! `events.h` of each family, from which `build.rs` generates the structures here: `struct
+//! fault_event` is [`FaultEvent`], and kinds and flags are constants with their names in C.
 //!
-//! A spool may be cut, damaged or made up, so every length is checked against the bytes that are there. What is too short for what it says
-//! it holds is *broken*: nothing after it can be found either, because its length was the way there.
+//! A spool may be cut, damaged or forged, so each length is checked against the available bytes. An
+//! event that is shorter than its content requires is *broken*: nothing after it can be found
+//! either, because its length would lead there.
 
-/// A structure at the places where C has its fields.
+/// A structure with its fields at the offsets of the C structure.
 pub(crate) trait Layout: Sized {
-    /// Its length, without what it may have after its last field.
+    /// Length of the fixed part [B], without data after the last field.
     const BYTES: usize;
 
-    /// From its bytes; `None`: there are too few.
+    /// Read the structure from its bytes; `None`: there are too few.
     fn read(bytes: &[u8]) -> Option<Self>;
 
-    /// Into as many bytes. What it does not use is left as it is.
+    /// Write the structure. Bytes that no field uses do not change.
     fn write(&self, out: &mut [u8]);
 }
 
-/// What the compiler reports about the headers.
+/// Structures that the build generates from the headers.
 #[allow(dead_code, reason = "some fields are for one of the two sides only")]
 #[allow(clippy::identity_op, reason = "a first field that is an array stands at 0")]
 mod layouts {
@@ -27,10 +29,10 @@ mod layouts {
 
 pub(crate) use layouts::*;
 
-/// `struct event_header`: position (u32), length (u16), kind, flags.
+/// Size of `struct event_header`: position (u32), length (u16), kind, flags.
 const HEADER: usize = 8;
 
-/// One event, not yet looked into.
+/// An event that is not decoded yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Raw<'a> {
     pub(crate) kind: u8,
@@ -38,7 +40,7 @@ pub(crate) struct Raw<'a> {
     bytes: &'a [u8],
 }
 
-/// The first event of `bytes`, and what follows it; `None` if its length cannot be.
+/// The first event of `bytes`, and the bytes after it; `None` if its length is impossible.
 #[inline]
 pub(crate) fn split(bytes: &[u8]) -> Option<(Raw<'_>, &[u8])> {
     let header: &[u8; HEADER] = bytes.first_chunk()?;
@@ -51,31 +53,32 @@ pub(crate) fn split(bytes: &[u8]) -> Option<(Raw<'_>, &[u8])> {
 }
 
 impl<'a> Raw<'a> {
-    /// Its fixed part, and what stands after that.
+    /// The fixed part, and the bytes after it.
     #[inline]
     pub(crate) fn read<L: Layout>(&self) -> Option<(L, &'a [u8])> {
         Some((L::read(self.bytes)?, self.bytes.get(L::BYTES..)?))
     }
 
-    /// All of it.
+    /// The whole event.
     pub(crate) fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// Whether there is room for a fixed part.
+    /// Whether the event is long enough for a fixed part.
     #[inline]
     pub(crate) fn holds<L: Layout>(&self) -> bool {
         self.bytes.len() >= L::BYTES
     }
 
-    /// The first number after the header: of most events the time.
+    /// The first number after the header: the time of most events.
     #[inline]
     pub(crate) fn first_number(&self) -> Option<u64> {
         Some(u64::from_le_bytes(*self.bytes.get(HEADER..)?.first_chunk()?))
     }
 }
 
-/// Write an event as the kernel side does. Its position is only how many bytes of `out` stand before it, as for all that no ring held.
+/// Append an event in the form of the kernel side. Its position is the number of bytes of `out`
+/// before it, as for all events that were in no ring.
 pub(crate) fn add<L: Layout>(out: &mut Vec<u8>, kind: u8, flags: u8, fixed: &L, after: &[u8]) {
     let start = out.len();
     let length = (L::BYTES + after.len()).next_multiple_of(8);
@@ -96,12 +99,12 @@ pub(crate) fn take<L: Layout>(rest: &mut &[u8]) -> Option<L> {
     Some(taken)
 }
 
-/// A text that NUL ends, or the end of its room.
+/// A text up to its NUL, or up to the end of the bytes.
 pub(crate) fn until_nul(text: &[u8]) -> &[u8] {
     text.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
-/// So many bytes from a place on. The caller has checked that they are there.
+/// `N` bytes from an offset on. The caller has checked that they exist.
 #[inline]
 fn part<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     bytes[at..at + N].try_into().expect("as many bytes as there are")
@@ -117,7 +120,7 @@ mod tests {
         let mut out = Vec::new();
         add(&mut out, EVENT_FORK, 0, &fork, &[]);
         add(&mut out, 200, 255, &fork, &[9; 3]);
-        // The places are those of `families/processes/events.h`.
+        // Offsets of `families/processes/events.h`.
         assert_eq!((out.len(), out[24], out[32], &out[40..56]), (56 + 64, 4, 6, &b"a name of 16 let"[..]));
         let (event, rest) = split(&out).unwrap();
         let (again, after) = event.read::<ForkEvent>().unwrap();

@@ -1,4 +1,4 @@
-//! What the fuzzing targets call (feature `fuzzing`).
+//! Entry points of the fuzzing targets (feature `fuzzing`).
 
 use std::{fs, os::unix::ffi::OsStrExt, path::Path};
 
@@ -22,13 +22,14 @@ use crate::{
     },
 };
 
-/// Where the file of a binary is mapped, and what it is called in events.
+/// Address at which the file of a binary is mapped, and its id in events.
 const START: u64 = 0x40_0000;
 const FILE: u64 = 1;
 const IMAGE: u64 = 2;
 
-/// Read a file as a binary that was mapped at 0x400000, find the frames of a stack in it and the functions at these. `data`: how long the copy
-/// of the stack is (16 bits), eight registers as differences to 0x400000, the copy, the file, which is written to `path`.
+/// Parse a file as a binary that was mapped at 0x400000, find the frames of a stack in it and the
+/// functions of these. `data`: length of the copy of the stack (16 bits), eight registers as
+/// differences to 0x400000, the copy, the file, which is written to `path`.
 ///
 /// # Panics
 /// If the file cannot be written.
@@ -36,7 +37,7 @@ pub fn elf(data: &[u8], path: &Path) {
     let Some((length, rest)) = data.split_first_chunk::<2>() else { return };
     let Some((registers, rest)) = rest.split_first_chunk::<64>() else { return };
     let (bytes, file) = rest.split_at(rest.len().min(usize::from(u16::from_le_bytes(*length))));
-    // Not the one that may still be mapped.
+    // The earlier file may still be mapped.
     let _ = fs::remove_file(path);
     fs::write(path, file).expect("room on the disk");
     let number = |at: usize| u64::from_le_bytes(registers[8 * at..8 * at + 8].try_into().expect("eight bytes"));
@@ -47,7 +48,7 @@ pub fn elf(data: &[u8], path: &Path) {
     let mut places = places(path);
     places.images.mapped(MappedEvent { image: IMAGE, start, length, file: FILE, ..MappedEvent::default() });
     let (found, _) = frames.of(&copy, None, &places, &|_| i64::MAX);
-    // As for all files that frames lie in, what is no binary is not looked into for symbols.
+    // As for all files of frames, symbols are read only if the file is a binary.
     if frames.objects.all.iter().all(|object| object.binary.is_none()) {
         return;
     }
@@ -56,7 +57,7 @@ pub fn elf(data: &[u8], path: &Path) {
     assert_eq!(symbols::symbols(path, &addresses).len(), addresses.len());
 }
 
-/// What events report about one file.
+/// The path event of one file.
 fn places(path: &Path) -> Places {
     let mut names = Vec::new();
     for name in path.as_os_str().as_bytes().split(|byte| *byte == b'/').rev().filter(|name| !name.is_empty()) {
@@ -71,7 +72,8 @@ fn places(path: &Path) -> Places {
     places
 }
 
-/// Take events about functions of Python and the stacks that they stand in, and write the rows of `stacks`.
+/// Process events about functions of Python and the stacks that contain them, and write the rows of
+/// `stacks`.
 ///
 /// # Errors
 /// [`TableError`]: the recording cannot be written.

@@ -1,7 +1,7 @@
 //! Starts a command that waits before its first instruction, so that all of it is recorded.
 //!
-//! States: *waiting* (a process is there, with the user's rights; its pid is known) -> *let go* (it becomes the command). Where this is
-//! dropped before, the process ends.
+//! States: *waiting* (the process exists, with the user's rights; its pid is known) -> *released*
+//! (it becomes the command). If the gate is dropped before, the process ends.
 
 use std::{
     fs::File,
@@ -18,28 +18,30 @@ use std::{
 #[derive(Debug)]
 pub struct Gate {
     pid: u32,
-    // Both are there until it is let go, or dropped.
+    // Both are `Some` until the command is released, or the gate is dropped.
     go: Option<File>,
     start: Option<thread::JoinHandle<io::Result<Child>>>,
 }
 
 impl Gate {
-    /// Make the process, which calls `prepare` and then waits; that may do only what may be done between fork and exec. Its pid is known; what
-    /// it runs is not there yet.
+    /// Fork a process that calls `prepare` and then waits. `prepare` may do only what is allowed
+    /// between fork and exec.
     ///
     /// # Errors
-    /// Where no process or pipe can be made.
+    /// No process or pipe can be created.
     pub fn close(mut command: Command, prepare: impl FnMut() -> io::Result<()> + Send + Sync + 'static) -> io::Result<Gate> {
         let (mut pid_reader, pid_writer) = pipe()?;
         let (wait, go) = pipe()?;
         let mut prepare = prepare;
         let (pid_fd, wait_fd, go_fd) = (pid_writer.as_raw_fd(), wait.as_raw_fd(), go.as_raw_fd());
-        // SAFETY: between fork and exec, only calls that may be made there: getpid, write, close, read.
+        // SAFETY: between fork and exec, only calls that are allowed there: getpid, write, close,
+        // read.
         unsafe {
             command.pre_exec(move || {
-                // Its own copy of the other end would keep it waiting for itself.
+                // With its own copy of the writing end, the process would wait for itself.
                 libc::close(go_fd);
-                // Before anything of it is recorded. Only this user could end the process then, and that ends the recording.
+                // Runs before the process is recorded. Only this user could end the process then,
+                // and that ends the recording.
                 prepare()?;
                 let pid = libc::getpid().to_ne_bytes();
                 if libc::write(pid_fd, pid.as_ptr().cast(), pid.len()) != 4 {
@@ -49,11 +51,12 @@ impl Gate {
                 if libc::read(wait_fd, word.as_mut_ptr().cast(), 1) == 1 {
                     return Ok(());
                 }
-                // An error would be written to a parent that may be gone, and then the standard library aborts.
+                // An error would be written to a parent that may have ended, and then the standard
+                // library aborts.
                 libc::_exit(1)
             });
         }
-        // `spawn` returns when the command runs: not before it is let go.
+        // `spawn` returns when the command runs, so not before it is released.
         let start = thread::spawn(move || {
             let started = command.spawn();
             drop((pid_writer, wait));
@@ -66,16 +69,16 @@ impl Gate {
         }
     }
 
-    /// The process, and later the command.
+    /// Id of the process, which becomes the command.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// Let it run. If it was killed while it waited, the status of the child shows it.
+    /// Let the command run. If it was killed while it waited, the status of the child shows it.
     ///
     /// # Errors
-    /// Where the command cannot be executed.
+    /// The command cannot be executed.
     pub fn open(mut self) -> io::Result<Child> {
         let (go, start) = (self.go.take(), self.start.take());
         let (mut go, start) = go.zip(start).expect("both are there until now");
@@ -88,7 +91,7 @@ impl Gate {
 }
 
 impl Drop for Gate {
-    /// The process that waits ends, and is reaped by a thread: a stopped one ends later.
+    /// End the waiting process. A thread reaps it, because a stopped process ends later.
     fn drop(&mut self) {
         drop(self.go.take());
         if let Some(start) = self.start.take() {
@@ -97,7 +100,7 @@ impl Drop for Gate {
     }
 }
 
-/// Both ends of a pipe, which no program inherits: the reading one first.
+/// Both ends of a pipe, the reading end first. No program inherits them.
 fn pipe() -> io::Result<(File, File)> {
     let mut ends = [0; 2];
     // SAFETY: `ends` has room for both descriptors, which are owned from then on.

@@ -1,5 +1,5 @@
-//! A control group (version 2) of the recording's own: whatever the command starts is created in it, and the kernel side tells its processes
-//! from others by one comparison.
+//! A control group (version 2) for a recording: everything that the command starts is created in
+//! it, so the kernel side recognizes its processes by one comparison.
 
 use std::{
     fs::{self, File},
@@ -10,19 +10,19 @@ use std::{
 
 use crate::keeper::Keeper;
 
-/// A group is named for its recorder.
+/// Prefix of the names of groups; the recorder's pid follows.
 const PREFIX: &str = "sysdock-";
 
-/// A control group. One that was made goes when this is dropped, or when the recorder dies; processes that are left in it move to the one
-/// above.
+/// A control group. A group that was created is removed when this is dropped, or when the recorder
+/// dies; remaining processes move to the parent group.
 #[derive(Debug)]
 pub struct Group {
     folder: PathBuf,
-    /// Takes it down. None: it is not ours.
+    /// Removes the group. `None`: the group is not ours.
     _keeper: Option<Keeper>,
 }
 
-/// Holds the processes of a group still. Needs no rights once it is there.
+/// Freezes the processes of a group. Needs no rights once it is open.
 #[derive(Debug)]
 pub struct Freezer {
     file: File,
@@ -30,10 +30,10 @@ pub struct Freezer {
 }
 
 impl Freezer {
-    /// Hold all its processes still, or let them go on.
+    /// Freeze all processes, or let them continue.
     ///
     /// # Errors
-    /// The group is gone, or it would stay frozen if this process died.
+    /// The group does not exist any more, or it would stay frozen if this process died.
     pub fn freeze(&mut self, still: bool) -> io::Result<()> {
         if still && !self.keeper.is_alive() {
             return Err(io::ErrorKind::NotFound.into());
@@ -43,10 +43,10 @@ impl Freezer {
 }
 
 impl Group {
-    /// Make one below the group of this process.
+    /// Create a group below the one of this process.
     ///
     /// # Errors
-    /// No control groups of version 2, or no permission to make one.
+    /// There are no control groups of version 2, or no permission to create one.
     pub fn create() -> io::Result<Group> {
         let above = own_folder()?;
         remove_abandoned(&above);
@@ -61,7 +61,7 @@ impl Group {
         }
     }
 
-    /// One that is there.
+    /// Open an existing group.
     ///
     /// # Errors
     /// There is none at this path.
@@ -70,21 +70,20 @@ impl Group {
         Ok(Group { folder: path.into(), _keeper: None })
     }
 
-    /// The id by which the kernel knows it.
+    /// The kernel's id of the group.
     ///
     /// # Errors
-    /// It is gone.
+    /// The group does not exist any more.
     pub fn id(&self) -> io::Result<u64> {
         Ok(fs::metadata(&self.folder)?.ino())
     }
 
-    /// Its folder.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Put a process into it.
+    /// Move a process into the group.
     ///
     /// # Errors
     /// No permission, or no such process.
@@ -92,16 +91,16 @@ impl Group {
         fs::write(self.folder.join("cgroup.procs"), pid.to_string())
     }
 
-    /// What holds its processes still. They go on when this process ends, however it ends.
+    /// A freezer of its processes. They continue when this process ends, however it ends.
     ///
     /// # Errors
-    /// No permission, or no process can be made that sees to it.
+    /// No permission, or the process that ensures this cannot be created.
     pub fn freezer(&self) -> io::Result<Freezer> {
         let file = File::options().write(true).open(self.folder.join("cgroup.freeze"))?;
         Ok(Freezer { file, keeper: Keeper::start(&self.folder, false)? })
     }
 
-    /// The processes in it and in the groups in it.
+    /// The processes of the group and of its descendants.
     #[must_use]
     pub fn processes(&self) -> Vec<u32> {
         let mut found = Vec::new();
@@ -115,14 +114,15 @@ impl Group {
         found
     }
 
-    /// Whether a process is left in it.
+    /// Whether the group contains a process.
     #[must_use]
     pub fn is_populated(&self) -> bool {
         fs::read_to_string(self.folder.join("cgroup.events")).is_ok_and(|events| events.contains("populated 1"))
     }
 }
 
-/// Remove the groups of recorders that were killed, and their keepers too. One with processes in it stays: the kernel refuses. Those go on if they were held still.
+/// Remove the groups of recorders that were killed together with their keepers. The kernel refuses
+/// to remove a group with processes; frozen ones continue.
 fn remove_abandoned(above: &Path) {
     for entry in fs::read_dir(above).into_iter().flatten().flatten() {
         let pid = entry.file_name().to_str().and_then(|name| name.strip_prefix(PREFIX)?.parse::<u32>().ok());
@@ -133,10 +133,10 @@ fn remove_abandoned(above: &Path) {
     }
 }
 
-/// The folder of the group that this process is in.
+/// Folder of the group that this process is in.
 fn own_folder() -> io::Result<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mountinfo")?;
-    // Fields: proc(5), /proc/pid/mountinfo; the type stands after a lone dash.
+    // Fields: proc(5), /proc/pid/mountinfo; the type follows a single dash.
     let mount = mounts.lines().find(|line| line.contains(" - cgroup2 ")).and_then(|line| line.split(' ').nth(4));
     let mount = mount.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no control groups of version 2 are mounted"))?;
     let groups = fs::read_to_string("/proc/self/cgroup")?;

@@ -1,8 +1,10 @@
-//! A process that outlives the recorder, whatever ends it: it lets a control group go on that stands still, and takes it down.
+//! A process that outlives the recorder, whatever ends it: it thaws a frozen control group, and
+//! removes it.
 //!
-//! States: *waiting* (the recorder holds the writing end of a pipe) -> *clearing up* (that end is closed: the recorder ended, or was killed)
-//! -> gone. It keeps the rights that the recorder gives up, and does nothing else with them. It is a copy of the recorder in which only
-//! the calling thread goes on, so it makes nothing but system calls: no memory, no locks.
+//! States: *waiting* (the recorder holds the writing end of a pipe) -> *cleaning up* (that end is
+//! closed: the recorder ended, or was killed) -> ended. It keeps the rights that the recorder gives
+//! up, and uses them for nothing else. It is a copy of the recorder in which only the calling
+//! thread continues, so it makes nothing but system calls: no memory, no locks.
 
 use std::{
     ffi::CString,
@@ -18,27 +20,28 @@ use std::{
 
 use crate::companion::Companion;
 
-/// Tries to remove a group, two milliseconds apart: a process that has just ended may still be counted.
+/// Attempts to remove a group, two milliseconds apart: a process that has just ended may still be
+/// counted.
 const TRIES: usize = 500;
 
-/// A keeper that waits. It clears up when this is dropped, and has done so then.
+/// A waiting keeper. Dropping it makes it clean up, and waits until that is done.
 #[derive(Debug)]
 pub(crate) struct Keeper(Companion);
 
-/// What the copy needs.
+/// Data that the copy needs.
 struct Kept {
-    /// The group above, and the group.
+    /// Descriptors of the parent group and of the group.
     above: RawFd,
     group: RawFd,
-    /// Its name in the one above; none, if it is not to be removed.
+    /// Name in the parent group; `None`: the group is not to be removed.
     name: Option<CString>,
 }
 
 impl Keeper {
-    /// Keep the group in this folder, and remove it in the end if it is the recorder's `own`.
+    /// Keep the group in this folder, and remove it at the end if it is the recorder's `own`.
     ///
     /// # Errors
-    /// Where no process can be made, or the group is gone.
+    /// No process can be created, or the group does not exist.
     pub(crate) fn start(folder: &Path, own: bool) -> io::Result<Keeper> {
         let group = File::open(folder)?;
         let above = File::open(folder.parent().unwrap_or(folder))?;
@@ -48,20 +51,20 @@ impl Keeper {
         unsafe { Companion::start(|wait| keep(wait, &kept)).map(Keeper) }
     }
 
-    /// Whether it is there.
+    /// Whether the keeper still runs.
     pub(crate) fn is_alive(&self) -> bool {
         self.0.is_alive()
     }
 }
 
-/// What the copy runs.
+/// Main function of the copy.
 ///
 /// # Safety
 /// Only in a process that was just forked.
 unsafe fn keep(wait: RawFd, kept: &Kept) {
     // SAFETY: system calls with numbers, and with buffers and strings that live through them.
     unsafe {
-        // The end of the session is not to end it, and no stream of the recorder's stays open by it.
+        // It must survive the end of the session, and must not keep the recorder's streams open.
         libc::setsid();
         libc::prctl(libc::PR_SET_NAME, c"sysdock-keeper".as_ptr());
         let moved = [wait, kept.above, kept.group].map(|fd| libc::fcntl(fd, libc::F_DUPFD, 10));
@@ -75,7 +78,7 @@ unsafe fn keep(wait: RawFd, kept: &Kept) {
     }
 }
 
-/// Let the group go on, and remove it; processes that are left in it move to the one above.
+/// Thaw the group, and remove it; remaining processes move to the parent group.
 ///
 /// # Safety
 /// Only in a process that was just forked.

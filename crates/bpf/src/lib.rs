@@ -1,13 +1,15 @@
-//! Kernel events, by BPF, to the tables about system calls.
+//! Converts kernel events, recorded through BPF, to the tables about system calls.
 //!
-//! [`families`] says what is recorded and what becomes of it, a folder for each family. [`probes`] loads their programs ([`refusal`]: or
-//! says why not), which [`config`] configures, and [`transport`] brings their events into a spool, unparsed. [`gate`] starts a
-//! command that waits until it is recorded, [`group`] makes the control group that it is in. Afterwards [`conversion`] makes the tables of
-//! the spool, or [`salvage`] does where the recorder died; [`stacks`] finds functions for it.
+//! [`families`] defines what is recorded and how it becomes rows, with a folder for each family.
+//! [`probes`] loads their programs ([`refusal`] explains why the kernel refuses one), which
+//! [`config`] configures, and [`transport`] brings their events into a spool, unparsed. [`gate`]
+//! starts a command that waits until it is recorded, [`group`] creates its control group.
+//! Afterwards [`conversion`] makes the tables from the spool, or [`salvage`] does if the recorder
+//! died; [`stacks`] finds functions for it.
 //!
-//! [`flight`] keeps the last while in memory and makes a spool of it when something happens.
+//! [`flight`] keeps recent events in memory and makes a spool of them when something happens.
 //!
-//! [`live`] is for users who watch the machine as it is, and records nothing.
+//! [`live`] serves users who watch the machine, and records nothing.
 
 #[macro_use]
 mod programs;

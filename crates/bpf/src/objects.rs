@@ -1,4 +1,4 @@
-//! BPF objects: opened, configured, loaded so that they share maps, attached.
+//! BPF objects: opens, configures, loads (so that they share maps) and attaches them.
 
 use std::{ffi::OsStr, os::fd::AsFd, time::Duration};
 
@@ -18,10 +18,10 @@ use crate::{
     transport::ring,
 };
 
-/// Load the programs without which nothing is recorded: for system calls and for processes.
+/// Load the programs that are always needed: those for system calls and for processes.
 pub(crate) fn load_first(config: &Config, cpus: usize, families: &[Family]) -> Result<(Object, Object), ProbeError> {
     let mut open = open(Calls::FAMILY.object, config)?;
-    // What only families fill that are not recorded.
+    // Maps that only unrecorded families fill are made small.
     let is_recorded = |family: &Family| if *family == STACKS { config.stacks != Stacks::Off } else { families.contains(family) };
     let (used, unused): (Vec<&Family>, Vec<&Family>) = FAMILIES.iter().partition(|family| is_recorded(family));
     let is_used = |map: &str| used.iter().flat_map(|family| family.unused_maps).any(|shrunk| shrunk.map() == map);
@@ -44,7 +44,8 @@ pub(crate) fn load_first(config: &Config, cpus: usize, families: &[Family]) -> R
     Ok((calls, processes))
 }
 
-/// Load the programs of a family that fit this kernel. Where none do: what the kernel says of the last ones.
+/// Load the programs of a family that fit this kernel. If none do, the error is that of the last
+/// attempt.
 pub(crate) fn load_family(family: Family, config: &Config, first: &Object) -> Result<Object, ProbeError> {
     let mut tries = family.left_out.iter().map(|without| load_sharing(family.object, config, first, without, family.shows));
     let mut loaded = tries.next().expect("each family has programs to try");
@@ -56,7 +57,7 @@ pub(crate) fn load_family(family: Family, config: &Config, first: &Object) -> Re
     loaded
 }
 
-/// Load the programs for places that the user named: those that they need.
+/// Load the programs that the user's probes need.
 pub(crate) fn load_probes(probe_list: &ProbeList, config: &Config, first: &Object) -> Result<Object, ProbeError> {
     let mut open = open(PROBES.object, config)?;
     for mut map in open.maps_mut() {
@@ -67,7 +68,8 @@ pub(crate) fn load_probes(probe_list: &ProbeList, config: &Config, first: &Objec
     load_opened(open, first, &attach::unused(probe_list), PROBES.shows)
 }
 
-/// Load an object that uses the maps of `first` where both have one of a name; programs named in `without` are left out.
+/// Load an object that uses the maps of `first` where both have one of the same name. Programs
+/// named in `without` are left out.
 fn load_sharing(
     object: &[u8],
     config: &Config,
@@ -94,7 +96,7 @@ fn load_opened(mut open: OpenObject, first: &Object, without: &[&str], step: &'s
     open.load().map_err(failed(step))
 }
 
-/// Open a packed object.
+/// Open a compressed object.
 pub(crate) fn open(object: &[u8], config: &Config) -> Result<OpenObject, ProbeError> {
     let mut open = ObjectBuilder::default().open_memory(&unpacked(object)).map_err(failed("read the programs"))?;
     for mut map in open.maps_mut() {
@@ -112,7 +114,7 @@ pub(crate) fn attach_all(object: &Object, family: Option<&Family>, sample_period
     for program in object.progs_mut().filter(|program| program.autoload()) {
         match counters.iter().find(|(name, _)| program.name() == OsStr::new(name)) {
             Some((_, counter)) => links.extend(counters::attach(&program, *counter, sample_period)?),
-            // It says by itself where it belongs.
+            // The program itself states where it is attached.
             None => links.push(program.attach()?),
         }
     }

@@ -1,4 +1,5 @@
-//! The BPF programs of a recording: what is loaded, what could not be, and the rings that they write.
+//! The BPF programs of a recording: the loaded ones, the reasons for missing ones, and the rings
+//! that they write.
 
 use std::{
     ffi::OsStr,
@@ -35,36 +36,36 @@ use crate::{
 /// What to record, and how.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Whose events.
+    /// The processes to record.
     pub target: Target,
     /// Size of the ring of each CPU [B], a power of two.
     pub ring_bytes: u32,
     /// Whether system calls are recorded.
     pub calls: bool,
-    /// What is recorded in addition to them and to processes.
+    /// Families to record besides system calls and processes.
     pub families: Vec<Family>,
-    /// Makes ids of files from addresses; another one for each recording.
+    /// Key by which addresses become ids of files; different in each recording.
     pub secret: u64,
-    /// Where in the program calls are made: of which.
+    /// The calls whose stacks are recorded.
     pub stacks: Stacks,
-    /// Between two samples of a CPU.
+    /// Interval between samples of a CPU.
     pub sample_period: Duration,
-    /// Slow the processes down where a ring is half full, rather than lose events.
+    /// Whether to slow processes down when a ring is half full, rather than lose events.
     pub no_loss: bool,
-    /// Places that the user named.
+    /// Places in programs that the user named.
     pub probe_list: ProbeList,
 }
 
 /// Why recording cannot start.
 #[derive(Debug)]
 pub struct ProbeError {
-    /// What was tried.
+    /// The step that failed.
     pub step: &'static str,
-    /// What the kernel reported.
+    /// The kernel's reason.
     pub reason: String,
 }
 
-/// Where the capabilities are there, as others are asked for by name.
+/// Hint for a process that has the capabilities, as others are requested by name.
 const NOT_PERMITTED: &str =
     "the bpf system call is not permitted; the seccomp profile of a container or the kernel's lockdown may forbid it";
 
@@ -80,46 +81,47 @@ pub(crate) fn failed(step: &'static str) -> impl FnOnce(libbpf_rs::Error) -> Pro
     }
 }
 
-/// Programs that belong together.
+/// A loaded object.
 struct Loaded {
     object: Object,
-    /// Where the recording is worth something without them.
+    /// The family that recording can do without; `None`: the object is always needed.
     family: Option<Family>,
-    /// They have what others use, and are not wanted themselves.
+    /// Whether it is loaded only for what others share with it, and not attached.
     is_idle: bool,
 }
 
-/// Programs in the kernel. They go when this is dropped.
+/// Programs in the kernel. Dropping this unloads them.
 pub struct Probes {
     objects: Vec<Loaded>,
     links: Vec<Link>,
     /// The rings that they write.
     pub rings: Vec<Ring>,
-    /// What they add up themselves.
+    /// Sums that the programs add up.
     pub(crate) sums: Vec<Sums>,
-    /// What became of each family that there is.
+    /// State of each family.
     pub families: Vec<FamilyState>,
     secret: u64,
     sample_period: Duration,
-    /// Events report what code lies where.
+    /// Whether events report mapped code.
     layouts: bool,
     reported: Vec<Reported>,
 }
 
-/// Calls that take longer are waits that one wants to see the place of.
+/// Calls that take longer are waits whose place is of interest.
 const LONG_WAIT: Duration = Duration::from_millis(1);
 
-/// Of which calls stacks are recorded: where none are requested, of long waits.
+/// The calls whose stacks are recorded: if none are requested, those of long waits.
 fn wanted_stacks(settings: &Settings) -> Stacks {
     match settings.stacks {
-        // Those of calls are taken where they return.
+        // Stacks of calls are taken at their return.
         _ if !settings.calls => Stacks::Off,
         Stacks::Off if settings.families.contains(&SCHED) => Stacks::Slower(LONG_WAIT),
         wanted => wanted,
     }
 }
 
-/// Load the programs of the families that have some, in their order; several at a time, since each object takes the kernel's types apart again.
+/// Load the programs of families that have some, in their order. Several are loaded at a time,
+/// since each object parses the kernel's types again.
 fn load_families(settings: &Settings, config: &Config, calls: &Object) -> Vec<Result<Object, ProbeError>> {
     let is_loaded = |family: &&Family| **family != STACKS && settings.families.contains(family) && !family.object.is_empty();
     let load = |family: Family| {
@@ -133,7 +135,7 @@ fn load_families(settings: &Settings, config: &Config, calls: &Object) -> Vec<Re
     })
 }
 
-/// Have the kernel side record these thread groups.
+/// Tell the kernel side to record these thread groups.
 fn name_processes(calls: &Object, pids: &[u32]) -> Result<(), ProbeError> {
     let map = calls.maps().find(|map| map.name() == OsStr::new("processes")).expect("the object has processes");
     for pid in pids {
@@ -143,10 +145,10 @@ fn name_processes(calls: &Object, pids: &[u32]) -> Result<(), ProbeError> {
 }
 
 impl Probes {
-    /// Load the programs; nothing is recorded yet.
+    /// Load the programs. Nothing is recorded yet.
     ///
     /// # Errors
-    /// [`ProbeError`]: no permission, or a kernel without what they need.
+    /// [`ProbeError`]: no permission, or the kernel lacks a feature.
     pub fn load(settings: &Settings) -> Result<Probes, ProbeError> {
         let pid_namespace =
             own_pid_namespace().map_err(|error| ProbeError { step: "find this PID namespace", reason: error.to_string() })?;
@@ -156,7 +158,8 @@ impl Probes {
             pid_namespace,
             recorder: std::process::id(),
             ring_bytes: settings.ring_bytes,
-            // Higher than the level at which the processes are held: events wait only where that came too late.
+            // Higher than the level at which processes are frozen: events wait only if that was too
+            // late.
             wait_above: if settings.no_loss { settings.ring_bytes / 2 } else { 0 },
             stacks: wanted_stacks(settings),
             layouts: wanted_stacks(settings) != Stacks::Off || settings.families.contains(&CPU) || settings.probe_list.stacks,
@@ -177,7 +180,8 @@ impl Probes {
         let mut families = Vec::new();
         let mut loaded = load_families(settings, &config, &calls).into_iter();
         for family in FAMILIES.iter().copied() {
-            // A kernel that lacks what one needs, or has it with other arguments, is no reason not to record the rest.
+            // A family that the kernel cannot provide does not prevent the others from being
+            // recorded.
             let missing = if family == STACKS {
                 let is_missing = settings.stacks == Stacks::Off || config.stacks == Stacks::Off;
                 is_missing.then(|| without_stacks.clone())
@@ -212,10 +216,11 @@ impl Probes {
         Ok(probes)
     }
 
-    /// Report what code lies where in processes that are there already, if that is wanted. Returns events for the spool.
+    /// Report the mapped code of processes that exist already, if stacks need it. Returns events
+    /// for the spool.
     ///
     /// # Errors
-    /// [`ProbeError`] where the kernel refuses.
+    /// [`ProbeError`]: the kernel refuses.
     pub fn report_layouts(&self, pids: &[u32]) -> Result<Vec<u8>, ProbeError> {
         if !self.layouts {
             return Ok(Vec::new());
@@ -229,10 +234,10 @@ impl Probes {
         Ok(reporter.events)
     }
 
-    /// Record these processes, too. Events about the threads that they have are for the spool.
+    /// Record these processes, too. Returns events about their threads, for the spool.
     ///
     /// # Errors
-    /// [`ProbeError`] where the kernel refuses.
+    /// [`ProbeError`]: the kernel refuses.
     pub fn follow(&self, pids: &[u32]) -> Result<Vec<u8>, ProbeError> {
         name_processes(&self.objects[0].object, pids)?;
         let mut events = task_events(pids.iter().copied());
@@ -243,7 +248,7 @@ impl Probes {
     /// Start recording.
     ///
     /// # Errors
-    /// [`ProbeError`] where the kernel refuses.
+    /// [`ProbeError`]: the kernel refuses.
     pub fn attach(&mut self) -> Result<(), ProbeError> {
         for Loaded { object, family, is_idle } in &self.objects {
             if *is_idle || *family == Some(PROBES) {
@@ -261,10 +266,10 @@ impl Probes {
         Ok(())
     }
 
-    /// Start recording the places that the user named, after the rest.
+    /// Start recording the user's probes, after the rest.
     ///
     /// # Errors
-    /// The first one that is refused.
+    /// The first probe that is refused.
     pub fn attach_probes(&mut self, probe_list: &ProbeList) -> Result<(), Refused> {
         let loaded = self.objects.iter().find(|loaded| loaded.family == Some(PROBES));
         match (loaded, probe_list.probes.first()) {
@@ -281,19 +286,19 @@ impl Probes {
         Ok(())
     }
 
-    /// Have the kernel side report again what it reports once: paths, stacks, functions of Python.
+    /// Make the kernel side report again what it reports once: paths, stacks, functions of Python.
     pub(crate) fn forget(&self) {
         for reported in &self.reported {
             reported.forget();
         }
     }
 
-    /// Find what the kernel side remembers to have reported.
+    /// Find the maps in which the kernel side remembers what it has reported.
     fn find_reported(&self) -> io::Result<Vec<Reported>> {
         let mut found = Vec::new();
         for map in self.objects.iter().flat_map(|loaded| loaded.object.maps()) {
             let from = REPORTED.iter().find(|(name, _)| map.name() == OsStr::new(name)).map(|(_, from)| *from);
-            // Where it is not used, it has no room for any.
+            // A map that is not used has no room for an id.
             if let Some(from) = from.filter(|from| map.value_size() as usize > from + 8) {
                 found.push(Reported::map(map.as_fd().as_raw_fd(), map.value_size() as usize, from)?);
             }
@@ -301,14 +306,14 @@ impl Probes {
         Ok(found)
     }
 
-    /// The image that each process has, see `layouts.h`.
+    /// The image of each process, see `layouts.h`.
     pub(crate) fn images(&self) -> Vec<u64> {
         let map = self.objects[0].object.maps().find(|map| map.name() == OsStr::new("layouts")).expect("the object has layouts");
         let Ok(entries) = map.lookup_batch(1024, MapFlags::ANY, MapFlags::ANY) else { return Vec::new() };
         entries.filter_map(|(_, layout)| Some(u64::from_le_bytes(*layout.first_chunk()?))).collect()
     }
 
-    /// End recording; what is in the rings stays there.
+    /// Stop recording. Events in the rings stay there.
     pub fn detach(&mut self) {
         self.links.clear();
     }

@@ -1,6 +1,7 @@
-//! Compiled BPF programs, as build.rs leaves them: packed by zstd, as they are a fifth of that size then.
+//! Compiled BPF programs from build.rs. They are compressed with zstd, to a fifth of their size.
 
-/// The content of `NAME.bpf.o`, packed. It is in a static: a constant would be in the executable once for each unit of code that uses it.
+/// The compressed content of `NAME.bpf.o`. It is a static, because the executable would contain a
+/// constant once for each unit of code that uses it.
 macro_rules! programs {
     ($name:literal) => {{
         static PROGRAMS: [u8; include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".bpf.o.zst")).len()] =
@@ -9,7 +10,7 @@ macro_rules! programs {
     }};
 }
 
-/// The object that the compiler made. Takes less than a millisecond.
+/// Uncompress an object. Takes less than a millisecond.
 pub(crate) fn unpacked(packed: &[u8]) -> Vec<u8> {
     zstd::decode_all(packed).expect("the build has packed it")
 }

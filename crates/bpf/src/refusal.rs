@@ -1,22 +1,23 @@
-//! What libbpf says where the kernel refuses a program: kept for the message, and not printed. A kernel that needs another one of several
-//! programs would else look broken.
+//! Keeps what libbpf prints when the kernel refuses a program, for the message. It is not printed:
+//! otherwise a kernel that needs another one of several programs would look broken.
 
 use std::cell::RefCell;
 
 use libbpf_rs::PrintLevel;
 
-/// A log of the verifier may have millions of lines; its reason stands at the end of the last part that libbpf passes on.
+/// Limit for the kept text [B]. A log of the verifier may have millions of lines; its reason is at
+/// the end of the last part that libbpf passes on.
 const MOST_BYTES: usize = 1 << 25;
 
-/// What libbpf says where not even the smallest program can be loaded.
+/// Message of libbpf if not even the smallest program can be loaded.
 pub(crate) const NONE_LOADS: &str = "Couldn't load trivial BPF program";
 
 thread_local! {
-    /// By this thread, which loads programs alongside others.
+    /// Messages of this thread, which loads programs alongside others.
     static MESSAGES: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// From now on nothing is printed.
+/// Keep messages from now on, instead of printing them.
 pub(crate) fn listen() {
     libbpf_rs::set_print(Some((PrintLevel::Warn, |_, text| {
         MESSAGES.with_borrow_mut(|messages| {
@@ -28,12 +29,12 @@ pub(crate) fn listen() {
     let _ = take();
 }
 
-/// What was printed for this thread since the last time, in one line; `None`: nothing.
+/// The reason in this thread's messages since the last call, as one line; `None`: there is none.
 pub(crate) fn take() -> Option<String> {
     reason_in(&MESSAGES.take())
 }
 
-/// The verifier's reason stands before its statistics; what stands before its log is about the kernel.
+/// The verifier's reason precedes its statistics; text before its log is about the kernel.
 fn reason_in(messages: &str) -> Option<String> {
     let lines: Vec<&str> = messages.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let is_statistic =
@@ -49,7 +50,7 @@ mod tests {
 
     #[test]
     fn the_reason_is_that_of_the_verifier_or_of_the_kernel() {
-        // As a kernel 6.1 printed them.
+        // Messages on a kernel 6.1.
         let verifier = "libbpf: prog 'enter': BPF program load failed: -EACCES\nlibbpf: prog 'enter': -- BEGIN PROG LOAD LOG --\n\
             85: (7b) *(u64 *)(r7 +8) = r4\nR7 unbounded memory access, make sure to bounds check any such access\n\
             processed 968 insns (limit 1000000) max_states_per_insn 3\n-- END PROG LOAD LOG --\n";

@@ -1,8 +1,11 @@
-//! How much stack the programs take, with all that they call: kernels up to 6.12 refuse more than 512 bytes. Newer ones give each program a stack
-//! of its own, so that on a machine with one of those nothing else would show it.
+//! Checks the stack usage of the programs and everything that they call: kernels up to 6.12 refuse
+//! more than 512 bytes. Newer kernels give each program a stack of its own, so on such a machine
+//! nothing else would find an excess.
 //!
-//! Counted as the verifier does (`check_max_stack_depth` of kernel/bpf/verifier.c), but over all that the compiler wrote: the verifier leaves out
-//! what it rules out, so this is never less. Instructions: docs.kernel.org/bpf/standardization/instruction-set.html.
+//! The depth is computed as the verifier does (`check_max_stack_depth` of kernel/bpf/verifier.c),
+//! but over all code that the compiler generated: the verifier leaves out unreachable code, so the
+//! result is never too small. Instructions:
+//! docs.kernel.org/bpf/standardization/instruction-set.html.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +25,7 @@ const SYMBOLS: usize = 2;
 const RELOCATIONS: usize = 9;
 const FUNCTION: usize = 2;
 
-/// A function: its section, and where it begins there [B].
+/// A function: its section, and its offset in the section [B].
 type SymbolAt = (usize, usize);
 
 #[derive(Debug, Default)]
@@ -66,7 +69,7 @@ fn sections(object: &[u8]) -> Vec<Section> {
     (0..count).map(section).collect()
 }
 
-/// Of each symbol: its kind, where it stands, its bytes, and its name.
+/// For each symbol: kind, location, size and name.
 fn symbols(object: &[u8], sections: &[Section]) -> Vec<(usize, SymbolAt, usize, String)> {
     let table = sections.iter().find(|section| section.kind == SYMBOLS).expect("it has symbols");
     let names = sections[table.link].offset;
@@ -94,7 +97,7 @@ fn functions(object: &[u8]) -> BTreeMap<SymbolAt, Function> {
         let mut function = Function { name: name.clone(), ..Function::default() };
         for at in (place.1..place.1 + bytes).step_by(8) {
             let code = sections[place.0].offset + at;
-            // What a relocation names may be in the kernel: no function of ours.
+            // A relocation may name a function of the kernel rather than one of the object.
             let named = named.get(&(place.0, at)).map(|index| symbols[*index].1);
             if named.is_none_or(|named| is_code(named.0)) {
                 function.read(&object[code..code + 8], (place.0, at), named);
@@ -106,7 +109,7 @@ fn functions(object: &[u8]) -> BTreeMap<SymbolAt, Function> {
 }
 
 impl Function {
-    /// One instruction, and the place in code that a relocation adds to it.
+    /// Process one instruction, and the location in code that a relocation adds to it.
     fn read(&mut self, instruction: &[u8], here: SymbolAt, named: Option<SymbolAt>) {
         let (operation, to, from) = (instruction[0], instruction[1] & 15, instruction[1] >> 4);
         let offset = i16::from_le_bytes([instruction[2], instruction[3]]);
@@ -117,7 +120,7 @@ impl Function {
             self.stack = self.stack.max(usize::from(offset.unsigned_abs()));
         }
         if operation == ADD_IMMEDIATE && (-512..0).contains(&immediate) {
-            // Perhaps a copy of the frame pointer.
+            // It may copy the frame pointer.
             self.stack = self.stack.max(immediate.unsigned_abs() as usize);
         }
         match (operation, named) {
@@ -129,7 +132,7 @@ impl Function {
     }
 }
 
-/// The deepest chain of calls from a function on: its bytes, and its names.
+/// The deepest chain of calls that starts at a function: its bytes, and its names.
 fn deepest(functions: &BTreeMap<SymbolAt, Function>, from: SymbolAt) -> (usize, String) {
     let function = &functions[&from];
     let below = function.calls.iter().map(|place| deepest(functions, *place)).max().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Writes events as the kernel side does, for tests, and reads back the tables that they become.
+//! Writes events as the kernel side does, for tests, and reads back the resulting tables.
 
 use std::{collections::HashMap, fs, path::Path};
 
@@ -16,7 +16,7 @@ use crate::{
     families::probes::spec::ProbeList,
 };
 
-/// Numbers that look random and are the same each time (xorshift).
+/// Pseudo-random numbers, the same each time (xorshift).
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
@@ -41,7 +41,7 @@ impl Bytes {
         Bytes { kind, flags: 0, body: Vec::new() }
     }
 
-    /// With its fixed part.
+    /// An event with its fixed part.
     pub(crate) fn of<L: Layout>(kind: u8, fixed: &L) -> Self {
         let mut whole = vec![0; L::BYTES];
         fixed.write(&mut whole);
@@ -57,7 +57,7 @@ impl Bytes {
         self
     }
 
-    /// With a structure after the fixed part.
+    /// Append a structure after the fixed part.
     fn with<L: Layout>(mut self, part: &L) -> Self {
         let start = self.body.len();
         self.body.resize(start + L::BYTES, 0);
@@ -65,7 +65,7 @@ impl Bytes {
         self
     }
 
-    /// The whole event. Its position is left 0: only the ring reads it.
+    /// The whole event. Its position stays 0: only the ring reads it.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let length = (8 + self.body.len()).next_multiple_of(8);
         let mut out = vec![0; 4];
@@ -76,7 +76,7 @@ impl Bytes {
         out
     }
 
-    // Of calls; what stands after the fixed part in the order in which it stands there.
+    // Parts of the events of calls, in the order in which they follow the fixed part.
 
     fn call(mut self, change: impl FnOnce(&mut CallEvent)) -> Self {
         let mut whole = [&[0; 8], &self.body[..]].concat();
@@ -107,7 +107,7 @@ impl Bytes {
         self.second_at(file, offset, -1, 0)
     }
 
-    /// With which of both offsets are those of positions.
+    /// A second file; `at_position`: which of the two offsets are those of positions.
     pub(crate) fn second_at(self, file: u64, offset: i64, fd: i32, at_position: u32) -> Self {
         self.at_position().flag(CALL_SECOND_FILE).with(&CallSecondFile { file, offset, fd, at_position })
     }
@@ -222,7 +222,8 @@ pub(crate) fn try_spool_in(folder: &Path) -> Result<Spool, BpfError> {
     Spool::create(&Folder::open(folder, Access::default()).unwrap())
 }
 
-/// Write a spool into a folder: events of CPUs, between a start and an end. The clocks differ by `EPOCH`.
+/// Write a spool into a folder: events of CPUs, between a start and an end. The clocks differ by
+/// `EPOCH`.
 pub(crate) fn write_spool(folder: &Path, cpus: &[&[Bytes]]) {
     write_spool_of(folder, cpus, ProbeList::default());
 }
@@ -264,7 +265,7 @@ impl Tables {
         Tables::with_places(cpus, ProbeList::default())
     }
 
-    /// With places that the user named.
+    /// The tables of a recording with these probes.
     pub(crate) fn with_places(cpus: &[&[Bytes]], probe_list: ProbeList) -> Tables {
         let folder = tempfile::tempdir().unwrap();
         let spool = folder.path().join(SPOOL);
@@ -280,14 +281,14 @@ impl Tables {
     }
 
     pub(crate) fn read(folder: &Path, manifest: Manifest) -> Tables {
-        // Tables of families that were not recorded are not there.
+        // Tables of families that were not recorded do not exist.
         let part = |file: &String| read_part(&folder.join(file));
         let read = |entry: &TableEntry| entry.parts.iter().flat_map(|entry| part(&entry.file)).collect();
         let rows = manifest.tables.iter().map(|(table, entry)| (table.clone(), read(entry))).collect();
         Tables { manifest, rows }
     }
 
-    /// Rows as text, `-` for NULL; `path`, `to_path` and `comm` in the place of their ids.
+    /// Rows as text, `-` for NULL; `path`, `to_path` and `comm` in place of their ids.
     pub(crate) fn show(&self, table: &str, columns: &str) -> Vec<String> {
         let value = |row: &HashMap<String, String>, column: &str| {
             let (id, of, name) = match column {
@@ -329,7 +330,7 @@ fn cell(column: &dyn Array, row: usize) -> String {
     text.unwrap_or_else(|| any.downcast_ref::<BooleanArray>().unwrap().value(row).to_string())
 }
 
-/// The time in the first column from the start on.
+/// A row whose first column, a time, is relative to the start.
 pub(crate) fn relative(row: &str) -> String {
     let (time, rest) = row.split_once(' ').unwrap();
     format!("{} {rest}", time.parse::<i64>().unwrap() - EPOCH)

@@ -1,4 +1,4 @@
-//! From synthetic spools to tables.
+//! Tests of whole conversions from synthetic spools to tables.
 
 use std::fs;
 
@@ -59,7 +59,7 @@ fn what_cannot_be_read_is_counted() {
     assert_eq!((tables.manifest.capture().total, tables.manifest.capture().understood), (4, 2));
 }
 
-/// One event of every kind, with all that may hang on it.
+/// One event of every kind, with all optional parts.
 fn one_of_each() -> Vec<Bytes> {
     vec![
         path(F, &["data", "home"]),
@@ -85,7 +85,8 @@ fn a_spool_cut_anywhere_gives_what_stands_before() {
     testing::write_spool(folder.path(), &[&one_of_each(), &[call(9, 35, 1, libc::SYS_getpid, 9)]]);
     let bytes = fs::read(&whole).unwrap();
     let mut most = 0;
-    // Reading frames is tested for every byte; here a step that meets all parts of a frame will do.
+    // Reading frames is tested for every byte; here a step that meets all parts of a frame is
+    // enough.
     for end in (0..bytes.len()).step_by(5).chain([bytes.len()]) {
         let folder = tempfile::tempdir().unwrap();
         let cut = folder.path().join(SPOOL);

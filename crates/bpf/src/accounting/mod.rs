@@ -1,7 +1,9 @@
-//! What jobs, units and containers use, added up in the kernel (`accounts.bpf.c`) for `sysdock agent`.
+//! What jobs, units and containers use, added up in the kernel (`accounts.bpf.c`) for `sysdock
+//! agent`.
 //!
-//! Sums only grow: a reading does not change them, and the reader takes differences. (Only the lists of files are emptied.) The maps may be pinned,
-//! so that the programs go on counting after an agent was killed, and the next one finds the sums as they are.
+//! Sums only grow: reading does not change them, and the reader takes differences. (Only the lists
+//! of files are emptied.) The maps may be pinned: then the programs continue to count after an
+//! agent was killed, and the next agent resumes their sums.
 
 mod pins;
 mod settings;
@@ -28,83 +30,85 @@ pub(crate) const OBJECT: &[u8] = programs!("accounts");
 const BATCH: u32 = 2048;
 const MOUNT_BYTES: usize = 120;
 const JOB_TEXT_BYTES: usize = 64;
-/// Accounts of processes that were there before: the kernel numbers its own from 1 on.
+/// First id of accounts of processes that ran before the programs were loaded. The kernel numbers
+/// its own from 1 on.
 const FIRST_SEEDED: u32 = 1 << 31;
 
-/// Whose calls they are.
+/// An account: processes with the same job, control group and user.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Account {
-    /// Its number; never used again while the programs are loaded.
+    /// Id, which is never reused while the programs are loaded.
     pub id: u32,
-    /// The job, as the environment names it; any bytes. Empty: it names none.
+    /// Number of the job, from the environment; any bytes. Empty: the environment names none.
     pub job: Vec<u8>,
-    /// What the job is called there; any bytes.
+    /// Name of the job, from the environment; any bytes.
     pub name: Vec<u8>,
     /// Id of the control group (version 2).
     pub cgroup: u64,
-    /// Whose processes they are.
+    /// Id of the user.
     pub uid: u32,
     /// [`Variable::scheduler`] of the variable that named the job.
     pub scheduler: u8,
-    /// When its first process was seen [ns since the machine was started].
+    /// When its first process was seen [ns since boot].
     pub begun_ns: u64,
-    /// The name of that process; any bytes.
+    /// Name of that process; any bytes.
     pub command: Vec<u8>,
 }
 
-/// Numbers of kinds of calls in [`Calls::calls`].
+/// Names of the kinds of calls in [`Calls::calls`].
 pub const KINDS: [&str; 12] =
     ["read", "write", "open", "create", "close", "stat", "readdir", "remove", "rename", "make", "attribute", "sync"];
 
-/// Calls of an account on a file system, since it began.
+/// Calls of an account on one file system, since the account began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "[u64; 17]", from = "[u64; 17]")]
 pub struct Calls {
-    /// How many of each of [`KINDS`].
+    /// Number of calls of each of [`KINDS`].
     pub calls: [u64; KINDS.len()],
-    /// Read [B].
+    /// Bytes read.
     pub read_bytes: u64,
-    /// Written [B].
+    /// Bytes written.
     pub written_bytes: u64,
-    /// How many failed.
+    /// Number of failed calls.
     pub errors: u64,
-    /// How long they took [ns].
+    /// Total duration of the calls [ns].
     pub time_ns: u64,
-    /// Of it, without the time on a CPU, and without that in which they could run and had none [ns].
+    /// The part of `time_ns` in which the threads neither ran nor could have run [ns].
     pub wait_ns: u64,
 }
 
-/// What the threads of an account used, since it began.
+/// What the threads of an account used, since the account began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "[u64; 12]", from = "[u64; 12]")]
 pub struct Use {
     /// Time on a CPU [ns].
     pub cpu_ns: u64,
-    /// Time in which they could run and had no CPU [ns].
+    /// Time in which threads could run but had no CPU [ns].
     pub cpu_wait_ns: u64,
-    /// Page faults that needed no disk.
+    /// Page faults that did not need the disk.
     pub minor_faults: u64,
-    /// Those that did.
+    /// Page faults that needed the disk.
     pub major_faults: u64,
-    /// Read from devices [B].
+    /// Bytes read from devices.
     pub disk_read_bytes: u64,
-    /// Written to devices, or to be written [B].
+    /// Bytes written to devices, or to be written.
     pub disk_written_bytes: u64,
-    /// Processes that ended.
+    /// Number of ended processes.
     pub ended: u64,
-    /// Processes that live.
+    /// Number of running processes.
     pub processes: u64,
-    /// Threads that live.
+    /// Number of running threads.
     pub threads: u64,
-    /// Memory that its processes have now [B], as the kernel keeps it for each CPU: up to some MiB apart.
+    /// Resident memory of the processes now [B]. The kernel keeps it per CPU, so it may be off by
+    /// some MiB.
     pub resident_bytes: u64,
-    /// Of the process that had most, at its most [B].
+    /// Peak resident memory of the process that had the highest peak [B].
     pub largest_bytes: u64,
-    /// When the last thread ended [ns since the machine was started]; 0: none has.
+    /// When the last thread ended [ns since boot]; 0: none has ended.
     pub last_ns: u64,
 }
 
-/// As they are kept on disk: without names, as there are many.
+/// The form on disk: without names, because there are many.
 impl From<Calls> for [u64; 17] {
     fn from(calls: Calls) -> Self {
         let mut all = [0; 17];
@@ -163,7 +167,7 @@ impl From<[u64; 12]> for Use {
 }
 
 impl Calls {
-    /// Joined with others, number by number.
+    /// Combine two sums, number by number.
     #[must_use]
     pub fn with(self, other: Calls, join: impl Fn(u64, u64) -> u64) -> Calls {
         let (all, others) = (<[u64; 17]>::from(self), <[u64; 17]>::from(other));
@@ -172,10 +176,10 @@ impl Calls {
 }
 
 impl Use {
-    /// Numbers that only grow, in the order in which they are kept.
+    /// Number of values that only grow; they come first in the form on disk.
     const GROWING: usize = 7;
 
-    /// Its numbers that only grow joined with others, number by number; those of this moment stay as they are here.
+    /// Combine the values that only grow; gauges are taken from `self`.
     #[must_use]
     pub fn with(self, other: Use, join: impl Fn(u64, u64) -> u64) -> Use {
         let (all, others) = (<[u64; 12]>::from(self), <[u64; 12]>::from(other));
@@ -184,64 +188,65 @@ impl Use {
     }
 }
 
-/// All sums at a time.
+/// All sums at one time.
 #[derive(Debug, Default)]
 pub struct Reading {
-    /// By number.
+    /// By id.
     pub accounts: BTreeMap<u32, Account>,
-    /// By account and device (`st_dev`).
+    /// By id of the account and device (`st_dev`).
     pub calls: BTreeMap<(u32, u64), Calls>,
-    /// By account.
+    /// By id of the account.
     pub uses: BTreeMap<u32, Use>,
 }
 
-/// A file that an account used, since the last time.
+/// What an account did with a file since the last reading.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobFile {
-    /// Whose calls.
+    /// Id of the account.
     pub account: u32,
     /// The file system (`st_dev`).
     pub device: u64,
-    /// The file there.
+    /// Number of the file's inode.
     pub inode: u64,
-    /// Its path; any bytes. Empty: not known.
+    /// Path of the file; any bytes. Empty: unknown.
     pub path: Vec<u8>,
-    /// Calls on its descriptors, and opens.
+    /// Number of calls on its descriptors, with opens.
     pub calls: u64,
-    /// Read [B].
+    /// Bytes read.
     pub read_bytes: u64,
-    /// Written [B].
+    /// Bytes written.
     pub written_bytes: u64,
-    /// How long they took [ns].
+    /// Total duration of the calls [ns].
     pub time_ns: u64,
 }
 
-/// The programs, and what they count.
+/// The loaded programs, and their maps.
 pub struct Accounting {
     maps: FxHashMap<&'static str, MapHandle>,
     iterator: Link,
     _links: Vec<Link>,
     _lock: Option<std::fs::File>,
-    /// Which loading of the programs it is: sums of another one cannot be compared.
+    /// Identifies this loading of the programs: sums of another one cannot be compared.
     generation: String,
-    /// Whether they were loaded before this process began.
+    /// Whether the programs were loaded before this process began.
     is_resumed: bool,
     names: RingBuffer<'static>,
     sent: Names,
     last_seeded: u32,
 }
 
-/// Paths that were sent.
+/// Paths that the programs sent.
 type Names = std::rc::Rc<std::cell::RefCell<FxHashMap<(u32, u32, u64), Vec<u8>>>>;
 
-/// Variables that did not fit: their names.
+/// Names of variables that did not fit.
 pub type LeftOut = Vec<String>;
 
 impl Accounting {
-    /// Load and attach, or find what is pinned in this folder of a BPF file system.
+    /// Load and attach the programs, or resume those that are pinned in this folder of a BPF file
+    /// system.
     ///
     /// # Errors
-    /// [`ProbeError`]: no permission, or a kernel without what it needs.
+    /// [`ProbeError`]: no permission, or the kernel lacks a feature.
     pub fn begin(variables: &[Variable], pins: Option<&Path>) -> Result<(Accounting, LeftOut), ProbeError> {
         let (settings, left_out) = settings::bytes(variables).map_err(|error| no_proc(&error))?;
         let loaded = pins::load_or_find(&settings, pins)?;
@@ -268,25 +273,26 @@ impl Accounting {
         Ok((accounting, left_out))
     }
 
-    /// Which loading of the programs it is.
+    /// Identifies this loading of the programs.
     #[must_use]
     pub fn generation(&self) -> &str {
         &self.generation
     }
 
-    /// Whether programs of an earlier process went on counting.
+    /// Whether programs of an earlier process were resumed.
     #[must_use]
     pub fn is_resumed(&self) -> bool {
         self.is_resumed
     }
 
-    /// All sums as they are.
+    /// Read all sums.
     ///
     /// # Errors
     /// The kernel refuses.
     pub fn read(&mut self) -> io::Result<Reading> {
         let mut reading = Reading::default();
-        // Before the threads that live: who ends meanwhile is missing in this reading, and in the next he is there once.
+        // Ended threads are read before running ones: a thread that ends in between is missing in
+        // this reading, and is in the next one once.
         for (account, ended) in self.all::<u32, EndedCounts>("ended")? {
             *reading.uses.entry(account).or_default() = ended_use(&ended);
         }
@@ -304,7 +310,8 @@ impl Accounting {
         Ok(reading)
     }
 
-    /// Files since the last time, and calls whose file found no room since the programs were loaded.
+    /// Take the files since the last call, and the number of calls whose file found no room since
+    /// the programs were loaded.
     ///
     /// # Errors
     /// The kernel refuses.
@@ -312,30 +319,30 @@ impl Accounting {
         let taken = self.map("files").lookup_and_delete_batch(BATCH, MapFlags::ANY, MapFlags::ANY).map_err(io::Error::other)?;
         let files: Vec<(JobFileKey, JobFileCounts)> =
             taken.filter_map(|(key, value)| Some((JobFileKey::read(&key)?, JobFileCounts::read(&value)?))).collect();
-        // A name is sent before its sum can be taken.
+        // The programs send a name before its sum can be taken.
         self.names.consume().map_err(io::Error::other)?;
         let sent = self.sent.take();
         let files = files.iter().map(|(key, counts)| file_of(key, counts, &sent)).collect();
         Ok((files, self.number("files_left_out")))
     }
 
-    /// Things that found no room in a map, since the programs were loaded.
+    /// Number of entries that found no room in a map, since the programs were loaded.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.number("lost")
     }
 
-    /// The path of a control group that was made while the programs were loaded.
+    /// The path of a control group that was created while the programs were loaded.
     #[must_use]
     pub fn group(&self, id: u64) -> Option<Vec<u8>> {
         let path = self.map("groups").lookup(&id.to_ne_bytes(), MapFlags::ANY).ok()??;
         Some(until_nul(&path).to_vec())
     }
 
-    /// Where file systems are mounted: paths and devices (`st_dev`). Others go.
+    /// Replace the table of mount points: paths and devices (`st_dev`).
     ///
     /// # Errors
-    /// The kernel refuses; one that is too long is left out.
+    /// The kernel refuses. Paths that are too long are left out.
     pub fn set_mounts(&self, mounts: &[(Vec<u8>, u64)]) -> io::Result<()> {
         let map = self.map("mounts");
         let mut outdated: std::collections::BTreeSet<Vec<u8>> = map.keys().collect();
@@ -348,10 +355,11 @@ impl Accounting {
         outdated.iter().try_for_each(|key| map.delete(key).map_err(io::Error::other))
     }
 
-    /// Say to which job a process belongs that was there before the programs. The account is made where there is none.
+    /// Assign a process that ran before the programs were loaded to a job. The account is created
+    /// if there is none.
     ///
     /// # Errors
-    /// The kernel refuses; as for want of room.
+    /// The kernel refuses, for example for lack of room.
     pub fn seed(&mut self, pid: u32, account: &Account) -> io::Result<()> {
         let processes = self.map("processes");
         let known = processes.lookup(&pid.to_ne_bytes(), MapFlags::ANY).map_err(io::Error::other)?;
@@ -377,8 +385,9 @@ impl Accounting {
         self.map("processes").update(&pid.to_ne_bytes(), &process, MapFlags::ANY).map_err(io::Error::other)
     }
 
-    /// Drop the sums of accounts without processes, of these devices. One of which a process has come up since it was read, as it was given here,
-    /// stays as it is, whether that lives or has ended already.
+    /// Drop the sums of accounts without processes, for these devices. An account that got a
+    /// process since it was read, as stated by the given sums, is kept, whether the process still
+    /// runs or not.
     ///
     /// # Errors
     /// The kernel refuses.
@@ -389,7 +398,8 @@ impl Accounting {
         for (account, _, _) in accounts {
             self.remove("accounts", &key_of(account))?;
         }
-        // A program that has found an account, and has not reported yet that a process has it, takes microseconds.
+        // A program may have found an account, and not have recorded yet that a process uses it:
+        // that takes microseconds.
         std::thread::sleep(std::time::Duration::from_millis(2));
         let used: std::collections::BTreeSet<u32> =
             self.all::<u32, ProcessAccount>("processes")?.into_iter().map(|(_, one)| one.account).collect();
@@ -408,14 +418,15 @@ impl Accounting {
         Ok(())
     }
 
-    /// How many processes of an account have ended, and when a thread of it did last.
+    /// Number of ended processes of an account, and when its last thread ended.
     fn ended(&self, account: u32) -> io::Result<(u64, u64)> {
         let bytes = self.map("ended").lookup(&account.to_ne_bytes(), MapFlags::ANY).map_err(io::Error::other)?;
         let ended = bytes.and_then(|bytes| EndedCounts::read(&bytes));
         Ok(ended.map_or((0, 0), |ended| (ended.processes, ended.last_ns)))
     }
 
-    /// Give an account its key again. If another one has taken it, both remain, and a reader sees two accounts of one job.
+    /// Give an account its key again. If another account has taken the key, both remain, and a
+    /// reader sees two accounts of one job.
     fn restore(&self, account: &Account) -> io::Result<()> {
         let mut bytes = vec![0; events::Account::BYTES];
         let (name, comm) = (text::<64>(&account.name), text::<16>(&account.command));
@@ -424,7 +435,8 @@ impl Accounting {
         for spare in 0..u8::MAX {
             match self.map("accounts").update(&key, &bytes, MapFlags::NO_EXIST) {
                 Err(error) if error.kind() == libbpf_rs::ErrorKind::AlreadyExists => {
-                    // No job has bytes after the end of its text: programs never find this key, but readers do.
+                    // No job has bytes after the end of its text, so programs never find this key,
+                    // but readers do.
                     key[JOB_TEXT_BYTES - 1] = spare + 1;
                 }
                 done => return done.map_err(io::Error::other),
@@ -455,7 +467,7 @@ impl Accounting {
     }
 }
 
-/// What the map of processes holds: an account, and whether the environment named it.
+/// Value of the map of processes: an account, and whether the environment named it.
 struct ProcessAccount {
     account: u32,
     has_job: u32,
@@ -479,7 +491,7 @@ fn no_proc(error: &io::Error) -> ProbeError {
     ProbeError { step: "find this mount namespace", reason: error.to_string() }
 }
 
-/// The kernel's numbers of devices have 20 bits for the minor one.
+/// Convert a device number of the kernel, in which the minor number has 20 bits.
 fn device_number(device: u32) -> u64 {
     libc::makedev(device >> 20, device & 0xf_ffff)
 }
@@ -488,7 +500,7 @@ fn kernel_device(device: u64) -> u32 {
     libc::major(device) << 20 | libc::minor(device) & 0xf_ffff
 }
 
-/// Text as the kernel keeps it: with a NUL at the end.
+/// A text as the kernel keeps it, with NUL at the end.
 fn text<const BYTES: usize>(text: &[u8]) -> [u8; BYTES] {
     let mut out = [0; BYTES];
     let length = text.len().min(BYTES - 1);
@@ -568,7 +580,7 @@ fn keep_name(names: &mut FxHashMap<(u32, u32, u64), Vec<u8>>, bytes: &[u8]) {
     names.insert((event.key.account, event.key.device, event.key.inode), path_of(path, u32::from(event.flags)));
 }
 
-/// A path below the mount begins with its slash; the mount itself ends there.
+/// Keys of a mount point: a path below it continues with a slash, the mount point itself ends.
 fn mount_keys(path: &[u8]) -> Vec<Vec<u8>> {
     let path = path.strip_suffix(b"/").unwrap_or(path);
     let key = |end: u8| {
@@ -580,7 +592,7 @@ fn mount_keys(path: &[u8]) -> Vec<Vec<u8>> {
     if path.len() >= MOUNT_BYTES { Vec::new() } else { vec![key(b'/'), key(0)] }
 }
 
-/// The path of a mount as [`Accounting::set_mounts`] takes it.
+/// The path of a mount in the form that [`Accounting::set_mounts`] takes.
 #[must_use]
 pub fn mount_path(path: &Path) -> Vec<u8> {
     path.as_os_str().as_bytes().to_vec()

@@ -1,5 +1,6 @@
-//! Programs that go on when who loaded them is gone: links and maps in a folder of a BPF file system, named after the programs and their
-//! settings, so that others are never taken for these.
+//! Programs that outlive the process that loaded them: their links and maps are pinned in a folder
+//! of a BPF file system, which is named after the programs and their settings, so that others are
+//! never mistaken for them.
 
 use std::{
     fs::{self, File},
@@ -17,21 +18,21 @@ use crate::{
     probes::{ProbeError, failed},
 };
 
-/// Why programs cannot be taken over or removed.
+/// Why programs cannot be resumed or removed.
 pub const RUNNING: &str = "an agent is running on this node";
 const PREFIX: &str = "sysdock-agent-";
 const ITERATOR: &str = "list_threads";
 const MAPS: [&str; 10] =
     ["accounts", "processes", "sums", "ended", "files", "files_left_out", "names", "groups", "mounts", "lost"];
 
-/// What is loaded.
+/// Loaded programs.
 pub(super) struct Loaded {
     pub(super) maps: FxHashMap<&'static str, MapHandle>,
     pub(super) iterator: Link,
     pub(super) links: Vec<Link>,
     pub(super) generation: String,
     pub(super) is_found: bool,
-    /// Held as long as a process reads what is pinned.
+    /// Held while a process reads the pinned maps.
     pub(super) lock: Option<File>,
 }
 
@@ -45,13 +46,14 @@ pub(super) fn load_or_find(settings: &[u8], pins: Option<&Path>) -> Result<Loade
             return Ok(Loaded { lock: Some(lock), ..found });
         }
     }
-    // Those of another version, or with other settings, or pinned in part.
+    // Pinned programs of another version, with other settings, or incomplete ones.
     remove(pins).map_err(refused)?;
     let loaded = load(settings)?;
     pin(loaded, &folder)
 }
 
-/// What an agent has pinned, for this process alone. The kernel takes the lock back when the process ends.
+/// Lock the folder in which an agent pins its programs. The kernel releases the lock when the
+/// process ends.
 fn lock(folder: &Path) -> io::Result<File> {
     let file = File::open(folder)?;
     // SAFETY: takes numbers; the descriptor is open.
@@ -64,10 +66,11 @@ fn lock(folder: &Path) -> io::Result<File> {
     }
 }
 
-/// Remove what agents that have ended pinned in this folder: the programs end. Returns how many agents.
+/// Remove what ended agents pinned in this folder, which ends their programs. Returns the number of
+/// agents.
 ///
 /// # Errors
-/// A folder or a file cannot be removed; [`io::ErrorKind::ResourceBusy`]: an agent is running.
+/// A folder or file cannot be removed; [`io::ErrorKind::ResourceBusy`]: an agent is running.
 pub fn remove(pins: &Path) -> io::Result<usize> {
     let mut number = 0;
     for entry in fs::read_dir(pins)? {
@@ -111,7 +114,7 @@ fn find(folder: &Path) -> libbpf_rs::Result<Loaded> {
         maps.insert(name, MapHandle::from_pinned_path(folder.join(name))?);
     }
     let iterator = Link::open(folder.join(ITERATOR))?;
-    // It is pinned last: what was pinned in part is not complete.
+    // Pinned last: without this file, the folder is incomplete.
     fs::metadata(folder.join("complete"))?;
     let generation = generation(&maps["sums"])?;
     Ok(Loaded { maps, iterator, links: Vec::new(), generation, is_found: true, lock: None })
@@ -132,7 +135,7 @@ fn pin(mut loaded: Loaded, folder: &Path) -> Result<Loaded, ProbeError> {
     Ok(loaded)
 }
 
-/// The boot, and the number of a map: the kernel gives it once.
+/// The id of the boot, and the id of a map, which the kernel never reuses.
 fn generation(map: &MapHandle) -> io::Result<String> {
     let info = libbpf_rs::MapInfo::new(map.as_fd()).map_err(io::Error::other)?;
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;

@@ -1,4 +1,5 @@
-//! Settings of the programs, made before they are loaded: `struct settings`. What each call does comes from the list of system calls.
+//! Settings of the programs, made before they are loaded: `struct settings`. What each call does
+//! comes from the list of system calls.
 
 use std::{fs, io, os::unix::fs::MetadataExt};
 
@@ -14,35 +15,35 @@ use crate::{
 };
 
 const MOST_VARIABLES: usize = 16;
-/// Letters of a variable's name, with its `=`.
+/// Longest name of a variable, with its `=` [B].
 const MOST_LETTERS: usize = 24;
 
-/// What a variable of the environment says.
+/// Meaning of an environment variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VariableKind {
-    /// Which job it is.
+    /// Number of the job.
     Id,
-    /// What the job is called.
+    /// Name of the job.
     Name,
-    /// That a batch system started it: names of other variables are too common to be believed by themselves.
+    /// Shows that a batch system started the process: some variables have names too common to be
+    /// trusted by themselves.
     Marker,
-    /// Of a process of root, that it works for no job: an epilogue has the variables of the job that it is about.
+    /// Shows, in a process of root, that it works for no job: an epilogue has the variables of the
+    /// job that it is about.
     Outside,
 }
 
-/// Set by the epilogues that come with sysdock.
+/// Set by the epilogues that are part of sysdock.
 const OUTSIDE: &str = "SYSDOCK_OUTSIDE_JOB";
 
-/// A variable that batch systems set.
+/// An environment variable that batch systems set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variable {
-    /// Its name.
     pub name: String,
-    /// What it says.
     pub kind: VariableKind,
-    /// Which batch system sets it; below 32.
+    /// Number of the batch system that sets it; below 32.
     pub scheduler: u8,
-    /// Whether its marker must be there as well.
+    /// Whether the marker of its batch system must be set as well.
     pub needs_marker: bool,
 }
 
@@ -89,7 +90,7 @@ fn layout_of(variable: &Variable) -> JobVariable {
     }
 }
 
-/// What each call does, by its number.
+/// The kind of each call, by its number.
 fn kinds() -> Vec<u8> {
     let mut calls = Calls::new();
     let mut kinds = vec![KIND_NONE; CALLS];

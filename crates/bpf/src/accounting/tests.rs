@@ -1,4 +1,4 @@
-//! Real programs: what they did is known, and must come out.
+//! Runs real programs whose actions are known, and compares the sums.
 
 use std::{os::unix::fs::MetadataExt, process::Command};
 
@@ -17,7 +17,7 @@ fn variables() -> Vec<Variable> {
     ]
 }
 
-/// `None`: this kernel, or this user, cannot load the programs; what is in the way is printed.
+/// `None`: this kernel, or this user, cannot load the programs; the reason is printed.
 fn begin() -> Option<Accounting> {
     match Accounting::begin(&variables(), None) {
         Ok((accounting, left_out)) => {
@@ -143,7 +143,7 @@ fn what_is_pinned_is_found_and_goes_on() {
         assert!(!accounting.is_resumed());
         accounting.generation().to_string()
     };
-    // No process is there.
+    // The job has no process any more.
     run("job-4", "echo bc > x", files.path());
     let (mut accounting, _) = Accounting::begin(&variables(), Some(folder.path())).expect("as above");
     assert!(accounting.is_resumed());
@@ -156,7 +156,7 @@ fn what_is_pinned_is_found_and_goes_on() {
     let written: u64 = of_job(&reading, "job-4").iter().map(|one| reading.calls[&(one.id, device)].written_bytes).sum();
     assert_eq!(written, 5);
     drop(accounting);
-    // With other settings they are others.
+    // Other settings need other programs.
     let (accounting, _) = Accounting::begin(&variables()[..1], Some(folder.path())).expect("as above");
     assert!(!accounting.is_resumed());
     drop(accounting);
@@ -211,14 +211,14 @@ fn a_process_that_was_there_before_is_given_its_job() {
     let device = std::fs::metadata(folder.path()).expect("it is there").dev();
     assert_eq!(reading.calls[&(seeded.id, device)].written_bytes, 4);
     assert_eq!(reading.uses[&seeded.id].processes, 1);
-    // One with a process stays.
+    // An account with a process is kept.
     accounting.forget(&[(seeded, &[device], reading.uses[&seeded.id])]).expect("nothing is removed");
     let reading = accounting.read().expect("sums can be read");
     assert_eq!(of_job(&reading, "job-6"), [seeded]);
     assert_eq!(reading.calls[&(seeded.id, device)].written_bytes, 4);
     drop(input);
     child.wait().expect("it ends");
-    // So does one whose last process ended since it was read.
+    // So is one whose last process ended after the reading.
     accounting.forget(&[(seeded, &[device], reading.uses[&seeded.id])]).expect("nothing is removed");
     let reading = accounting.read().expect("sums can be read");
     assert_eq!(of_job(&reading, "job-6"), [seeded]);
@@ -228,7 +228,8 @@ fn a_process_that_was_there_before_is_given_its_job() {
     assert!(!reading.uses.contains_key(&seeded.id));
 }
 
-/// A process that was made by `vfork` runs on in the kernel when its parent does: the two race for the map of processes.
+/// After `vfork`, the parent continues in the kernel when the child does: the two race for the map
+/// of processes.
 #[test]
 fn a_process_that_calls_execve_meanwhile_keeps_the_job_that_it_was_given() {
     let Some(mut accounting) = begin() else { return };

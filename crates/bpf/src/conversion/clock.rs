@@ -2,15 +2,15 @@
 
 use sysdock_table::{Facts, facts::clock as facts};
 
-/// Pairs whose offsets differ by less need no more than the first.
+/// If all pairs differ by less, the first one is enough.
 const AGREE_NS: i64 = 1_000_000;
 
-/// Both clocks at some moments, in order of the first.
+/// Readings of both clocks, ordered by `CLOCK_MONOTONIC`.
 #[derive(Debug, Default)]
 pub(crate) struct Clock {
-    /// `CLOCK_MONOTONIC`, and what it is behind `CLOCK_REALTIME` [ns].
+    /// `CLOCK_MONOTONIC`, and the offset to `CLOCK_REALTIME` [ns].
     pairs: Vec<(u64, i64)>,
-    /// Of the first pair, where one is enough.
+    /// The offset of the first pair, if one is enough.
     single: Option<i64>,
     spread_ns: i64,
 }
@@ -20,7 +20,7 @@ impl Clock {
     pub(crate) fn new(pairs: impl Iterator<Item = (u64, i64)>) -> Self {
         let mut pairs: Vec<(u64, i64)> =
             pairs.map(|(monotonic, real)| (monotonic, real.wrapping_sub(monotonic.cast_signed()))).collect();
-        // The first note is the start's, and has the smallest time.
+        // The note of the start comes first, and has the smallest time.
         pairs.sort_by_key(|(monotonic, _)| *monotonic);
         let least = pairs.iter().map(|(_, offset)| *offset).min().unwrap_or(0);
         let most = pairs.iter().map(|(_, offset)| *offset).max().unwrap_or(0);
@@ -50,7 +50,7 @@ impl Clock {
         monotonic_ns.cast_signed().wrapping_add(self.single.unwrap_or_else(|| self.offset(monotonic_ns)))
     }
 
-    /// Between two pairs in proportion; outside as the nearest.
+    /// Offset at a time: interpolated between two pairs, outside that of the nearest.
     fn offset(&self, at: u64) -> i64 {
         let next = self.pairs.partition_point(|(monotonic, _)| *monotonic <= at);
         let (Some(before), Some(after)) = (next.checked_sub(1).map(|index| self.pairs[index]), self.pairs.get(next)) else {
@@ -60,7 +60,7 @@ impl Clock {
         before.1.wrapping_add(part as i64)
     }
 
-    /// How accurate the times are.
+    /// The accuracy of the times.
     pub(crate) fn note(&self) -> Facts {
         match (self.pairs.len(), self.single) {
             (0, _) => facts::from_boot().into(),

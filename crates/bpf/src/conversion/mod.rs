@@ -1,8 +1,9 @@
-//! From a spool to the tables of a recording.
+//! Converts a spool to the tables of a recording.
 //!
-//! Twice over the spool: [`Survey`] finds what is whole, and where files lie; then all events are merged by time and become rows. Calls stand
-//! in the order of their ends, as in a log of strace. Of all that grows with the recording, only paths,
-//! lives, and (up to a bound) times on no CPU stay in memory.
+//! The spool is read twice: [`Survey`] finds which parts are whole, and the paths of files; then
+//! all events are merged by time and become rows. Calls are ordered by their ends, as in a log of
+//! strace. Of everything that grows with the recording, only paths, tasks and (up to a bound) times
+//! on no CPU stay in memory.
 
 pub(crate) mod clock;
 pub(crate) mod owners;
@@ -35,25 +36,27 @@ use survey::Survey;
 use threads::{Thread, Threads};
 use waits::Waits;
 
-/// What recording.json says of a recording that the kernel recorder begins.
+/// The manifest of a recording of the kernel recorder.
 #[must_use]
 pub fn manifest() -> Manifest {
     Manifest::new("kernel", "events", ABOUT)
 }
 
-/// Events after which progress is reported, and a request to stop is heeded.
+/// Number of events between reports of progress and checks for a request to stop.
 const EVENTS_PER_REPORT: u64 = 65_536;
 
-/// Fill the tables of a recording from a spool, and its manifest. No process may still be writing the spool.
+/// Fill the tables of a recording, and its manifest, from a spool. No process may still be writing
+/// the spool.
 ///
-/// Returns how recording ended: [`Ending::EndOfInput`] if all of it is there, [`Ending::Interrupted`] if the user, or what killed the
-/// recorder, stopped it, or if `cancel` stopped the conversion, [`Ending::WriteError`] if the disk was full, [`Ending::InputError`] if parts of
-/// the spool are damaged. The caller finishes the recording
-/// with it and then removes the spool.
+/// Returns how recording ended: [`Ending::EndOfInput`] if the spool is complete,
+/// [`Ending::Interrupted`] if the user, or whatever killed the recorder, stopped it, or if `cancel`
+/// stopped the conversion, [`Ending::WriteError`] if the disk was full, [`Ending::InputError`] if
+/// parts of the spool are damaged. The caller finishes the recording with it and then removes the
+/// spool.
 ///
 /// # Errors
-/// [`BpfError::NotASpool`] if nothing can be read of it, [`BpfError::InUse`], [`BpfError::Spool`]; [`BpfError::Table`] if the recording cannot
-/// be written. The spool is never changed.
+/// [`BpfError::NotASpool`] if nothing can be read of it, [`BpfError::InUse`], [`BpfError::Spool`];
+/// [`BpfError::Table`] if the recording cannot be written. The spool is never changed.
 pub fn convert(
     spool: &Path,
     recording: &mut Recording,
@@ -63,7 +66,8 @@ pub fn convert(
     convert_frames(Frames::open(spool)?, spool, recording, KernelNames::open_later(), cancel, progress)
 }
 
-/// The same of the spool that lies in the recording's own folder. Functions of the kernel have the names that were opened for it.
+/// Convert the spool that is in the recording's own folder. Functions of the kernel get the names
+/// that were opened for it.
 ///
 /// # Errors
 /// As for [`convert`].
@@ -119,7 +123,7 @@ fn convert_frames(
     })
 }
 
-/// How many events lie in the spool in this folder, for [`salvage`] to bring back.
+/// Number of events in the spool of this folder, which [`salvage`] can restore.
 ///
 /// # Errors
 /// As for [`convert`].
@@ -128,13 +132,15 @@ pub fn waiting(folder: &Path) -> Result<u64, BpfError> {
     Ok(Survey::of(Frames::open(&spool)?, &spool, &Cancel::default())?.events)
 }
 
-/// Make the tables of a folder whose recorder died, from the spool that it left. What an earlier attempt left is made again; the
-/// table `environment`, which comes not from the spool, is kept. The spool goes once the tables are whole.
+/// Make the tables of a folder whose recorder died, from the spool that it left. Tables of an
+/// earlier attempt are made again, except `environment`, which does not come from the spool. The
+/// spool is removed once the tables are complete.
 ///
 /// # Errors
-/// As for [`convert`]; [`BpfError::Table`] with [`sysdock_table::TableError::Exists`] if the folder is no unfinished recording.
+/// As for [`convert`]; [`BpfError::Table`] with [`sysdock_table::TableError::Exists`] if the folder
+/// is no unfinished recording.
 pub fn salvage(folder: Folder, cancel: &Cancel, progress: &mut dyn FnMut(Progress)) -> Result<Manifest, BpfError> {
-    // A recorder that still writes it is found before anything is changed.
+    // A recorder that still writes the spool is detected before anything is changed.
     drop(Frames::in_folder(&folder)?);
     let mut recording = Recording::reopen(folder, manifest(), &["environment"])?;
     let outcome = convert_own(&mut recording, KernelNames::open_later(), cancel, progress);
@@ -151,37 +157,37 @@ pub fn salvage(folder: Folder, cancel: &Cancel, progress: &mut dyn FnMut(Progres
     Ok(finished?)
 }
 
-/// Finish a recording whose spool was converted, which is removed once the tables are on the disk.
+/// Finish a recording whose spool was converted. The spool is removed once the tables are durable.
 ///
 /// # Errors
 /// As for [`Recording::finish`]; the spool stays then.
 pub fn finish_converted(recording: Recording, ending: Ending) -> Result<Manifest, TableError> {
     recording.finish_and(ending, |folder| {
-        // One that stays does no harm.
+        // A spool that is not removed does no harm.
         let _ = folder.remove(SPOOL);
     })
 }
 
-/// A conversion in progress: what families have in common. Rows are theirs.
+/// A conversion in progress: the state that families share. Each family keeps its own rows.
 pub(crate) struct Conversion<'a> {
     pub(crate) recording: &'a mut Recording,
-    /// What is recorded.
+    /// The first note of the spool: what is recorded.
     pub(crate) start: Start,
     pub(crate) clock: Clock,
     pub(crate) threads: Threads,
     pub(crate) places: Places,
     pub(crate) stacks: StackRows,
-    /// The stack of the call that families are shown; -1: it has none.
+    /// Row in `stacks` of the current call; -1: none.
     pub(crate) call_stack: i32,
     pub(crate) names: KernelNames,
     /// The rows of `paths`.
     pub(crate) objects: Objects,
     pub(crate) issues: Issues,
-    /// What threads were on no CPU for.
+    /// What threads waited for while they were on no CPU.
     pub(crate) waits: Waits,
-    /// Files that events name, and whose path no event reports.
+    /// Number of files that events name but no event gives a path for.
     pub(crate) unknown_paths: u64,
-    /// A thread that turned out to be gone: calls of it may be unfinished.
+    /// A thread that was found to have ended: its calls may be unfinished.
     pub(crate) gone: Option<Thread>,
     first_ns: Option<i64>,
     last_ns: i64,
@@ -223,12 +229,13 @@ impl<'a> Conversion<'a> {
         self.start.since_ns.unwrap_or_else(|| self.clock.first_ns())
     }
 
-    /// The end of all that was seen so far.
+    /// The latest end of everything seen so far [ns, Unix time].
     pub(crate) fn last_ns(&self) -> i64 {
         self.last_ns
     }
 
-    /// A recording of a command lasts from its first call to its end, one of what runs already as long as it was watched.
+    /// A recording of a command lasts from its first call to its end; one of running processes as
+    /// long as they were watched.
     fn see_what_was_watched(&mut self) {
         if self.start.command.is_none() && self.clock.is_known() {
             self.seen(self.clock.epoch_ns(self.begun_ns()), self.clock.epoch_ns(self.clock.last_ns()));
@@ -245,12 +252,12 @@ impl<'a> Conversion<'a> {
         self.start.pid.map_or(-1, i64::from)
     }
 
-    /// The directory that the command was started in.
+    /// Working directory in which the command was started.
     pub(crate) fn directory(&self) -> &[u8] {
         self.start.directory.as_deref().unwrap_or_default().as_bytes()
     }
 
-    /// The thread of an id. Most calls are of threads that are known.
+    /// The thread with this id, which is added if it is new. Most calls are of known threads.
     #[inline]
     pub(crate) fn thread(&mut self, tid: u32, now_ns: i64) -> usize {
         match self.threads.find(tid) {
@@ -267,14 +274,14 @@ impl<'a> Conversion<'a> {
         })
     }
 
-    /// Something took this time.
+    /// Extend the time span of the recording to these times.
     #[inline]
     pub(crate) fn seen(&mut self, from_ns: i64, to_ns: i64) {
         self.first_ns = Some(self.first_ns.map_or(from_ns, |first| first.min(from_ns)));
         self.last_ns = self.last_ns.max(to_ns);
     }
 
-    /// The row in `paths` of a file's id; -1: it has none, or its path was not reported.
+    /// The row in `paths` for a file id; -1: the id is 0, or its path was not reported.
     #[inline]
     pub(crate) fn file(&mut self, id: u64) -> i32 {
         if id == 0 {
@@ -285,7 +292,7 @@ impl<'a> Conversion<'a> {
         object_id(object)
     }
 
-    /// The row in `stacks` of the stack of a call or a sample of a thread; -1: it has none.
+    /// The row in `stacks` for the stack of a call or a sample; -1: the id is 0.
     #[inline]
     pub(crate) fn stack(&mut self, id: u64, whose: Whose) -> i32 {
         if id == 0 {
@@ -295,7 +302,7 @@ impl<'a> Conversion<'a> {
         self.stacks.number(id, whose, pid, &self.places, &|ns| self.clock.epoch_ns(ns))
     }
 
-    /// What the spool itself lacks.
+    /// Count damages of the spool as issues.
     fn count_damages(&mut self, survey: &Survey) {
         let Survey { damaged_bytes, damages, cut_bytes, broken, broken_notes, unknown, .. } = *survey;
         let detail = facts::damaged_places(damaged_bytes, damages);
@@ -306,7 +313,7 @@ impl<'a> Conversion<'a> {
         self.issues.add_many(Issue::UnknownEvent, 0, unknown, facts::unknown_events(unknown));
     }
 
-    /// Write what is left, and what the manifest takes from the notes.
+    /// Write the remaining rows, and complete the manifest from the notes.
     fn finish(&mut self, families: &mut Families, notes: &SpoolNotes) -> Result<(), BpfError> {
         self.see_what_was_watched();
         families.finish(self)?;
@@ -331,7 +338,7 @@ impl<'a> Conversion<'a> {
     }
 }
 
-/// The manifest's entry about the spool.
+/// Add the spool to the manifest, as a source.
 fn describe_source(spool: &Path, survey: &Survey, recording: &mut Recording) {
     let path = spool.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let source = Source { path, bytes: survey.bytes, lines: survey.events, temporary: true, ..Source::default() };

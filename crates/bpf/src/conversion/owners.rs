@@ -1,4 +1,4 @@
-//! Whose a sum is that names a process by its number only.
+//! Finds the task to which a sum belongs that names a process by its number only.
 
 use rustc_hash::FxHashMap;
 
@@ -19,7 +19,8 @@ impl Owners {
         Owners(owners)
     }
 
-    /// Who had a number at a time. An event of the process may come after the first that is added up.
+    /// The task that had a process number at a time. An event of the process may come after the
+    /// first one that is added up.
     pub(crate) fn task(&self, pid: u32, at_ns: i64) -> Option<i32> {
         let tasks = self.0.get(&pid.cast_signed())?;
         let after = tasks.partition_point(|(start_ns, _)| *start_ns <= at_ns);

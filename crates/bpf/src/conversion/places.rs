@@ -1,4 +1,5 @@
-//! What later events refer to by an id: files, with path and kind; what code lies where in a process; functions of Python.
+//! Things that later events refer to by an id: files with path and kind, mapped code of processes,
+//! functions of Python.
 
 use rustc_hash::FxHashMap;
 use sysdock_calls::{Kind, ObjectId, Objects};
@@ -9,8 +10,9 @@ use crate::{
 };
 
 const S_IFMT: u16 = 0o170_000;
-/// Magics of file systems without a disk whose files are the kernel's own objects (statfs(2), linux/magic.h): proc, sysfs, cgroup, cgroup2,
-/// debugfs, tracefs, securityfs, configfs, selinuxfs, smackfs, bpf, pstore, efivarfs, binfmt_misc, fusectl, mqueue, resctrl.
+/// Magic numbers of file systems without a disk, whose files are the kernel's own objects
+/// (statfs(2), linux/magic.h): proc, sysfs, cgroup, cgroup2, debugfs, tracefs, securityfs,
+/// configfs, selinuxfs, smackfs, bpf, pstore, efivarfs, binfmt_misc, fusectl, mqueue, resctrl.
 const VIRTUAL: [u32; 17] = [
     0x9fa0,
     0x6265_6572,
@@ -36,29 +38,31 @@ const ANON_INODEFS: u32 = 0x0904_1934;
 const NSFS: u32 = 0x6e73_6673;
 const PIDFS: u32 = 0x5049_4446;
 
-/// What path events reported.
+/// Paths from path events.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
-    /// Ids to numbers in `names`.
+    /// Index into `names` for each id.
     ids: FxHashMap<u64, u32>,
-    /// All paths that were reported, with their true kinds. Most, not all, become rows of `paths`: some are only where others start from.
+    /// All paths that were reported, with their true kinds. Most of them become rows of `paths`;
+    /// some are only bases of relative paths.
     names: Objects,
-    /// Devices and numbers of their inodes, where no id is at hand; the last of the paths that were reported.
+    /// Index into `names` by device and inode number, for events without an id. A later path
+    /// replaces an earlier one.
     inodes: FxHashMap<(u32, u64), u32>,
-    /// The row of each, from its first use on.
+    /// The row of each path, from its first use on.
     rows: Vec<Option<ObjectId>>,
     buffer: Vec<u8>,
-    /// Inode and size by id, where binaries are to be looked into.
+    /// Inode number and size by id, for binaries whose content is read.
     files: FxHashMap<u64, (u64, u64)>,
     pub(crate) keeps_files: bool,
-    /// The machine was not started again since.
+    /// Whether the machine was not rebooted since the recording.
     pub(crate) is_this_boot: bool,
     pub(crate) images: Images,
     pub(crate) codes: Codes,
 }
 
 impl Places {
-    /// A path event.
+    /// Add the path of an event.
     pub(crate) fn add(&mut self, event: &Path<'_>) {
         self.buffer.clear();
         let kind = name(event, &mut self.buffer);
@@ -72,30 +76,31 @@ impl Places {
         }
     }
 
-    /// The path of an id.
+    /// The path for an id.
     pub(crate) fn path(&self, id: u64) -> Option<&[u8]> {
         self.ids.get(&id).map(|place| self.names.name(*place))
     }
 
-    /// Inode and size of a file, when its path was reported.
+    /// Inode number and size of a file, if its path was reported.
     pub(crate) fn file(&self, id: u64) -> Option<(u64, u64)> {
         self.files.get(&id).copied()
     }
 
-    /// The row of an id in `paths`.
+    /// The row in `paths` for an id.
     #[inline]
     pub(crate) fn object(&mut self, id: u64, objects: &mut Objects) -> Option<ObjectId> {
         let place = *self.ids.get(&id)?;
         Some(self.row(place, objects))
     }
 
-    /// The row of an inode, by device and number, in `paths`.
+    /// The row in `paths` for an inode, by device and number.
     fn object_of_inode(&mut self, inode: (u32, u64), objects: &mut Objects) -> Option<ObjectId> {
         let place = *self.inodes.get(&inode)?;
         Some(self.row(place, objects))
     }
 
-    /// The file that a request to a device is for. What is read before anything names the file is known by its inode only.
+    /// The file of a request to a device. A file that is read before any event names it is known by
+    /// its inode only.
     pub(crate) fn object_of_request(&mut self, id: u64, inode: (u32, u64), objects: &mut Objects) -> Option<ObjectId> {
         self.object(id, objects).or_else(|| self.object_of_inode(inode, objects))
     }
@@ -122,7 +127,8 @@ impl Places {
     }
 }
 
-/// The path of a file, into `out`, as `/proc/PID/fd` shows it; and its kind.
+/// Write the path of a file to `out`, in the form of `/proc/PID/fd`, and return the kind of the
+/// file.
 fn name(event: &Path<'_>, out: &mut Vec<u8>) -> Kind {
     let kind = kind(event);
     let inode = event.inode;
@@ -130,7 +136,7 @@ fn name(event: &Path<'_>, out: &mut Vec<u8>) -> Kind {
     match (event.no_directory, event.magic) {
         (true, PIPEFS) => numbered("pipe", out),
         (true, SOCKFS) => numbered("socket", out),
-        // The kernel's own name for them is made again each time it is asked.
+        // The kernel generates its own name for these files each time it is requested.
         (true, NSFS) => numbered("ns", out),
         (true, PIDFS) => numbered("pidfd", out),
         (true, ANON_INODEFS) => {
@@ -142,11 +148,11 @@ fn name(event: &Path<'_>, out: &mut Vec<u8>) -> Kind {
     kind
 }
 
-/// Names from the root to the leaf.
+/// Join names, which the event lists from the leaf to the root.
 fn join(event: &Path<'_>, out: &mut Vec<u8>) {
     let mut names: Vec<&[u8]> = event.names().collect();
     if event.no_directory && names.len() > 1 {
-        // The root of a tree that hangs nowhere is called `/`.
+        // The root of a tree that is not mounted is named `/`.
         names.pop_if(|name| *name == b"/");
     }
     if event.cut || (event.no_directory && names.len() > 1) {
@@ -178,7 +184,7 @@ fn kind(event: &Path<'_>) -> Kind {
         (0o020_000 | 0o060_000, _) => Kind::Device,
         (0o010_000, _) => Kind::Pipe,
         (0o140_000, _) => Kind::Socket,
-        // A link may be opened by itself (O_PATH).
+        // A link itself may be opened (O_PATH).
         (0o100_000 | 0o120_000, _) => Kind::File,
         _ if event.no_directory => Kind::Anonymous,
         _ => Kind::Unknown,
@@ -201,7 +207,7 @@ mod tests {
         (String::from_utf8(objects.name(object).to_vec()).unwrap(), objects.kind(object))
     }
 
-    /// Names from the leaf on, mode, magic, flags; path and kind.
+    /// Names from the leaf on, mode, magic, flags; the expected path and kind.
     type Case = (&'static [&'static str], u16, u32, u16, &'static str, Kind);
 
     #[test]

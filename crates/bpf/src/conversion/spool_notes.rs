@@ -1,4 +1,4 @@
-//! What the notes of a spool contain: what was recorded, how it ended, what was lost. It goes into the manifest.
+//! The notes of a spool: what was recorded, how it ended, what was lost. They go into the manifest.
 
 use rustc_hash::FxHashMap;
 use sysdock_calls::Task;
@@ -19,24 +19,24 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Mark {
     monotonic_ns: u64,
-    /// 0: it is about no thread.
+    /// Id of the thread; 0: none.
     tid: u32,
     text: String,
 }
 
-/// What the notes contain.
+/// Content of the notes.
 #[derive(Debug, Default)]
 pub(crate) struct SpoolNotes {
     pub(crate) start: Start,
     end: Option<End>,
     pub(crate) marks: Vec<Mark>,
-    /// Lost events by kind.
+    /// Number of lost events by kind.
     lost: Vec<(u8, u64)>,
-    /// Events that cannot be read, in frames that can.
+    /// Number of events that cannot be read, in readable frames.
     pub(crate) broken: u64,
     pub(crate) unknown: u64,
     pub(crate) events: u64,
-    /// Whether bytes before the end are missing.
+    /// Whether bytes before the end of the spool are missing.
     damaged: bool,
 }
 
@@ -97,7 +97,7 @@ impl SpoolNotes {
         }
     }
 
-    /// Writes what the manifest says about the spool. `tasks`: those of all threads.
+    /// Write what the manifest says about the spool. `tasks`: the tasks of all threads.
     pub(crate) fn describe(&self, manifest: &mut Manifest, tasks: &[Task]) {
         let capture = manifest.capture_mut();
         capture.total = self.events + self.broken;
@@ -113,7 +113,7 @@ impl SpoolNotes {
     }
 }
 
-/// A count that readers, whose integers have a sign, can read.
+/// A sum that readers with signed integers can read.
 fn sum(one: u64, other: u64) -> u64 {
     one.saturating_add(other).min(i64::MAX.cast_unsigned())
 }

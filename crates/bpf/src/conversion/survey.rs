@@ -1,7 +1,8 @@
-//! A first look over a spool: what is whole, which frames are whose, and everything that later events refer to backwards and forwards.
+//! The first pass over a spool: which parts are whole, which frames belong to which CPU, and
+//! everything that later or earlier events refer to.
 //!
-//! Paths are collected here, because a path may be reported by another CPU than the one whose call names the file. Only the headers of other
-//! events are converted.
+//! Paths are collected here, because a path may be reported by another CPU than the one whose call
+//! names the file. Of other events, only the headers are read.
 
 use std::{fs::File, path};
 
@@ -21,27 +22,28 @@ use crate::{
     },
 };
 
-/// What a spool holds.
+/// Result of the first pass.
 pub(crate) struct Survey {
     pub(crate) file: File,
     /// By CPU, in order of their first frame.
     pub(crate) streams: Vec<Stream>,
     pub(crate) places: Places,
-    /// What families have made of the events that later ones refer to.
+    /// The families, with what they have kept of events that others refer to.
     pub(crate) families: Families,
     pub(crate) notes: Vec<Note>,
-    /// Whole events, and how many of them are of kinds that this version does not know.
+    /// Number of whole events, and how many of them are of kinds that this version does not know.
     pub(crate) events: u64,
     pub(crate) unknown: u64,
-    /// Events that end their frame, because they cannot be read.
+    /// Number of events that end their frame, because they cannot be read.
     pub(crate) broken: u64,
-    /// Notes that cannot be read.
+    /// Number of notes that cannot be read.
     pub(crate) broken_notes: u64,
-    /// Bytes that are no frame, and stretches of them, before a frame; and after the last.
+    /// Bytes that belong to no frame, the number of such stretches before a frame, and the bytes
+    /// after the last frame.
     pub(crate) damaged_bytes: u64,
     pub(crate) damages: u64,
     pub(crate) cut_bytes: u64,
-    /// Size of the file.
+    /// Size of the file [B].
     pub(crate) bytes: u64,
 }
 
@@ -49,7 +51,7 @@ impl Survey {
     /// Read the spool once.
     ///
     /// # Errors
-    /// [`BpfError`] if it cannot be read, or holds no frame at all.
+    /// [`BpfError`] if it cannot be read, or contains no frame.
     pub(crate) fn of(mut frames: Frames, spool: &path::Path, cancel: &Cancel) -> Result<Self, BpfError> {
         let failed = |error| BpfError::spool(spool, error);
         let mut look = Pass::default();
@@ -90,11 +92,11 @@ impl Survey {
     }
 }
 
-/// A survey in progress.
+/// A first pass in progress.
 #[derive(Default)]
 struct Pass {
     streams: Vec<Stream>,
-    /// Indices of streams by CPU.
+    /// Index into `streams` by CPU.
     cpus: FxHashMap<u32, usize>,
     places: Places,
     families: Families,
@@ -113,7 +115,7 @@ impl Pass {
                 self.broken += 1;
                 break;
             };
-            // A stream ends where its events end to make sense, so that this is decided once.
+            // A stream ends at its first event that makes no sense, so this is decided once.
             let whole = Families::is_whole(&event);
             if whole == Some(false) {
                 self.broken += 1;
@@ -126,7 +128,7 @@ impl Pass {
         }
         let length = place.length - u32::try_from(rest.len()).unwrap_or(0);
         let place = FrameRange { length, ..place };
-        // A spool that was forged may name millions of CPUs.
+        // A forged spool may name millions of CPUs.
         match self.cpus.get(&cpu) {
             Some(stream) => self.streams[*stream].add(place),
             None => {
@@ -137,7 +139,7 @@ impl Pass {
     }
 
     fn notes(&mut self, payload: &[u8]) {
-        /// They come about once a second: these are for months.
+        /// Notes of the clock, about one per second: enough for months.
         const MOST: usize = 1 << 24;
         let (notes, broken) = notes::parse(payload);
         self.broken_notes += broken;

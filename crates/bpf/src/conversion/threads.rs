@@ -1,7 +1,8 @@
 //! Threads and processes as forks, execs and exits report them: the rows of `processes`.
 //!
-//! States of a thread: *unknown* -> *running* (created, there before, or first seen in a call) -> *ended* -> *gone* (where switches are recorded).
-//! A thread id that is created again without an end in between has lost that end: its older task stays open.
+//! States of a thread: *unknown* -> *running* (created, there before, or first seen in a call) ->
+//! *ended* -> *gone* (only if switches are recorded). If a thread id is created again without an
+//! end in between, that end was lost: the older task stays open.
 
 use std::rc::Rc;
 
@@ -17,17 +18,19 @@ use crate::{
     },
 };
 
-/// Times in /proc are counted in ticks of 10 ms: a thread that was created and one found there may be the same.
+/// Times in /proc are counted in ticks of 10 ms: a thread that was created and one that was found
+/// in /proc may be the same.
 const SAME_START_NS: i64 = 20_000_000;
-/// What of the arguments of a program is kept, by `families/processes/processes.bpf.c`; more of them were cut.
+/// Bytes of the arguments of a program that `families/processes/processes.bpf.c` keeps; longer ones
+/// are cut.
 const ARGUMENT_BYTES: usize = 1024;
 
 /// A running thread.
 #[derive(Debug)]
 pub(crate) struct Thread {
-    /// Its row in `processes`.
+    /// Index of its task: its row in `processes`.
     pub(crate) task: usize,
-    /// Name of its program; -1: unknown.
+    /// Number of its program's name; -1: unknown.
     pub(crate) comm: i32,
     /// Calls that a signal interrupted.
     pub(crate) interrupted: Interrupted<()>,
@@ -37,7 +40,7 @@ pub(crate) struct Thread {
     pub(crate) child: Option<usize>,
 }
 
-/// A program that was started; the return of the call comes later.
+/// A program that was started. The return of the call follows later.
 #[derive(Debug)]
 pub(crate) struct Started {
     pub(crate) comm_before: i32,
@@ -50,7 +53,8 @@ pub(crate) struct Threads {
     running: Vec<Option<Thread>>,
     free: Vec<usize>,
     by_tid: FxHashMap<u32, usize>,
-    /// First threads that ended before their process: an exec by another thread gives them their place back.
+    /// First threads that ended before their process: an exec by another thread continues their
+    /// task.
     ended_first: FxHashMap<u32, usize>,
     /// Tasks that have ended, by thread id until the id is used again: they still release memory and may still wait.
     ended: FxHashMap<u32, usize>,
@@ -77,7 +81,7 @@ impl Threads {
         running.or_else(|| self.ended.get(&tid).copied())
     }
 
-    /// A thread that has ended leaves its CPU for good.
+    /// A thread that has ended leaves its CPU for the last time: its task ends then.
     pub(crate) fn is_gone(&mut self, tid: u32, at_ns: i64) {
         if let Some(task) = self.ended.get(&tid) {
             self.tasks[*task].end_ns = self.tasks[*task].end_ns.max(Some(at_ns));
@@ -88,13 +92,13 @@ impl Threads {
         self.running[index].as_mut().expect("indices are of running threads")
     }
 
-    /// The process of a thread.
+    /// Process id of a thread.
     pub(crate) fn process_of(&mut self, thread: usize) -> i32 {
         let task = self.get_mut(thread).task;
         self.tasks[task].pid
     }
 
-    /// Id of the process of a task.
+    /// Process id of a task.
     pub(crate) fn process(&self, task: u32) -> i32 {
         self.tasks[task as usize].pid
     }
@@ -104,7 +108,8 @@ impl Threads {
         (0..self.running.len()).filter(|index| self.running[*index].is_some()).collect()
     }
 
-    /// The thread of this id, in the process `pid` if that is known. A task of one that was not seen before begins now.
+    /// The thread with this id, in the process `pid` if that is known. A new task begins for a
+    /// thread that was not seen before.
     pub(crate) fn thread(&mut self, tid: u32, pid: Option<u32>, now_ns: i64) -> usize {
         let found = self.find(tid);
         if let (Some(index), None) = (found, pid) {
@@ -118,7 +123,7 @@ impl Threads {
         index
     }
 
-    /// Begins a task. A further thread of a process runs the program of that process.
+    /// Begin a task. A further thread of a process runs the program of that process.
     fn begin(&mut self, tid: u32, pid: u32, start_ns: i64) -> usize {
         self.have_threads |= pid != tid;
         let first = self.find(pid).filter(|_| pid != tid).map(|index| self.get_mut(index).task);
@@ -143,7 +148,7 @@ impl Threads {
         self.add(tid, self.tasks.len() - 1)
     }
 
-    /// A running thread, with the row of its task.
+    /// Add a running thread with this task.
     fn add(&mut self, tid: u32, task: usize) -> usize {
         let program = self.tasks[task].program.as_ref();
         let comm = program.map_or(-1, |program| program.comm_id);
@@ -158,7 +163,7 @@ impl Threads {
         index
     }
 
-    /// The thread is no longer there. Returns it as it was.
+    /// Remove a thread that has ended, and return it.
     fn remove(&mut self, tid: u32) -> Option<Thread> {
         let index = self.by_tid.remove(&tid)?;
         self.free.push(index);
@@ -172,7 +177,7 @@ impl Threads {
         self.tasks[task].program = Some(program);
     }
 
-    /// A birth. Returns a thread that had the id before.
+    /// A thread was created. Returns an earlier thread with the same id.
     pub(crate) fn fork(&mut self, event: &ForkEvent, at_ns: i64) -> Option<Thread> {
         self.ended_first.remove(&event.tid);
         self.have_threads |= event.pid != event.tid;
@@ -183,13 +188,13 @@ impl Threads {
         let replaced = if before.is_some() { None } else { self.remove(event.tid) };
         let child = before.unwrap_or_else(|| self.begin(event.tid, event.pid, at_ns));
         let child_task = self.get_mut(child).task;
-        // Threads stand below the first thread of their process.
+        // Threads are children of the first thread of their process.
         let above = if same_process && self.tasks[maker].tid != self.tasks[maker].pid { self.tasks[maker].parent } else { None };
         let (ppid, program) = (self.tasks[maker].ppid, self.tasks[maker].program.clone());
         let task = &mut self.tasks[child_task];
         (task.pid, task.start_ns, task.user_id) = (id(event.pid), at_ns, Some(event.user_id));
         task.ppid = if same_process { ppid } else { Some(id(event.parent_pid)) };
-        // A row stands below an earlier one only, so that there is no circle.
+        // A task has an earlier one as parent, so there is no cycle.
         task.parent = Some(above.unwrap_or(maker)).filter(|parent| *parent < child_task);
         if task.program.is_none() {
             let program = program.unwrap_or_else(|| self.only_named(until_nul(&event.comm)));
@@ -199,7 +204,7 @@ impl Threads {
         replaced
     }
 
-    /// A running thread of this id that was found in /proc at its birth.
+    /// A running thread of this id that was found in /proc when it was being created.
     fn found_before(&self, tid: u32, at_ns: i64) -> Option<usize> {
         let index = self.find(tid)?;
         let task = self.running[index].as_ref().map(|thread| &self.tasks[thread.task])?;
@@ -213,7 +218,8 @@ impl Threads {
         Rc::new(Program { comm_id: self.commands.intern(comm), command })
     }
 
-    /// A thread that was there when recording began, at `begun_ns`. Returns a thread that had the id before.
+    /// A thread existed when recording began, at `begun_ns`. Returns an earlier thread with the
+    /// same id.
     pub(crate) fn task(&mut self, event: &FoundTask<'_>, started_ns: i64, begun_ns: i64) -> Option<Thread> {
         let (fixed, name) = (&event.fixed, until_nul(&event.fixed.comm));
         let known = self.find(fixed.tid);
@@ -237,7 +243,7 @@ impl Threads {
         if row.program.is_none() && !name.is_empty() {
             let mut command = command_line(event.arguments, event.arguments.len() >= ARGUMENT_BYTES);
             if command.is_empty() {
-                // A thread of the kernel, as ps shows it.
+                // A thread of the kernel, in the notation of ps.
                 command = format!("[{}]", sysdock_table::readable(name));
             }
             let comm_id = self.commands.intern(name);
@@ -246,7 +252,8 @@ impl Threads {
         replaced
     }
 
-    /// A program was started. Returns the thread that called exec, if it was not the first of its process: it is gone.
+    /// A program was started. If the thread that called exec was not the first of its process, that
+    /// thread is gone and is returned.
     pub(crate) fn exec(&mut self, event: &Exec<'_>, at_ns: i64) -> Option<Thread> {
         let (fixed, name) = (&event.fixed, until_nul(&event.fixed.comm));
         let superseded = if fixed.old_tid == fixed.tid { None } else { self.remove(fixed.old_tid) };
@@ -271,7 +278,7 @@ impl Threads {
         superseded
     }
 
-    /// The return of the call that made a thread: it began when that call began.
+    /// The call that created a thread returned: the task began when the call did.
     pub(crate) fn forked(&mut self, thread: usize, ts_ns: i64) {
         if let Some(child) = self.get_mut(thread).child.take() {
             let task = &mut self.tasks[child];
@@ -279,14 +286,14 @@ impl Threads {
         }
     }
 
-    /// The first thread of a process, which had ended, goes on under the program that another thread started.
+    /// Continue the ended first thread of a process under the program that another thread started.
     fn reopen(&mut self, tid: u32, task: usize) -> usize {
         let row = &mut self.tasks[task];
         (row.end_ns, row.exit_code, row.exit_signal) = (None, None, None);
         self.add(tid, task)
     }
 
-    /// A thread ended. Returns it as it was.
+    /// A thread ended. Returns it.
     pub(crate) fn exit(&mut self, event: &ExitEvent, at_ns: i64) -> Option<Thread> {
         self.thread(event.tid, Some(event.pid), at_ns);
         let thread = self.remove(event.tid)?;
@@ -306,12 +313,12 @@ impl Threads {
     }
 }
 
-/// A thread's own name; None where it has none yet.
+/// A thread's own name; `None`: it has none yet.
 fn name_of(comm: &[u8]) -> Option<Box<str>> {
     (!comm.is_empty()).then(|| sysdock_table::readable(comm).to_string().into())
 }
 
-/// Arguments ended by NUL as one line, joined by blanks; `...` where they were cut.
+/// Arguments that end with NUL as one line, joined by blanks, with `...` if they were cut.
 fn command_line(arguments: &[u8], cut: bool) -> String {
     let whole = arguments.strip_suffix(b"\0");
     let words: Vec<_> = whole.unwrap_or(arguments).split(|byte| *byte == 0).map(String::from_utf8_lossy).collect();

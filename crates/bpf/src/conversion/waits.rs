@@ -1,21 +1,23 @@
-//! What threads were at in the kernel while they were on no CPU: waits for locks, and page faults. Their families see them end a moment after
-//! the family of the scheduler has seen such a time end.
+//! What threads did in the kernel while they were on no CPU: waits for locks, and page faults.
+//! Their families see the end of these a moment after the scheduler's family has seen the end of
+//! the time on no CPU.
 
 use rustc_hash::FxHashMap;
 
-/// Of one thread; of more the earliest are forgotten.
+/// Limit for each thread; above it the earliest are forgotten.
 const MOST: usize = 4096;
 
-/// What a thread was at.
+/// What a thread waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WaitedFor {
-    /// It waited for a lock of the kernel, a row in `locks`.
+    /// A lock of the kernel: its row in `locks`.
     Lock(i32),
-    /// It needed a page of a file, a row in `paths` (below 0: not known); `from_disk`: which was not in memory.
+    /// A page of a file: the file's row in `paths` (below 0: unknown); `from_disk`: the page was
+    /// not in memory.
     Page { object: i32, from_disk: bool },
 }
 
-/// A time on no CPU that is over.
+/// A time on no CPU that has ended.
 #[derive(Clone, Copy, Debug)]
 struct Away {
     from_ns: i64,
@@ -23,12 +25,12 @@ struct Away {
     waited_for: Option<WaitedFor>,
 }
 
-/// The last ones of each thread, by its task, in the order of time.
+/// The last ones of each thread, by its task, ordered by time.
 #[derive(Debug, Default)]
 pub(crate) struct Waits(FxHashMap<u32, Vec<Away>>);
 
 impl Waits {
-    /// A thread was on no CPU.
+    /// Record that a thread was on no CPU.
     pub(crate) fn away(&mut self, task: u32, from_ns: i64, until_ns: i64) {
         let all = self.0.entry(task).or_default();
         if all.len() >= MOST {
@@ -37,7 +39,8 @@ impl Waits {
         all.push(Away { from_ns, until_ns, waited_for: None });
     }
 
-    /// What a thread was at from one time to another, just now. A lock that it waited for in a page fault says more than the fault.
+    /// Record what a thread was waiting for between two recent times. A lock that it waited for
+    /// within a page fault is more specific than the fault.
     pub(crate) fn was_at(&mut self, task: u32, (from_ns, until_ns): (i64, i64), waited_for: WaitedFor) {
         let Some(all) = self.0.get_mut(&task) else { return };
         for away in all.iter_mut().rev().take_while(|away| away.from_ns >= from_ns) {
@@ -48,14 +51,14 @@ impl Waits {
         }
     }
 
-    /// What a thread was at when it was on no CPU from then on.
+    /// What a thread waited for when it left its CPU at this time.
     pub(crate) fn of(&self, task: u32, from_ns: i64) -> Option<WaitedFor> {
         let all = self.0.get(&task)?;
         let place = all.binary_search_by_key(&from_ns, |away| away.from_ns).ok()?;
         all[place].waited_for
     }
 
-    /// Those of this thread are not needed any more.
+    /// Forget the times of a thread, which are no longer needed.
     pub(crate) fn forget(&mut self, task: u32) {
         if let Some(all) = self.0.get_mut(&task) {
             all.clear();
@@ -77,7 +80,7 @@ mod tests {
         waits.was_at(7, (29, 41), WaitedFor::Lock(5));
         waits.was_at(7, (9, 50), page);
         waits.away(7, 60, 70);
-        // It ended before.
+        // The thread's time on no CPU ended before.
         waits.was_at(7, (55, 65), page);
         assert_eq!([10, 30, 60, 61].map(|from_ns| waits.of(7, from_ns)), [Some(page), Some(WaitedFor::Lock(5)), None, None]);
         (0..10_000).for_each(|at| waits.away(8, at, at + 1));

@@ -1,21 +1,22 @@
-//! What the list of families becomes: one object for each, and the way of an event to the one whose kind it has. It is found by comparing
-//! constants, without pointers to functions: there are millions of events.
+//! Expands the list of families to one object for each, and to the dispatch of an event to the
+//! family of its kind. Dispatch compares constants instead of calling function pointers: there are
+//! millions of events.
 
-/// See [`Converter`](super::Converter) for what the functions mean.
+/// See [`Converter`](super::Converter) for the meaning of the functions.
 macro_rules! families {
     (calls: $calls:ty, always: { $($always:ident: $always_type:ty,)* }, on_demand: { $($name:ident: $type:ty,)* }) => {
         pub(crate) mod calls;
         $(pub(crate) mod $always;)*
         $(pub(crate) mod $name;)*
 
-        /// Those that need not be recorded.
+        /// Families that may be left out of a recording.
         pub const FAMILIES: &[Family] = &[$(<$type as Converter>::FAMILY,)*];
 
-        /// All there are.
+        /// All families.
         const ALL: &[Family] =
             &[<$calls as Converter>::FAMILY, $(<$always_type as Converter>::FAMILY,)* $(<$type as Converter>::FAMILY,)*];
 
-        // Kinds belong to one family each.
+        // Each kind belongs to one family.
         const _: () = {
             let (mut bits, mut index) = (0, 0);
             while index < ALL.len() {
@@ -25,7 +26,7 @@ macro_rules! families {
             }
         };
 
-        /// All but the system calls.
+        /// All families except the system calls.
         #[derive(Default)]
         struct Others { $($always: $always_type,)* $($name: $type,)* }
 
@@ -56,7 +57,7 @@ macro_rules! families {
                 None
             }
 
-            /// When an event happened, if it has a time.
+            /// Time of an event, if it has one.
             #[inline]
             pub(crate) fn at_ns(event: &Raw<'_>) -> Option<u64> {
                 if has::<$calls>(event) {
@@ -100,7 +101,7 @@ macro_rules! families {
                 Ok(())
             }
 
-            /// Rows of calls so far.
+            /// The family of system calls.
             pub(crate) fn calls(&mut self) -> &mut $calls {
                 &mut self.calls
             }
@@ -113,7 +114,7 @@ macro_rules! families {
             }
         }
 
-        /// Whether an event is one of a family's.
+        /// Whether an event is of a family's kinds.
         #[inline]
         fn has<F: Converter>(event: &Raw<'_>) -> bool {
             event.kind < 32 && F::KIND_BITS >> event.kind & 1 != 0

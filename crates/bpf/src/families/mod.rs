@@ -1,8 +1,10 @@
-//! Families of events. A folder holds everything of one: its BPF programs (`*.bpf.c`), the layout of its events (`events.h`), what is made
-//! of them, and its tests. The list in this file is the only other place that a family is named in.
+//! Families of events. The folder of a family contains everything about it: its BPF programs
+//! (`*.bpf.c`), the layout of its events (`events.h`), their conversion to rows, and its tests.
+//! Only the list in this file names it elsewhere.
 //!
-//! Families that are recorded on demand have programs of their own, so that a kernel that lacks what one of them needs still records the
-//! others. docs/howto/add-a-family.md makes one, step by step.
+//! Families that are recorded on demand have programs of their own, so that a kernel that lacks a
+//! feature for one of them still records the others. docs/howto/add-a-family.md adds one, step by
+//! step.
 
 #[macro_use]
 mod list;
@@ -18,39 +20,42 @@ use crate::{
     transport::notes::Start,
 };
 
-/// What there is to know of a family before anything is recorded.
+/// Static description of an event family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Family {
-    /// Its name in `--what` and in a recording.
+    /// Name in `--what` and in recordings.
     pub name: &'static str,
-    /// What it shows, for the help and for messages.
+    /// What it shows, for help and messages.
     pub shows: &'static str,
-    /// When it is recorded.
     pub recorded: Recorded,
-    /// Its programs, packed; none: it is a part of those for system calls, or the recorder makes its events.
+    /// Its compressed programs; empty: they are part of those for system calls, or the recorder
+    /// makes its events.
     pub(crate) object: &'static [u8],
-    /// Names of programs to leave out, because a kernel lacks what they need or they are for other kernels: what is tried, in this order.
+    /// Sets of programs to leave out, because a kernel lacks what they need or they are for other
+    /// kernels. They are tried in this order.
     pub(crate) left_out: &'static [&'static [&'static str]],
-    /// Programs that are run at an event of perf.
+    /// Programs that run at events of perf.
     pub(crate) counters: &'static [(&'static str, Counter)],
-    /// Maps of the programs for system calls that only this family fills: without it they take no memory.
+    /// Maps of the programs for system calls that only this family fills: without the family they
+    /// are made small.
     pub(crate) unused_maps: &'static [Shrink],
-    /// Maps where its programs add up, each with the kind of event that its entries are written as.
+    /// Maps in which its programs add up, each with the kind of event as which its entries are
+    /// written.
     pub(crate) sums: &'static [(&'static str, u8)],
-    /// Kinds of its events, each with the table that lacks what was lost of them.
+    /// Kinds of its events, each with the table that lacks the rows of lost events.
     pub(crate) kinds: &'static [(u8, &'static str)],
-    /// Tables that are listed where it is recorded, even if they have no rows.
+    /// Tables that are listed if the family is recorded, even without rows.
     pub(crate) tables: &'static [&'static str],
 }
 
 /// When a family is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recorded {
-    /// Without it nothing is.
+    /// Always: without it nothing can be recorded.
     Always,
-    /// Unless something else is requested.
+    /// Unless other families are requested.
     Usually,
-    /// Where it is requested.
+    /// Only on request.
     OnDemand,
 }
 
@@ -71,7 +76,7 @@ impl Shrink {
 }
 
 impl Family {
-    /// One without events, tables and programs of its own: what others are made of (`..Family::NONE`).
+    /// A family without events, tables and programs, for use as `..Family::NONE`.
     pub(crate) const NONE: Family = Family {
         name: "",
         shows: "",
@@ -85,7 +90,7 @@ impl Family {
         tables: &[],
     };
 
-    /// Its kinds as bits.
+    /// Its kinds of events, as bits.
     const fn kind_bits(&self) -> u32 {
         let (mut bits, mut index) = (0, 0);
         while index < self.kinds.len() {
@@ -96,58 +101,60 @@ impl Family {
     }
 }
 
-/// Makes rows of the events of a family. One object of it lives as long as a spool is read, which happens twice: first each event is shown
-/// to [`Converter::survey`], in the order of the spool; then those that have a time come to [`Converter::event`], in the order of their
-/// times.
+/// Makes rows of the events of a family. An object lives while a spool is read, which happens
+/// twice: first each event is passed to [`Converter::survey`], in the order of the spool; then
+/// those that have a time are passed to [`Converter::event`], ordered by time.
 pub(crate) trait Converter: Default {
-    /// What it is.
     const FAMILY: Family;
-    /// The kinds of its events, as bits.
+    /// Kinds of its events, as bits.
     const KIND_BITS: u32 = Self::FAMILY.kind_bits();
 
-    /// Whether an event holds all that its kind and flags announce. Reading ends at one that does not.
+    /// Whether an event contains everything that its kind and flags announce. Reading a stream ends
+    /// at the first one that does not.
     fn is_whole(_event: &Raw<'_>) -> bool {
         true
     }
 
-    /// When it happened, `CLOCK_MONOTONIC` [ns]; of what takes time the end. `None`: it has no time, and is only surveyed.
+    /// Time of an event, `CLOCK_MONOTONIC` [ns]; its end, if it has a duration. `None`: it has no
+    /// time, and is passed to `survey` only.
     fn at_ns(event: &Raw<'_>) -> Option<u64> {
         event.first_number()
     }
 
-    /// Recording begins.
+    /// Called when reading of the spool begins.
     fn begins(&mut self, _start: &Start, _places: &mut Places) {}
 
-    /// An event of its own, first time: for what later events refer to forwards and backwards.
+    /// Called in the first pass, for what later or earlier events refer to.
     fn survey(&mut self, _event: &Raw<'_>, _places: &mut Places) {}
 
-    /// An event of its own, at a time since the epoch [ns].
+    /// Called in the second pass, with the time of the event [ns, Unix time].
     fn event(&mut self, _event: &Raw<'_>, _at_ns: i64, _conversion: &mut Conversion<'_>) -> Result<(), BpfError> {
         Ok(())
     }
 
-    /// A system call has become a row, which is not yet written.
+    /// Called for each system call, before its row is written.
     #[inline]
     fn call(&mut self, _call: &Call<'_>, _shape: Shape, _row: &mut CallRow, _: &mut Conversion<'_>) -> Result<(), BpfError> {
         Ok(())
     }
 
-    /// That was all: write what is left.
+    /// Called after the last event: write the remaining rows.
     fn finish(&mut self, _conversion: &mut Conversion<'_>) -> Result<(), BpfError> {
         Ok(())
     }
 }
 
-// A line declares the module, too. (`cargo fmt` does not look into macros: `tools/check` has rustfmt check these folders.)
+// A line also declares the module. (`cargo fmt` does not format inside macros: `tools/check` runs
+// rustfmt on these folders.)
 families! {
-    // Others see each call, so that they can add to its row.
+    // The other families see each call, so that they can add to its row.
     calls: calls::Calls,
     always: {
         paths: paths::Paths,
         processes: processes::Processes,
     },
     on_demand: {
-        // Before those that want to know the stack of a call.
+        // Must precede the families that use the stack of a call.
         stacks: stacks::Stacks,
         uring: uring::Uring,
         faults: faults::Faults,
@@ -165,16 +172,16 @@ families! {
     }
 }
 
-/// What threads are at while they run.
+/// CPU samples of running threads.
 pub(crate) const CPU: Family = cpu::Cpu::FAMILY;
 
 /// When threads run, and what they wait for.
 pub(crate) const SCHED: Family = sched::Sched::FAMILY;
 
-/// Places that the user named.
+/// Places in programs that the user named.
 pub const PROBES: Family = probes::Probes::FAMILY;
 
-/// How long system calls take, added up.
+/// Durations of system calls, added up.
 pub const SYSCALLS: Family = syscalls::Syscalls::FAMILY;
 
 /// Addresses of sockets.
@@ -183,16 +190,16 @@ pub(crate) const SOCKETS: Family = sockets::Sockets::FAMILY;
 /// Load of the whole machine.
 pub const SYSTEM: Family = system::System::FAMILY;
 
-/// Where in programs calls are made.
+/// Places in programs from which calls are made.
 pub const STACKS: Family = stacks::Stacks::FAMILY;
 
-/// What `--what` calls the system calls and processes, which are always recorded.
+/// Name in `--what` of system calls and processes, which are always recorded.
 pub const IO: &str = calls::Calls::FAMILY.name;
 
-/// The families that a list names. Without names: the usual ones.
+/// The families that a list names; without names, the usual ones.
 ///
 /// # Errors
-/// The first name that is unknown.
+/// The first unknown name.
 pub fn chosen<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Vec<Family>, &'a str> {
     let mut words = words.into_iter().peekable();
     if words.peek().is_none() {
@@ -208,13 +215,14 @@ pub fn chosen<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Vec<Family
     Ok(chosen)
 }
 
-/// The table that lacks the lost events of a kind.
+/// The table that lacks the rows of lost events of a kind.
 pub(crate) fn table_of(kind: u8) -> Option<&'static str> {
     let mut kinds = ALL.iter().flat_map(|family| family.kinds);
     kinds.find(|(number, _)| *number == kind).map(|(_, table)| *table)
 }
 
-/// Tables that are listed although they may have no rows: an empty table is a statement, a missing one is not.
+/// Tables that are listed even without rows: an empty table states that there were none, a missing
+/// one states nothing.
 pub(crate) fn tables(start: &Start) -> impl Iterator<Item = &'static str> {
     let recorded = |family: &&Family| family.recorded == Recorded::Always || start.records(family);
     let is_recorded = |table: &&str| !start.without_calls || !["calls", "mappings"].contains(table);

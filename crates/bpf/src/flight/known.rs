@@ -1,6 +1,7 @@
-//! What is known when a segment begins and is not reported again: which threads there are, which are on no CPU and since when, what code lies
-//! where in their processes, and where files lie whose names later events refer to. It is taken from the events as they pass, so that it is what
-//! they had reported by then.
+//! Facts that are not reported again when a segment begins: the existing threads, which of them are
+//! on no CPU and since when, the mapped code of their processes, and the paths of files that later
+//! events refer to. They are taken from the events as they pass, so they are the state that the
+//! events had reported by then.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -13,12 +14,13 @@ use crate::{
     families::processes::events::{Exec, FoundTask},
 };
 
-/// Segments for which a path is kept after it was reported: the kernel writes back a file half a minute after a program wrote to it.
+/// Number of segments for which a path is kept after it was reported: the kernel writes back a file
+/// half a minute after a program wrote to it.
 const PATHS_KEPT: u64 = 4;
-/// All that is kept of paths [B].
+/// Limit for all paths that are kept [B].
 const MOST_PATHS: usize = 8 << 20;
 
-/// Kinds of the events that it is taken from, as bits.
+/// Kinds of events from which facts are taken, as bits.
 pub(crate) const KNOWN_KINDS: u32 = 1 << EVENT_FORK
     | 1 << EVENT_EXEC
     | 1 << EVENT_SWITCH
@@ -29,17 +31,18 @@ pub(crate) const KNOWN_KINDS: u32 = 1 << EVENT_FORK
     | 1 << EVENT_PROGRAM
     | 1 << EVENT_PATH;
 
-/// What is known by now.
+/// The facts so far.
 #[derive(Default)]
 pub(crate) struct Known {
     tasks: FxHashMap<u32, OneTask>,
-    /// Events about threads that are not in yet, with their times: those of the CPUs come one CPU after another.
+    /// Events about threads that are not processed yet, with their times: the events of one CPU
+    /// come before those of the next.
     pending: Vec<(u64, Vec<u8>)>,
-    /// When threads ended that did in this segment, and what they were called.
+    /// Threads that ended in this segment: time and name.
     ended: FxHashMap<u32, (u64, [u8; 16])>,
     /// Where threads were seen last.
     seen: FxHashMap<u32, Seen>,
-    /// How images came to be, by image: the one before it, the file, the event.
+    /// By image: the previous image, the file, the event.
     images: FxHashMap<u64, Image>,
     /// Path events by the id of the file, with the segment in which they came.
     paths: FxHashMap<u64, (u64, Vec<u8>)>,
@@ -47,7 +50,7 @@ pub(crate) struct Known {
     segment: u64,
 }
 
-/// What the scheduler did last with a thread.
+/// The scheduler's last event about a thread.
 struct Seen {
     at_ns: u64,
     /// If it is on no CPU.
@@ -62,7 +65,7 @@ struct Away {
 }
 
 struct OneTask {
-    /// The last event about it.
+    /// Time of the last event about it.
     at_ns: u64,
     fixed: TaskEvent,
     arguments: Vec<u8>,
@@ -76,7 +79,7 @@ struct Image {
 }
 
 impl Known {
-    /// An event has passed.
+    /// Take facts from an event.
     #[inline]
     pub(crate) fn see(&mut self, event: &Raw<'_>) {
         match event.kind {
@@ -97,7 +100,7 @@ impl Known {
         }
     }
 
-    /// All events before a time have passed: take in what they say of threads, in their order.
+    /// Process the events about threads before a time, of which all have passed, in their order.
     pub(crate) fn settle(&mut self, before_ns: u64) {
         if self.pending.is_empty() {
             return;
@@ -126,7 +129,7 @@ impl Known {
         }
     }
 
-    /// Events of another CPU may come later, and have happened before.
+    /// Events of another CPU may come later, although they happened before.
     fn seen_at(&mut self, tid: u32, at_ns: u64, away: Option<Away>) {
         let seen = self.seen.entry(tid).or_insert(Seen { at_ns: 0, away: None });
         if at_ns >= seen.at_ns {
@@ -194,7 +197,8 @@ impl Known {
         }
     }
 
-    /// Events about threads were lost: those that are there now, from /proc.
+    /// Replace the threads after events about them were lost. `events`: the existing threads, from
+    /// /proc.
     pub(crate) fn tasks_are(&mut self, events: &[u8]) {
         self.tasks.clear();
         self.pending.clear();
@@ -205,14 +209,14 @@ impl Known {
         }
     }
 
-    /// Name of the program of a thread that is there, or has just ended.
+    /// Name of the program of a thread that exists, or has just ended.
     pub(crate) fn name(&self, tid: u32) -> Option<String> {
         let comm = self.tasks.get(&tid).map(|task| task.fixed.comm).or_else(|| Some(self.ended.get(&tid)?.1))?;
         Some(String::from_utf8_lossy(until_nul(&comm)).into_owned()).filter(|name| !name.is_empty())
     }
 
-    /// A segment begins: events for everything that it may refer to. `images`: those that processes have now; what is of no other use is
-    /// forgotten.
+    /// Begin a segment: events for everything that it may refer to. `images`: those that processes
+    /// have now; facts that nothing else needs are dropped.
     pub(crate) fn begin_segment(&mut self, images: &[u64]) -> Vec<u8> {
         self.segment += 1;
         self.ended.clear();
@@ -325,7 +329,7 @@ mod tests {
         known.settle(7);
         assert_eq!((known.name(11), known.pending.len()), (None, 1));
         assert_eq!(tasks(&known.begin_segment(&[])), [(11, 10, "program".to_string())]);
-        // What comes too late changes nothing.
+        // An event that comes too late changes nothing.
         let mut out = Vec::new();
         events::add(&mut out, EVENT_EXIT, 0, &ExitEvent { at_ns: 9, tid: 11, pid: 11, ..ExitEvent::default() }, &[]);
         see(&mut known, &out);
@@ -345,7 +349,7 @@ mod tests {
         let task = TaskEvent { tid: 10, pid: 10, ..TaskEvent::default() };
         events::add(&mut out, EVENT_TASK, 0, &task, &[]);
         let switch = |from_tid, to_tid, at_ns| SwitchEvent { at_ns, from_tid, to_tid, state: 1, ..SwitchEvent::default() };
-        // It came back on another CPU, of which the events come first.
+        // It came back on another CPU, whose events come first.
         events::add(&mut out, EVENT_SWITCH, 0, &switch(0, 10, 8), &[]);
         events::add(&mut out, EVENT_SWITCH, 0, &switch(10, 0, 5), &[]);
         see(&mut known, &out);

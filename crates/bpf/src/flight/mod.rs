@@ -1,9 +1,11 @@
-//! A recorder that is always on: the events of the last while stay in memory, and become a recording when a user requests it or something
-//! happens ([`triggers`]).
+//! A recorder that is always on: recent events stay in memory, and become a recording when a user
+//! requests it or a trigger fires ([`triggers`]).
 //!
-//! Events pass through the rings as in any recording. Instead of a file, frames go to a [`store`] of a fixed size. Time is cut into
-//! *segments*. Where one begins, what later events refer to, and the kernel side would not report again, is written ([`known`]), and the kernel
-//! side forgets which paths and stacks it has reported, so that each segment with those after it can be read without those before.
+//! Events pass through the rings as in any recording. Frames go to a [`store`] of a fixed size
+//! instead of a file. Time is divided into *segments*. At the beginning of each, everything that
+//! later events refer to, and the kernel side would not report again, is written ([`known`]), and
+//! the kernel side forgets which paths and stacks it has reported, so that each segment can be read
+//! with the later ones and without the earlier ones.
 
 pub(crate) mod known;
 pub(crate) mod recovery;
@@ -28,15 +30,15 @@ use known::{KNOWN_KINDS, Known};
 use store::{Records, Store};
 use triggers::{Cause, Lookout, Trigger};
 
-/// Between two readings of what the kernel counts.
+/// Interval between readings of the kernel's counters.
 const SECOND: Duration = Duration::from_secs(1);
-/// Of the time that is kept, a segment is this part, and no shorter or longer than these.
+/// A segment is this part of the time that is kept, within the limits below.
 const SEGMENTS: u32 = 6;
 const SHORTEST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(10);
-/// A segment takes no more than this part of the memory.
+/// A segment takes at most this part of the memory.
 const LEAST_SEGMENTS: u64 = 8;
-/// Events written by the user side that are not written at once.
+/// Interval at which buffered events of the user side are written.
 const FLUSH: Duration = Duration::from_secs(1);
 
 /// Finds processes.
@@ -44,28 +46,27 @@ pub(crate) type Processes = Box<dyn Fn() -> Vec<u32>>;
 
 /// What a flight recorder keeps, and how much memory that may take.
 pub struct Flying {
-    /// So much time, if the memory is enough.
+    /// Time that is kept, if the memory is enough.
     pub keep: Duration,
-    /// Memory for what is kept [B].
+    /// Memory for the kept events [B].
     pub memory: usize,
-    /// What makes it write.
+    /// What makes it write a recording.
     pub triggers: Vec<Trigger>,
-    /// Finds the processes that are recorded, in /proc.
+    /// Finds the recorded processes in /proc.
     pub processes: Processes,
-    /// What recordings say of how they were made.
+    /// The first note of each recording.
     pub start: Start,
 }
 
-/// A stretch of time.
+/// A period of time.
 struct Segment {
-    /// Of the record with which it begins.
+    /// Position of its first record.
     position: u64,
     begun_ns: u64,
-    /// Events that each ring had lost by then, by kind.
+    /// Number of events that each ring had lost when it began, by kind.
     lost: Vec<[u64; 32]>,
 }
 
-/// A flight recorder.
 pub struct Flight {
     probes: Probes,
     meters: Option<Meters>,
@@ -74,7 +75,7 @@ pub struct Flight {
     lookout: Lookout,
     flying: Flying,
     segments: VecDeque<Segment>,
-    /// Kinds of events that are looked into as they pass, as bits.
+    /// Kinds of events that are examined as they pass, as bits.
     kinds: u32,
     measured: Instant,
     flushed: Instant,
@@ -85,23 +86,24 @@ pub struct Flight {
 /// How much it holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Held {
-    /// Memory [B], and how much of it holds something.
+    /// Size of the memory [B].
     pub memory: u64,
-    /// Of it in use [B].
+    /// Part of the memory that is in use [B].
     pub used: u64,
-    /// From the oldest event on [ns].
+    /// Time since the oldest event [ns].
     pub time_ns: u64,
-    /// Bytes of events since the start, as the rings had them.
+    /// Bytes of events since the start, as the rings contained them.
     pub events_bytes: u64,
-    /// Events lost since the start.
+    /// Number of events lost since the start.
     pub lost: u64,
 }
 
 impl Flight {
-    /// Take over the probes, which are attached. `tasks`: events about the threads that are there, and about their images.
+    /// Begin with attached probes. `tasks`: events about the existing threads, and about their
+    /// images.
     ///
     /// # Errors
-    /// Where there is no memory.
+    /// There is not enough memory.
     pub fn begin(probes: Probes, tasks: &[u8], meters: Option<Meters>, flying: Flying) -> Result<Flight, BpfError> {
         let memory = Path::new("memory");
         let store = Store::create(flying.memory).map_err(|error| BpfError::spool(memory, error))?;
@@ -130,16 +132,17 @@ impl Flight {
         Ok(flight)
     }
 
-    /// What became of each family.
+    /// State of each family.
     #[must_use]
     pub fn families(&self) -> &[sysdock_table::FamilyState] {
         &self.probes.families
     }
 
-    /// Take the events that there are; to be called some hundred times a second. Returns the first trigger since the last call.
+    /// Take the events in the rings; to be called some hundred times a second. Returns the first
+    /// trigger since the last call.
     ///
     /// # Errors
-    /// Where they cannot be stored.
+    /// The events cannot be stored.
     pub fn step(&mut self) -> Result<Option<Cause>, BpfError> {
         self.drain()?;
         if self.measured.elapsed() >= SECOND {
@@ -163,7 +166,7 @@ impl Flight {
         (self.flying.keep / SEGMENTS).clamp(SHORTEST, LONGEST)
     }
 
-    /// Bytes of the segment that has begun.
+    /// Size of the current segment [B].
     fn segment_bytes(&mut self) -> u64 {
         let begun = self.segments.back().map_or(0, |segment| segment.position);
         self.spool.sink().newest() - begun
@@ -185,7 +188,7 @@ impl Flight {
         Ok(())
     }
 
-    /// `all`: also what has not changed.
+    /// `all`: also values that have not changed.
     fn measure(&mut self, all: bool) -> Result<(), BpfError> {
         for sums in &mut self.probes.sums {
             self.spool.append(NO_CPU, &sums.read())?;
@@ -205,7 +208,7 @@ impl Flight {
         self.probes.forget();
         let known = self.known.begin_segment(&self.probes.images());
         let mut beginning = Spool::of(Vec::new(), Path::new("memory"));
-        // Also for who finds it in the memory of a kernel that has stopped.
+        // Also for a reader that finds it in the memory of a kernel that has stopped.
         let (families, since_ns) = (self.probes.families.clone(), Some(begun_ns));
         beginning.note(&Note::Start(Box::new(Start { families, since_ns, ..self.flying.start.clone() })))?;
         beginning.note(&clock_note())?;
@@ -223,7 +226,7 @@ impl Flight {
         Ok(())
     }
 
-    /// Where events about threads were lost, /proc says which there are.
+    /// If events about threads were lost, find the threads in /proc.
     fn find_tasks_if_lost(&mut self, lost: &[[u64; 32]]) {
         let Some(last) = self.segments.back() else { return };
         let about_tasks = [EVENT_FORK, EVENT_EXEC, EVENT_EXIT];
@@ -262,10 +265,10 @@ impl Flight {
         self.known.name(tid)
     }
 
-    /// Copy what is to become a recording: all until now, from the time on that is kept.
+    /// Copy the events for a recording: from the beginning of the kept time until now.
     ///
     /// # Errors
-    /// Where the newest events cannot be stored.
+    /// The newest events cannot be stored.
     pub fn take(&mut self, cause: &Cause) -> Result<Dump, BpfError> {
         self.drain()?;
         self.measure(true)?;
@@ -284,7 +287,7 @@ impl Flight {
     }
 }
 
-/// Look into events as they pass.
+/// Examine events as they pass.
 #[inline]
 fn scan(events: &[u8], kinds: u32, known: &mut Known, lookout: &mut Lookout) -> Option<Cause> {
     let (mut rest, mut cause) = (events, None);
@@ -299,7 +302,7 @@ fn scan(events: &[u8], kinds: u32, known: &mut Known, lookout: &mut Lookout) -> 
     cause
 }
 
-/// Notes on events that found no room since a segment began.
+/// Notes about events that found no room since a segment began.
 fn lost_since(rings: &[Ring], before: &[[u64; 32]], begun_ns: u64) -> Vec<Note> {
     let mut notes = Vec::new();
     for (ring, before) in rings.iter().zip(before) {
@@ -312,11 +315,11 @@ fn lost_since(rings: &[Ring], before: &[[u64; 32]], begun_ns: u64) -> Vec<Note> 
     notes
 }
 
-/// What is to become a recording.
+/// A copy of the events, for a recording.
 pub struct Dump {
     notes: Vec<Note>,
     records: Records,
-    /// How much time it holds [ns].
+    /// Time that it covers [ns].
     pub time_ns: u64,
 }
 
@@ -324,7 +327,7 @@ impl Dump {
     /// Write it as a spool.
     ///
     /// # Errors
-    /// Where `out` takes no more.
+    /// Those of `out`.
     pub fn write(self, out: &mut impl Write) -> io::Result<()> {
         let frames = |notes: &[Note]| {
             let mut spool = Spool::of(Vec::new(), &PathBuf::new());

@@ -1,4 +1,5 @@
-//! What a flight recorder held when its kernel stopped: its store and its rings, out of the memory of that kernel.
+//! Recovers what a flight recorder held when its kernel stopped: its store and its rings, from the
+//! memory of that kernel.
 
 use std::{
     collections::BTreeMap,
@@ -15,18 +16,18 @@ use crate::{
     },
 };
 
-/// What the kernel and crash dumps call the rings of a recorder (`bpf/ring.h`).
+/// Name of the map of rings in the kernel and in crash dumps (`bpf/ring.h`).
 pub const RINGS_MAP: &str = "rings";
-/// More is in no record: a segment's beginning, or some frames.
+/// Longest record: the beginning of a segment, or some frames [B].
 const LONGEST_RECORD: u32 = 256 << 20;
 
 /// Elements of an array in the memory of a kernel.
 pub struct Elements<'m> {
-    /// Bytes from one to the next.
+    /// Distance between elements [B].
     pub stride: u64,
-    /// How many.
+    /// Number of elements.
     pub count: u64,
-    /// Fills bytes from an offset on, with zeros where nothing is known.
+    /// Fills a buffer from an offset on, with zeros where nothing is known.
     pub read: &'m dyn Fn(u64, &mut [u8]),
 }
 
@@ -44,25 +45,27 @@ impl Elements<'_> {
     }
 }
 
-/// What was found.
+/// Result of a recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recovered {
-    /// Records of the store.
+    /// Number of records of the store.
     pub records: u64,
-    /// Records that are damaged, or not in the dump.
+    /// Number of records that are damaged, or not in the dump.
     pub damaged: u64,
-    /// Bytes of events that only the rings had.
+    /// Bytes of events that only the rings contained.
     pub of_rings: u64,
-    /// Bytes in the rings that are no complete events: what was being written when the kernel stopped, or is not in the dump.
+    /// Bytes in the rings that are no complete events: they were being written when the kernel
+    /// stopped, or are not in the dump.
     pub incomplete: u64,
 }
 
-/// Write what a store and its rings hold as a spool. `None`: there is no store, or nothing that can be read by itself.
+/// Write the content of a store and its rings as a spool. `None`: there is no store, or nothing
+/// that can be read without an earlier part.
 ///
 /// `stopped`: when the kernel stopped (`CLOCK_MONOTONIC`), and why.
 ///
 /// # Errors
-/// Where `out` takes no more.
+/// Those of `out`.
 pub fn recover(
     store: &Elements<'_>,
     rings: Option<&Elements<'_>>,
@@ -80,7 +83,8 @@ pub fn recover(
         };
         let Some((header, frames)) = frames else { continue };
         let begins = header.flags & BEGINS != 0;
-        // Only a segment says what its events refer to; that of later ones is known by then.
+        // Records before the first segment are skipped, because only the beginning of a segment
+        // explains what its events refer to. The beginnings of later segments repeat what is known.
         if begins == (found.records == 0) {
             out.write_all(&frames)?;
             since_ns = if begins { header.time_ns } else { since_ns };
@@ -103,8 +107,8 @@ pub fn recover(
     Ok(Some(found))
 }
 
-/// Events that found no room in a ring. How many had found none when what is kept began is not known: of a ring that has lost any since
-/// then, all count.
+/// Notes about events that found no room in a ring. How many were lost before the kept time is
+/// unknown: if a ring has lost any since then, all of its losses count.
 fn drops(rings: &Elements<'_>, since_ns: u64) -> Vec<Note> {
     let mut notes = Vec::new();
     for cpu in 0..rings.count {
@@ -119,7 +123,7 @@ fn drops(rings: &Elements<'_>, since_ns: u64) -> Vec<Note> {
     notes
 }
 
-/// Where the records of a store lie.
+/// The area of a store that contains records.
 struct Area<'s> {
     store: &'s Elements<'s>,
     capacity: u64,
@@ -178,7 +182,7 @@ impl Area<'_> {
     }
 }
 
-/// Of each CPU, the position after the last of its events in these frames.
+/// For each CPU, the position after the last of its events in these frames.
 fn positions(frames: &[u8], next: &mut BTreeMap<u32, u64>) {
     let mut rest = frames;
     while let Some(header) = rest.first_chunk().and_then(|header: &[u8; FRAME_HEADER]| FrameHeader::parse(header)) {
@@ -190,8 +194,9 @@ fn positions(frames: &[u8], next: &mut BTreeMap<u32, u64>) {
     }
 }
 
-/// Write events of the rings that came after `next`: what was not read yet, and what was read and had not reached the store. Returns how
-/// many bytes these are, and how many are of no complete event.
+/// Write events of the rings after `next`: those that were not read yet, and those that were read
+/// and had not reached the store. Returns their size, and the number of bytes that belong to no
+/// complete event.
 fn rest_of(rings: &Elements<'_>, next: &BTreeMap<u32, u64>, out: &mut impl Write) -> io::Result<(u64, u64)> {
     let (mut bytes, mut incomplete) = (0, 0);
     for cpu in 0..rings.count {
@@ -250,7 +255,7 @@ mod tests {
         [&(position as u32).to_le_bytes()[..], &16u16.to_le_bytes(), &[9, 0], &position.to_le_bytes()].concat()
     }
 
-    /// The memory of rings: of each CPU the positions of head and tail.
+    /// The memory of rings, from the positions of head and tail of each CPU.
     fn rings(cpus: &[(u64, u64)]) -> Vec<u8> {
         let mut memory = vec![0; cpus.len() * STRIDE as usize];
         for (cpu, (head, tail)) in cpus.iter().enumerate() {
@@ -304,17 +309,18 @@ mod tests {
     fn rings_give_what_the_store_does_not_have_also_what_was_taken() {
         let store = written();
         let known = RING + 12 * 32;
-        // Of the first CPU, nothing is in the store; of the second, the store lacks 10 events, of which 4 were taken.
+        // The store has nothing of the first CPU; of the second it lacks 10 events, of which 4 were
+        // taken from the ring.
         let memory = rings(&[(RING + 160, RING + 64), (known + 160, known + 64)]);
         let (found, out) = recovered(store.memory(), Some(&memory));
         assert_eq!(found.unwrap().of_rings, 96 + 160);
         let mut next = BTreeMap::new();
         positions(&out, &mut next);
         assert_eq!(next, BTreeMap::from([(0, RING + 160), (1, known + 160)]));
-        // What was overwritten is not taken for what was there.
+        // Overwritten bytes are not mistaken for the earlier ones.
         let memory = rings(&[(RING, RING), (known + 2 * RING, known + 2 * RING - 32)]);
         assert_eq!(recovered(store.memory(), Some(&memory)).0.unwrap().of_rings, 32);
-        // Events that found no room are counted, if it was since the first segment began.
+        // Events that found no room are counted, if that was after the first segment began.
         for (first, last, lost) in [(0, 0, false), (5, 6, false), (5, u64::MAX, true)] {
             let mut memory = rings(&[(RING, RING), (known, known)]);
             for (at, value) in [(128 + 8 * 9, 70), (384, first), (392, last)] {
@@ -323,12 +329,12 @@ mod tests {
             let out = recovered(store.memory(), Some(&memory)).1;
             assert_eq!(out.windows(12).any(|window| window == b"\"count\":70,\""), lost);
         }
-        // An event that was not complete ends what can be read; what comes after it is counted.
+        // An incomplete event ends what can be read; the bytes after it are counted.
         let mut memory = rings(&[(RING + 160, RING), (known, known)]);
         memory[4096 + 64] ^= 1;
         let found = recovered(store.memory(), Some(&memory)).0.unwrap();
         assert_eq!((found.of_rings, found.incomplete), (64, 96));
-        // A ring that makes no sense gives nothing.
+        // A ring with impossible positions provides nothing.
         for (head, tail) in [(RING, RING + 16), (u64::MAX, 0), (0, 0)] {
             assert_eq!(recovered(store.memory(), Some(&rings(&[(RING, RING), (head, tail)]))).0.unwrap().of_rings, 0);
         }
@@ -346,7 +352,7 @@ mod tests {
             }
             let (found, out) = recovered(&memory, Some(&rings(&[(RING, RING); 2])));
             assert!(found.is_none_or(|found| found.records + found.damaged <= 15));
-            // What is written is whole frames.
+            // The output consists of whole frames.
             let mut rest = &out[..];
             while let Some(header) = rest.first_chunk().and_then(|header: &[u8; FRAME_HEADER]| FrameHeader::parse(header)) {
                 rest = &rest[FRAME_HEADER + header.length as usize..];

@@ -1,17 +1,21 @@
-//! Memory of a fixed size that holds the newest frames of a spool, packed: the oldest are overwritten.
+//! Memory of a fixed size that contains the newest frames of a spool, compressed: the oldest are
+//! overwritten.
 //!
-//! It is the memory of a BPF map, so it belongs to the kernel: a crash dump that leaves out the pages of programs has it.
-//! docs/reference/flight-memory.md says how it is found there.
+//! It is the memory of a BPF map, so it belongs to the kernel, and is part of a crash dump that
+//! leaves out the pages of programs. docs/reference/flight-memory.md describes how it is found
+//! there.
 //!
-//! A page with the *head* (below) stands before the *area*. Records stand one after another in the area, each at a multiple of 8, none across
-//! its end. Their *positions* count all bytes since the start; a record lies at its position modulo the size of the area.
+//! A page with the *head* (below) precedes the *area*. Records follow one another in the area, each
+//! at a multiple of 8, none across its end. Their *positions* count all bytes since the start; a
+//! record is at its position modulo the size of the area.
 //!
-//! Head, little-endian: magic (8), version (u32), bytes before the area (u32), size of the area (u64), position of the oldest record (u64),
-//! position after the newest (u64).
+//! Head, little-endian: magic (8), version (u32), bytes before the area (u32), size of the area
+//! (u64), position of the oldest record (u64), position after the newest (u64).
 //!
-//! Record, little-endian, 48 bytes: magic (8), bytes packed (u32), bytes unpacked (u32), flags (u32; 1: a segment begins here), CRC-32C of
-//! the packed bytes (u32), its position (u64), `CLOCK_MONOTONIC` when it was stored (u64, ns), CRC-32C of the header so far (u32), 0 (u32).
-//! Packed bytes follow, which are one frame of zstd, and unpacked are whole frames of a spool.
+//! Record, little-endian, 48 bytes: magic (8), compressed size (u32), uncompressed size (u32),
+//! flags (u32; 1: a segment begins here), CRC-32C of the compressed bytes (u32), its position
+//! (u64), `CLOCK_MONOTONIC` when it was stored (u64, ns), CRC-32C of the header so far (u32), 0
+//! (u32). The compressed bytes follow: one frame of zstd, which contains whole frames of a spool.
 
 use std::{
     io, mem,
@@ -29,33 +33,33 @@ const RECORD: [u8; 8] = *b"\xf5sdrecrd";
 pub(super) const VERSION: u32 = 1;
 /// Bytes before the area.
 pub(super) const HEAD: usize = 4096;
-/// Bytes of a record before what is packed.
+/// Size of a record's header [B].
 pub(super) const HEADER: usize = 48;
 const CHECKED: usize = 40;
-/// Places in the head.
+/// Offsets in the head.
 pub(super) const OLDEST: usize = 24;
 pub(super) const NEWEST: usize = 32;
-/// A segment begins here.
+/// Flag of a record: a segment begins here.
 pub(super) const BEGINS: u32 = 1;
-/// Fast; of events of system calls a seventh is left.
+/// Level of compression: fast, and leaves a seventh of the size of system-call events.
 const LEVEL: i32 = 1;
-/// What the kernel and crash dumps call the map.
+/// Name of the map in the kernel and in crash dumps.
 pub const MAP: &str = "sysdock_flight";
-/// Entries of the map: a value has no more than 2 GiB.
+/// Size of the map's entries [B]: a single value is limited to 2 GiB.
 const ENTRY: usize = 1 << 20;
 
-/// A map in this process.
+/// The memory of a map, mapped into this process.
 struct Mapping {
     base: *mut u8,
     bytes: usize,
     _map: Option<MapHandle>,
 }
 
-// SAFETY: it is used by the thread that has it only; the kernel does not touch it.
+// SAFETY: only the thread that owns it uses it; the kernel does not touch it.
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    /// Memory of the kernel.
+    /// Allocate memory in the kernel.
     fn of_map(bytes: usize) -> io::Result<Mapping> {
         let options = libbpf_sys::bpf_map_create_opts {
             sz: mem::size_of::<libbpf_sys::bpf_map_create_opts>() as libbpf_sys::size_t,
@@ -80,7 +84,7 @@ impl Mapping {
 
     fn slice(&self, at: usize, length: usize) -> &[u8] {
         assert!(at.checked_add(length).is_some_and(|end| end <= self.bytes), "within the mapping");
-        // SAFETY: within the mapping, and it is not written meanwhile.
+        // SAFETY: within the mapping, which is not written meanwhile.
         unsafe { std::slice::from_raw_parts(self.base.add(at), length) }
     }
 
@@ -90,7 +94,8 @@ impl Mapping {
         unsafe { std::slice::from_raw_parts_mut(self.base.add(at), length) }
     }
 
-    /// A number in the head, which a reader of the machine's memory finds in step with the records.
+    /// Set a number in the head. A reader of the machine's memory sees it only together with the
+    /// records before it.
     fn publish(&self, at: usize, value: u64) {
         // SAFETY: within the mapping, which is aligned to pages.
         let word = unsafe { &*self.base.add(at).cast::<AtomicU64>() };
@@ -100,12 +105,12 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: nothing refers to it any more.
+        // SAFETY: nothing refers to it any longer.
         unsafe { libc::munmap(self.base.cast(), self.bytes) };
     }
 }
 
-/// A record's header.
+/// Header of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) packed: u32,
@@ -145,12 +150,13 @@ impl Header {
         })
     }
 
-    /// The position after the record at one; where there is none, that of the beginning of the area.
+    /// The position after the record at a position; without a record, the next beginning of the
+    /// area.
     pub(super) fn next(header: Option<&Header>, position: u64, capacity: u64) -> u64 {
         header.map_or((position / capacity + 1) * capacity, |header| position + header.length())
     }
 
-    /// Bytes that the record takes.
+    /// Size of the whole record [B].
     fn length(&self) -> u64 {
         (HEADER as u64 + u64::from(self.packed)).next_multiple_of(8)
     }
@@ -159,22 +165,22 @@ impl Header {
 /// The newest frames.
 pub(crate) struct Store {
     mapping: Mapping,
-    /// Size of the area.
+    /// Size of the area [B].
     capacity: u64,
     oldest: u64,
     newest: u64,
     press: zstd::bulk::Compressor<'static>,
     plain: Vec<u8>,
     packed: Vec<u8>,
-    /// Bytes that were stored since the start, before they were packed.
+    /// Bytes that were stored since the start, before compression.
     pub(crate) unpacked: u64,
 }
 
 impl Store {
-    /// Room for so many bytes, all of it taken now.
+    /// Allocate this many bytes at once.
     ///
     /// # Errors
-    /// Where the kernel has no memory for it, or does not allow it.
+    /// The kernel has no memory for it, or does not allow it.
     pub(crate) fn create(bytes: usize) -> io::Result<Store> {
         Store::of(Mapping::of_map(bytes)?)
     }
@@ -191,7 +197,7 @@ impl Store {
         Ok(Store { mapping, capacity, oldest: 0, newest: 0, press, plain, packed, unpacked: 0 })
     }
 
-    /// Bytes of the area.
+    /// Size of the area [B].
     pub(crate) fn capacity(&self) -> u64 {
         self.capacity
     }
@@ -209,12 +215,12 @@ impl Store {
     /// Begin a segment with these frames. Returns its position.
     ///
     /// # Errors
-    /// Where they are more than the area holds.
+    /// They do not fit into the area.
     pub(crate) fn begin_segment(&mut self, frames: &[u8]) -> io::Result<u64> {
         self.push(frames, BEGINS)
     }
 
-    /// Pack frames and store them; returns where.
+    /// Compress and store frames. Returns their position.
     fn push(&mut self, frames: &[u8], flags: u32) -> io::Result<u64> {
         let mut packed = mem::take(&mut self.packed);
         packed.resize(zstd::zstd_safe::compress_bound(frames.len()), 0);
@@ -232,7 +238,7 @@ impl Store {
         let left = self.capacity - self.newest % self.capacity;
         if left < length {
             self.make_room(left);
-            // What stands here is no record any more.
+            // Clear the magic, so that no old record seems to start here.
             let at = HEAD + (self.newest % self.capacity) as usize;
             self.mapping.slice_mut(at, 8).fill(0);
             self.newest += left;
@@ -250,7 +256,7 @@ impl Store {
         Ok(position)
     }
 
-    /// Give up the oldest records until so many bytes are free after the newest.
+    /// Drop the oldest records until this many bytes are free after the newest.
     fn make_room(&mut self, bytes: u64) {
         while self.newest + bytes > self.oldest + self.capacity {
             self.oldest = self.after(self.oldest);
@@ -271,7 +277,7 @@ impl Store {
         Header::next(self.header(position).as_ref(), position, self.capacity)
     }
 
-    /// All records from a position on.
+    /// Copy all records from a position on.
     pub(crate) fn copy(&self, from: u64) -> Records {
         let mut records = Vec::new();
         let mut at = from.max(self.oldest);
@@ -297,7 +303,7 @@ impl Sink for Store {
         stored.map(drop)
     }
 
-    /// What is too large is not written at all.
+    /// Frames that are too large are not written at all, so nothing needs to be cut.
     fn cut(&mut self, _: u64) -> io::Result<()> {
         Ok(())
     }
@@ -312,10 +318,11 @@ struct Record {
 }
 
 impl Records {
-    /// Hand the frames of all of them to `take`. Of segments, only the first keeps its beginning, which says what is known by then.
+    /// Pass the frames of all records to `take`. Only the first segment keeps its beginning; the
+    /// beginnings of later ones repeat what is known.
     ///
     /// # Errors
-    /// What `take` returns, or where a record cannot be unpacked.
+    /// Those of `take`; or a record cannot be uncompressed.
     pub(crate) fn unpack(self, mut take: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
         let mut unpacker = zstd::bulk::Decompressor::new()?;
         for (index, Record { header, packed }) in self.0.into_iter().enumerate() {
@@ -330,7 +337,7 @@ impl Records {
 
 #[cfg(test)]
 impl Store {
-    /// In memory of this process.
+    /// A store in memory of this process.
     pub(super) fn in_memory(bytes: usize) -> Store {
         Store::of(Mapping::new(bytes, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, None).unwrap()).unwrap()
     }
@@ -372,7 +379,7 @@ mod tests {
                 written.push([&[7; FRAME_HEADER][..], &payload].concat());
                 let there = unpacked(&store, 0);
                 assert!(!there.is_empty() && there[..] == written[written.len() - there.len()..]);
-                // What is random is not packed: more than half of the area is used.
+                // Random bytes cannot be compressed: a large part of the area is used.
                 let held: usize = there.iter().map(Vec::len).sum();
                 assert!(held > store.capacity as usize / 3 || there.len() == written.len());
             }
@@ -403,7 +410,7 @@ mod tests {
         let number = |at: usize| u64::from_le_bytes(store.mapping.slice(at, 8).try_into().unwrap());
         assert_eq!(store.mapping.slice(0, 8), MAGIC);
         assert_eq!((number(16), number(OLDEST), number(NEWEST)), (4096, store.oldest, store.newest));
-        // As a reader of memory walks.
+        // Walk the records as a reader of memory does.
         let mut at = number(OLDEST);
         let mut records = 0;
         while at < number(NEWEST) {

@@ -1,4 +1,4 @@
-//! What makes a flight recorder write what it holds.
+//! Conditions at which a flight recorder writes what it holds.
 
 use std::{fs, time::Duration};
 
@@ -13,45 +13,44 @@ use crate::{
     families::{Family, PROBES, calls::call_kinds::CallKinds, locks, processes::signals, sched},
 };
 
-/// Signals that end processes where nothing is wrong, unless they are named.
+/// Signals that commonly end processes without a fault. They count only if the user names them.
 const USUAL: [&str; 4] = ["SIGTERM", "SIGINT", "SIGHUP", "SIGPIPE"];
 const FORMS: &str = "call:TIME, call/NAME:TIME, run-queue:TIME, lock:TIME, pressure/cpu:PERCENT (or memory, io), signal, \
                      signal:NAME, probe or command:COMMAND";
 
-/// What is waited for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trigger {
-    /// A call about files, or the call of this name, takes longer.
+    /// A call about files, or the call of this name, takes longer than `than`.
     Call {
-        /// Of which call; `None`: of all about files.
+        /// Name of the call; `None`: all about files.
         name: Option<String>,
-        /// Longer than this.
         than: Duration,
     },
-    /// A thread waits longer for a CPU.
+    /// A thread waits longer than this for a CPU.
     RunQueue(Duration),
-    /// A thread waits longer for a lock of the kernel.
+    /// A thread waits longer than this for a lock of the kernel.
     Lock(Duration),
-    /// Threads waited for a resource during more of the last second.
+    /// Threads waited for a resource during more than this part of the last second.
     Pressure {
         /// `cpu`, `memory` or `io`.
         resource: &'static str,
-        /// Of the second.
+        /// Percent of the second.
         percent: u32,
     },
-    /// A process is killed by one of these signals; none: by any but those that usually end one.
+    /// A process is killed by one of these signals; empty: by any, except those that commonly end
+    /// processes.
     Signal(Vec<String>),
     /// A probe is reached.
     Probe,
-    /// A command, which is run again and again, reports it by status 0.
+    /// This command, which is run repeatedly, exits with status 0.
     Command(String),
 }
 
 impl Trigger {
-    /// From what a user wrote; `duration` reads times.
+    /// Parse what a user wrote; `duration` parses times.
     ///
     /// # Errors
-    /// As text.
+    /// What is wrong, as text.
     pub fn parse(text: &str, duration: fn(&str) -> Result<Duration, String>) -> Result<Trigger, String> {
         let (what, value) = text.split_once(':').map_or((text, None), |(what, value)| (what, Some(value)));
         let (what, detail) = what.split_once('/').map_or((what, None), |(what, detail)| (what, Some(detail)));
@@ -78,7 +77,7 @@ impl Trigger {
         }
     }
 
-    /// The family that it needs.
+    /// The family that the trigger needs.
     #[must_use]
     pub fn family(&self) -> Option<Family> {
         use crate::families::Converter;
@@ -91,42 +90,43 @@ impl Trigger {
     }
 }
 
-/// The name of a signal, with or without SIG.
+/// The full name of a signal that is given with or without SIG.
 fn full_name(name: &str) -> Result<String, String> {
     let name = if name.starts_with("SIG") { name.to_string() } else { format!("SIG{name}") };
     let is_known = (1..=64).any(|number| signals::name(number) == name);
     if is_known { Ok(name) } else { Err(format!("{name}: no such signal")) }
 }
 
-/// What has happened.
+/// The event that fired a trigger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
-    /// As text, without the thread.
+    /// Description, without the thread.
     pub text: String,
-    /// The thread; 0: none.
+    /// Id of the thread; 0: none.
     pub tid: u32,
-    /// `CLOCK_MONOTONIC` [ns].
+    /// Time, `CLOCK_MONOTONIC` [ns].
     pub at_ns: u64,
 }
 
-/// Looks out for triggers.
+/// Checks events against the triggers.
 pub(crate) struct Lookout {
     meanings: CallKinds,
-    /// Of calls about files, and of calls by name, in lower case as the kernel has them [ns].
+    /// Limits for calls about files, and for calls by name (in lower case, as the kernel has them)
+    /// [ns].
     files_ns: u64,
     named_ns: Vec<(String, u64)>,
-    /// The least of those.
+    /// The least of these limits.
     least_ns: u64,
     run_queue: Option<RunQueue>,
     lock_ns: u64,
     pressures: Vec<Pressure>,
     signals: Option<Vec<String>>,
     probe: bool,
-    /// Kinds of events that matter, as bits.
+    /// Kinds of events that need to be checked, as bits.
     pub(crate) kinds: u32,
 }
 
-/// Times that do not matter.
+/// A limit that is never exceeded.
 const NEVER: u64 = u64::MAX;
 
 fn nanoseconds(time: Duration) -> u64 {
@@ -179,7 +179,7 @@ impl Lookout {
         }
     }
 
-    /// An event has passed.
+    /// Check an event.
     #[inline]
     pub(crate) fn see(&mut self, event: &Raw<'_>) -> Option<Cause> {
         if self.kinds >> (event.kind & 31) & 1 == 0 {
@@ -202,7 +202,8 @@ impl Lookout {
     fn call(&mut self, event: &Raw<'_>) -> Option<Cause> {
         let (call, _) = event.read::<CallEvent>()?;
         let dur_ns = call.duration_ns_and_number >> 16;
-        // A call that ends with its thread has waited for nothing.
+        // A call that did not return, because its thread ended, was no wait; nor was an operation
+        // of io_uring.
         if dur_ns <= self.least_ns || event.flags & (CALL_UNFINISHED | CALL_RING) != 0 {
             return None;
         }
@@ -228,18 +229,18 @@ impl Lookout {
         let names = self.signals.as_ref()?;
         let name = signals::name((exit.status & 0x7f).cast_signed());
         let counts = if names.is_empty() { !USUAL.contains(&name.as_str()) } else { names.contains(&name) };
-        // Of a process that is killed, each thread is.
+        // Each thread of a killed process ends by the signal: the first thread reports it.
         let is_first = exit.status & 0x7f != 0 && exit.tid == exit.pid;
         (is_first && counts).then(|| Cause { text: format!("killed by {name}"), tid: exit.tid, at_ns: exit.at_ns })
     }
 
-    /// A second is over.
+    /// Check what is read once per second.
     pub(crate) fn second(&mut self, now_ns: u64) -> Option<Cause> {
         self.pressures.iter_mut().find_map(|pressure| pressure.read(now_ns))
     }
 }
 
-/// A time for people.
+/// A time as text.
 fn human_time(ns: u64) -> String {
     match ns {
         0..1_000_000 => format!("{} us", ns / 1000),
@@ -248,7 +249,8 @@ fn human_time(ns: u64) -> String {
     }
 }
 
-/// Whether a call waits for a file and not for another program: transfers are of files that have a position.
+/// Whether a call waits for a file, and not for another program. Of transfers, only those of files
+/// with a position count.
 fn is_about_files(class: Class, call: &CallEvent) -> bool {
     match class {
         Class::Read | Class::Write | Class::Copy => call.offset >= 0,
@@ -258,17 +260,18 @@ fn is_about_files(class: Class, call: &CallEvent) -> bool {
     }
 }
 
-/// Threads that could run.
+/// Threads that could run, and wait for a CPU.
 #[derive(Default)]
 struct RunQueue {
     than_ns: u64,
-    /// Since when, by thread [ns].
+    /// Start of the wait, by thread [ns].
     since: FxHashMap<u32, u64>,
-    /// When a thread got a CPU last: events of another CPU may come later [ns].
+    /// When a thread last got a CPU: events of another CPU may come later [ns].
     ran: FxHashMap<u32, u64>,
 }
 
-/// More threads than any machine runs in a second: what is left of those that are gone is forgotten.
+/// Limit for remembered threads, more than any machine runs in a second. Above it, remaining
+/// entries of ended threads are dropped.
 const MOST_THREADS: usize = 1 << 16;
 
 impl RunQueue {
@@ -286,7 +289,7 @@ impl RunQueue {
             if switch.state == 0 {
                 self.wait(switch.from_tid, switch.at_ns);
             } else if self.since.get(&switch.from_tid).is_some_and(|since| *since < switch.at_ns) {
-                // Woken while it still ran: it never waited.
+                // It was woken while it still ran: it never waited.
                 self.since.remove(&switch.from_tid);
             }
         }
@@ -315,11 +318,11 @@ impl RunQueue {
     }
 }
 
-/// How long threads waited for a resource.
+/// Time that threads waited for a resource.
 struct Pressure {
     resource: &'static str,
     percent: u32,
-    /// The last reading: when, and the kernel's sum [ns].
+    /// The last reading: its time, and the kernel's sum [ns].
     last: Option<(u64, u64)>,
 }
 
@@ -338,7 +341,8 @@ impl Pressure {
     }
 }
 
-/// The sum in the line `some avg10=… total=N` of /proc/pressure (Documentation/accounting/psi.rst) [us].
+/// The sum in the line `some avg10=… total=N` of /proc/pressure (Documentation/accounting/psi.rst)
+/// [us].
 fn total_us(text: &str) -> Option<u64> {
     text.lines().find(|line| line.starts_with("some"))?.rsplit_once("total=")?.1.trim().parse().ok()
 }
@@ -410,9 +414,9 @@ mod tests {
         let mut find = |events: &[Vec<u8>]| see(&mut lookout, &events.concat());
         assert_eq!(find(&[wake(1, S), switch(0, 0, 1, 2 * S)]), [""; 0]);
         assert_eq!(find(&[switch(1, 1, 0, 3 * S), wake(1, 4 * S), switch(0, 0, 1, 6 * S)]), ["1 waited 2.00 s for a CPU"]);
-        // Pushed from its CPU.
+        // It was preempted.
         assert_eq!(find(&[switch(1, 0, 2, 7 * S), switch(2, 1, 1, 9 * S)]), ["1 waited 2.00 s for a CPU"]);
-        // Sleeping is no waiting, and the wake-up of another CPU may come later.
+        // Sleep is no wait for a CPU, and a wake-up by another CPU may be reported later.
         assert_eq!(find(&[switch(1, 1, 0, 10 * S), switch(0, 0, 1, 20 * S), wake(1, 20 * S - 1)]), [""; 0]);
         assert_eq!(find(&[switch(1, 1, 0, 21 * S), switch(0, 0, 1, 30 * S), wake(1, 28 * S)]), ["1 waited 2.00 s for a CPU"]);
     }

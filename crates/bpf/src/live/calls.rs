@@ -1,4 +1,4 @@
-//! System calls by process.
+//! Sums of system calls by process.
 
 use std::io;
 
@@ -10,29 +10,28 @@ pub(super) const OBJECT: &[u8] = programs!("live_calls");
 /// System calls of a process that returned.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CallSum {
-    /// The process.
     pub pid: u32,
-    /// How many.
+    /// Number of calls.
     pub calls: u64,
-    /// How many of them failed.
+    /// Number of failed calls.
     pub errors: u64,
-    /// How long they took together [ns].
+    /// Total duration [ns].
     pub time_ns: u64,
 }
 
-/// Counts them.
+/// Counts system calls.
 pub struct CallSums(Sums);
 
 impl CallSums {
     /// Begin to count.
     ///
     /// # Errors
-    /// [`ProbeError`]: no permission, or a kernel without what it needs.
+    /// [`ProbeError`]: no permission, or the kernel lacks a feature.
     pub fn begin() -> Result<CallSums, ProbeError> {
         Sums::begin(OBJECT).map(CallSums)
     }
 
-    /// Since the last time.
+    /// The sums since the last call.
     ///
     /// # Errors
     /// The kernel refuses.
@@ -42,7 +41,7 @@ impl CallSums {
         Ok(sums.into_iter().map(sum).collect())
     }
 
-    /// Calls that found no room, since it began.
+    /// Number of calls that found no room since counting began.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.0.lost()

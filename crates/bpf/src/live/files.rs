@@ -1,4 +1,4 @@
-//! Reads and writes by file.
+//! Sums of reads and writes by file.
 
 use std::{cell::RefCell, io, rc::Rc};
 
@@ -13,13 +13,14 @@ use crate::{
 
 pub(super) const OBJECT: &[u8] = programs!("live_files");
 
-/// As many names as the kernel remembers to have sent. Those before them are kept until there are as many again.
+/// Number of names that the kernel side remembers as sent. Earlier ones are kept until there are as
+/// many again.
 const MOST_NAMES: usize = 32_768;
 
 /// Inode, device and generation.
 type Key = (u64, u32, u32);
 
-/// Names that were sent.
+/// Names that the kernel side sent.
 #[derive(Default)]
 struct Names {
     last: FxHashMap<Key, Vec<u8>>,
@@ -39,30 +40,30 @@ impl Names {
     }
 }
 
-/// A file, and what system calls did with it.
+/// A file, and the system calls on it.
 #[derive(Clone, Debug, Default)]
 pub struct UsedFile {
-    /// Its path; any bytes. Empty: not known.
+    /// Path; any bytes. Empty: unknown.
     pub path: Vec<u8>,
-    /// Calls that read.
+    /// Number of calls that read.
     pub reads: u64,
-    /// Calls that wrote.
+    /// Number of calls that wrote.
     pub writes: u64,
-    /// Calls that waited until it was on the disk.
+    /// Number of calls that waited until the file was on the disk.
     pub syncs: u64,
-    /// Read [B].
+    /// Bytes read.
     pub read_bytes: u64,
-    /// Written [B].
+    /// Bytes written.
     pub written_bytes: u64,
-    /// How long all of them took together [ns].
+    /// Total duration of the calls [ns].
     pub time_ns: u64,
-    /// The process that used it last.
+    /// The process that used the file last.
     pub pid: u32,
-    /// Its name; any bytes.
+    /// Name of that process; any bytes.
     pub user: Vec<u8>,
 }
 
-/// Counts them.
+/// Counts calls on files.
 pub struct FileSums {
     ring: RingBuffer<'static>,
     names: Rc<RefCell<Names>>,
@@ -73,7 +74,7 @@ impl FileSums {
     /// Begin to count.
     ///
     /// # Errors
-    /// [`ProbeError`]: no permission, or a kernel without what it needs.
+    /// [`ProbeError`]: no permission, or the kernel lacks a feature.
     pub fn begin() -> Result<FileSums, ProbeError> {
         let sums = Sums::begin(OBJECT)?;
         let names = Rc::new(RefCell::new(Names::default()));
@@ -89,19 +90,19 @@ impl FileSums {
         Ok(FileSums { ring, names, sums })
     }
 
-    /// Since the last time.
+    /// The sums since the last call.
     ///
     /// # Errors
     /// The kernel refuses.
     pub fn take(&mut self) -> io::Result<Vec<UsedFile>> {
         let sums = self.sums.take::<FileKey, FileSum>()?;
-        // A name is sent after the first sum of its file.
+        // The kernel side sends a name after the first sum of its file.
         self.ring.consume().map_err(io::Error::other)?;
         let names = self.names.borrow();
         Ok(sums.into_iter().map(|(key, sum)| used(&sum, names.get(&number(&key)))).collect())
     }
 
-    /// Calls that found no room, since it began.
+    /// Number of calls that found no room since counting began.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.sums.lost()
@@ -132,7 +133,7 @@ fn keep_name(names: &mut Names, bytes: &[u8]) {
     names.add(number(&event.key), path_of(path, u32::from(event.flags)));
 }
 
-/// A path from its names, which stand from the leaf to the root, each after its length.
+/// A path from its names, which are ordered from the leaf to the root, each after its length.
 pub(crate) fn path_of(mut names: &[u8], flags: u32) -> Vec<u8> {
     let mut parts: Vec<&[u8]> = Vec::new();
     while let Some((length, rest)) = names.split_first() {
@@ -166,7 +167,7 @@ mod tests {
         assert_eq!(path_of(names, 0), b"/aaa/bb/c");
         assert_eq!(path_of(names, PATH_CUT | PATH_DELETED), b".../aaa/bb/c (deleted)");
         assert_eq!(path_of(b"\x07memfd:x", PATH_NO_DIRECTORY), b"memfd:x");
-        // Broken: what is there is shown.
+        // Broken: the available part is shown.
         assert_eq!(path_of(b"\x09ab", 0), b"/ab");
         assert_eq!(path_of(b"", 0), b"");
     }

@@ -1,4 +1,4 @@
-//! Waits by lock of the kernel.
+//! Sums of waits by lock of the kernel.
 
 use std::io;
 
@@ -11,28 +11,28 @@ use crate::{
 
 pub(super) const OBJECT: &[u8] = programs!("live_locks");
 
-/// A lock that a thread waited for.
+/// A lock that threads waited for.
 #[derive(Clone, Debug, Default)]
 pub struct WaitedLock {
     /// As `locks.name` in a recording.
     pub name: String,
     /// As `locks.kind`.
     pub kind: &'static str,
-    /// Where it lies. Locks of one name are many, as each object has one.
+    /// Address of the lock. Several locks may have one name, as each object has its own lock.
     pub address: u64,
-    /// How often.
+    /// Number of waits.
     pub waits: u64,
-    /// How long together [ns].
+    /// Total duration of the waits [ns].
     pub wait_ns: u64,
     /// The longest wait [ns].
     pub longest_ns: u64,
-    /// The thread that waited longest; any bytes.
+    /// Name of the thread that waited longest; any bytes.
     pub waiter: Vec<u8>,
-    /// The thread that had the lock when that wait began. Empty: not known.
+    /// Name of the thread that held the lock when that wait began. Empty: unknown.
     pub holder: Vec<u8>,
 }
 
-/// Counts them.
+/// Counts waits for locks.
 pub struct LockSums {
     sums: Sums,
     namer: Namer,
@@ -42,12 +42,12 @@ impl LockSums {
     /// Begin to count.
     ///
     /// # Errors
-    /// [`ProbeError`]: no permission, or a kernel without what it needs.
+    /// [`ProbeError`]: no permission, or the kernel lacks a feature.
     pub fn begin() -> Result<LockSums, ProbeError> {
         Ok(LockSums { sums: Sums::begin(OBJECT)?, namer: Namer::default() })
     }
 
-    /// Since the last time.
+    /// The sums since the last call.
     ///
     /// # Errors
     /// The kernel refuses.
@@ -56,7 +56,7 @@ impl LockSums {
         Ok(sums.into_iter().map(|(address, sum)| waited(address, &sum, &mut self.namer)).collect())
     }
 
-    /// Waits that found no room, since it began.
+    /// Number of waits that found no room since counting began.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.sums.lost()

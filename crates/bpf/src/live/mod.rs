@@ -1,6 +1,7 @@
-//! What `sysdock top` shows, added up in the kernel. [`Tasks`], [`CallSums`], [`FileSums`] and [`LockSums`] each load an object of their own, which
-//! goes when they are dropped: what it costs others, it costs only while it is loaded. There is no ring of events: maps with room for a
-//! number of things are emptied at each reading, and what found no room is counted.
+//! Numbers for `sysdock top`, added up in the kernel. [`Tasks`], [`CallSums`], [`FileSums`] and
+//! [`LockSums`] each load their own object, which is unloaded when they are dropped: other programs
+//! pay for it only while it is loaded. There is no ring of events: maps with a limited number of
+//! entries are emptied at each reading, and what found no room is counted.
 
 mod calls;
 mod files;
@@ -25,21 +26,21 @@ pub use files::{FileSums, UsedFile};
 pub use locks::{LockSums, WaitedLock};
 pub use tasks::{Counts, Process, Tasks};
 
-/// Things of a map that are read in one go.
+/// Number of entries of a map that are read at a time.
 const BATCH: u32 = 2048;
 
 #[cfg(test)]
 pub(crate) const OBJECTS: [&[u8]; 4] = [tasks::OBJECT, calls::OBJECT, files::OBJECT, locks::OBJECT];
 
-/// Programs in the kernel, and what they add up.
+/// Programs in the kernel, and their sums.
 struct Sums {
-    // Detached before the maps go.
+    // Declared first, so that the programs are detached before the maps are closed.
     _links: Vec<Link>,
     object: Object,
 }
 
 impl Sums {
-    /// Load and attach.
+    /// Load and attach the programs.
     fn begin(object: &[u8]) -> Result<Sums, ProbeError> {
         let object = load(object)?;
         let links = objects::attach_all(&object, None, Duration::ZERO).map_err(failed("attach a program"))?;
@@ -50,14 +51,14 @@ impl Sums {
         self.object.maps().find(|map| map.name() == OsStr::new(name)).expect("the object has this map")
     }
 
-    /// What was added up since the last time.
+    /// The sums since the last call.
     fn take<K: Layout, V: Layout>(&self) -> io::Result<Vec<(K, V)>> {
         let map = self.map("sums");
         let all = map.lookup_and_delete_batch(BATCH, MapFlags::ANY, MapFlags::ANY).map_err(io::Error::other)?;
         Ok(all.filter_map(|(key, value)| Some((K::read(&key)?, V::read(&value)?))).collect())
     }
 
-    /// What found no room since it began.
+    /// Number of events that found no room since counting began.
     fn lost(&self) -> u64 {
         let number = self.map("lost").lookup(&0u32.to_ne_bytes(), MapFlags::ANY);
         number.ok().flatten().and_then(|bytes| Some(u64::from_ne_bytes(*bytes.first_chunk()?))).unwrap_or(0)
@@ -68,7 +69,7 @@ fn load(object: &[u8]) -> Result<Object, ProbeError> {
     load_with(object, &[])
 }
 
-/// Load programs for all processes, with values of more maps: names and bytes.
+/// Load programs for all processes, with initial values of further maps: names and bytes.
 pub(crate) fn load_with(object: &[u8], values: &[(&str, &[u8])]) -> Result<Object, ProbeError> {
     const STEP: &str = "load the programs";
     refusal::listen();
@@ -86,7 +87,7 @@ pub(crate) fn load_with(object: &[u8], values: &[(&str, &[u8])]) -> Result<Objec
     };
     let mut open = objects::open(object, &config)?;
     let cpus = libbpf_rs::num_possible_cpus().map_err(failed("count the CPUs"))?;
-    // Of rings only the number is requested.
+    // Of the rings, only the number matters.
     if let Some(mut map) = open.maps_mut().find(|map| map.name() == OsStr::new("rings")) {
         map.set_max_entries(cpus as u32).and_then(|()| map.set_value_size(8)).map_err(failed(STEP))?;
     }

@@ -1,4 +1,5 @@
-//! What the kernel counts of each process, by an iterator over threads: exact, to the nanosecond, in one reading for all.
+//! The kernel's counts for each process, by an iterator over threads: exact to the nanosecond, and
+//! all processes in one reading.
 
 use std::{collections::BTreeMap, io, io::Read};
 
@@ -13,31 +14,31 @@ use crate::{
 
 pub(super) const OBJECT: &[u8] = programs!("live_tasks");
 
-/// What the kernel counted of a process since it began.
+/// What the kernel counted for a process since the process began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Time on a CPU [ns].
     pub cpu_ns: u64,
-    /// Time in which threads could run and had no CPU; of those that still live [ns].
+    /// Time in which the threads that still run could run but had no CPU [ns].
     pub cpu_wait_ns: u64,
-    /// Times that a thread left its CPU to wait.
+    /// Number of times that a thread left its CPU to wait.
     pub switches: u64,
-    /// Times that a thread had to leave its CPU to another one.
+    /// Number of times that a thread was preempted.
     pub preemptions: u64,
-    /// Page faults that waited for a disk.
+    /// Number of page faults that waited for a disk.
     pub major_faults: u64,
-    /// Read by system calls [B].
+    /// Bytes read by system calls.
     pub read_bytes: u64,
-    /// Written by system calls [B].
+    /// Bytes written by system calls.
     pub written_bytes: u64,
-    /// Read from disks [B].
+    /// Bytes read from disks.
     pub disk_read_bytes: u64,
-    /// Written to disks, or to be written [B].
+    /// Bytes written to disks, or to be written.
     pub disk_written_bytes: u64,
 }
 
 impl Counts {
-    /// Another count, number by number.
+    /// Combine two counts, number by number.
     #[must_use]
     pub fn with(&self, other: &Counts, join: impl Fn(u64, u64) -> u64) -> Counts {
         Counts {
@@ -54,20 +55,20 @@ impl Counts {
     }
 }
 
-/// A process as it is.
+/// The state of a process.
 #[derive(Clone, Debug, Default)]
 pub struct Process {
-    /// Its number here.
+    /// Process id in this PID namespace.
     pub pid: u32,
-    /// When it began, by a clock of its own: a number that is used again is another process.
+    /// Start by an arbitrary clock: with another start, a reused pid is another process.
     pub start: u64,
-    /// Its name; any bytes but NUL.
+    /// Name; any bytes except NUL.
     pub name: Vec<u8>,
-    /// Id of its control group (version 2): the inode number of its folder.
+    /// Id of the control group (version 2): the inode number of its folder.
     pub cgroup: u64,
-    /// Threads that live.
+    /// Number of running threads.
     pub threads: u64,
-    /// Since it began.
+    /// Counts since the process began.
     pub counts: Counts,
 }
 
@@ -78,10 +79,10 @@ pub struct Tasks {
 }
 
 impl Tasks {
-    /// Load the iterator; it runs only while it is read.
+    /// Load the iterator, which runs only while it is read.
     ///
     /// # Errors
-    /// [`ProbeError`]: no permission, or a kernel without what it needs.
+    /// [`ProbeError`]: no permission, or the kernel lacks a feature.
     pub fn open() -> Result<Tasks, ProbeError> {
         let object = load(OBJECT)?;
         let mut links = objects::attach_all(&object, None, std::time::Duration::ZERO).map_err(failed("attach the iterator"))?;
@@ -89,7 +90,7 @@ impl Tasks {
         Ok(Tasks { link, _object: object })
     }
 
-    /// All processes that there are.
+    /// All processes.
     ///
     /// # Errors
     /// The kernel refuses.
@@ -97,7 +98,7 @@ impl Tasks {
         let mut bytes = Vec::new();
         Iter::new(&self.link).map_err(io::Error::other)?.read_to_end(&mut bytes)?;
         let mut found: BTreeMap<u32, Process> = BTreeMap::new();
-        // Threads of other PID namespaces have no number here.
+        // Threads of other PID namespaces have no number in this one.
         for task in bytes.chunks_exact(TaskCounts::BYTES).filter_map(TaskCounts::read).filter(|task| task.pid != 0) {
             let process = found.entry(task.pid).or_insert_with(|| process_of(&task));
             process.threads += 1;
@@ -107,7 +108,7 @@ impl Tasks {
     }
 }
 
-/// With what its ended threads have counted.
+/// A process with the counts of its ended threads.
 fn process_of(task: &TaskCounts) -> Process {
     let counts = Counts {
         cpu_ns: task.group_cpu_ns,

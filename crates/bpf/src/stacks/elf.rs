@@ -1,6 +1,7 @@
-//! What unwinding and addresses need of a binary file (ELF for 64 bits, little-endian): where its parts are mapped, and its tables of frames.
+//! The parts of a binary file (ELF for 64 bits, little-endian) that unwinding and addresses need:
+//! segments, and tables of frames.
 //!
-//! The file may be anything: whatever does not fit makes it no binary.
+//! The file may contain anything: if a part does not fit, the file is not a binary.
 
 use std::{
     fs::File,
@@ -15,16 +16,16 @@ const PT_LOAD: u32 = 1;
 const PT_INTERP: u32 = 3;
 const SHT_NOBITS: u32 = 8;
 const SHF_COMPRESSED: u64 = 0x800;
-/// Of the header of a section.
+/// Size of a section header.
 const SECTION_BYTES: u16 = 64;
-/// Debug information becomes some ten times as long.
+/// Largest ratio of uncompressed to compressed size. Debug information expands about ten times.
 const MOST_TIMES: u64 = 200;
-/// No more headers than these are read, and no table of frames that is longer.
+/// Limits for headers that are read, and for the size of a table of frames.
 const MOST_HEADERS: u16 = 4096;
 const LONGEST_TABLE: u64 = 256 << 20;
 const LONGEST_PATH: u64 = 4096;
 
-/// A stretch of the file that is mapped as one.
+/// A range of the file that is mapped as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Segment {
     pub(crate) offset: u64,
@@ -33,7 +34,7 @@ pub(crate) struct Segment {
     pub(crate) bytes_in_memory: u64,
 }
 
-/// A section with the addresses that it says it has.
+/// A section with the addresses that it states.
 pub(crate) type Section = (Range<u64>, Arc<[u8]>);
 
 /// A binary. Addresses are those that the file itself states.
@@ -47,20 +48,20 @@ pub(crate) struct Binary {
     pub(crate) eh_frame: Option<Section>,
     pub(crate) eh_frame_hdr: Option<Section>,
     pub(crate) got: Option<Range<u64>>,
-    /// It was made by the compiler of Go, whose functions keep frame pointers.
+    /// Whether it was compiled by Go, whose functions keep frame pointers.
     pub(crate) is_go: bool,
-    /// Where handlers of signals return to.
+    /// Addresses to which signal handlers return.
     pub(crate) trampolines: Vec<u64>,
 }
 
-/// Open a file to read it, if it is a regular one: opening a pipe would wait.
+/// Open a file for reading, if it is a regular one: opening a pipe would wait.
 pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     let file = File::options().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
 }
 
 impl Binary {
-    /// Read it. `None`: this is no such file.
+    /// Parse a file. `None`: it is not a binary.
     pub(crate) fn read(file: &File) -> Option<Binary> {
         let header = Bytes::read(file, 0, 64)?;
         if header.0[..7] != *b"\x7fELF\x02\x01\x01" {
@@ -117,7 +118,7 @@ impl Binary {
                     self.text = Some(range);
                 }
                 b".got" => self.got = Some(range),
-                // Its own table of functions.
+                // The table of functions of Go.
                 b".gopclntab" | b".data.rel.ro.gopclntab" => self.is_go = true,
                 b".eh_frame" => self.eh_frame = data(),
                 b".eh_frame_hdr" => self.eh_frame_hdr = data(),
@@ -127,7 +128,7 @@ impl Binary {
         Some(())
     }
 
-    /// The address of a place in the file.
+    /// The address of an offset in the file.
     pub(crate) fn address_of(&self, offset: u64) -> Option<u64> {
         const PAGE: u64 = 4096;
         // Mappings begin at pages, segments may begin after.
@@ -139,7 +140,7 @@ impl Binary {
         Some(segment.address.wrapping_add(offset).wrapping_sub(segment.offset))
     }
 
-    /// All addresses.
+    /// The range of all addresses.
     pub(crate) fn range(&self) -> Range<u64> {
         let start = self.segments.iter().map(|segment| segment.address).min().unwrap_or(0);
         let end = self.segments.iter().map(|segment| segment.address + segment.bytes_in_memory).max().unwrap_or(0);
@@ -147,22 +148,25 @@ impl Binary {
     }
 }
 
-/// Addresses of the code that ends a signal handler, which every C library has in the same form: `mov $15, %rax; syscall` (rt_sigreturn).
+/// Addresses of the code that ends a signal handler, which is the same in every C library: `mov
+/// $15, %rax; syscall` (rt_sigreturn).
 fn trampolines(start: u64, code: &[u8]) -> Vec<u64> {
     const MOST: usize = 16;
     let found = memchr::memmem::find_iter(code, b"\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05");
     found.take(MOST).map(|at| start.wrapping_add(at as u64)).collect()
 }
 
-/// The headers of the sections. `Some(None)`: the file has none. `None`: they have an unusual form, which the symbol library might read otherwise
-/// than this does, so that no check here would hold for it.
+/// The headers of the sections. `Some(None)`: the file has none. `None`: they have an unusual form,
+/// which the symbol library might interpret in another way, so that no check here would apply to
+/// it.
 fn section_headers(file: &File, header: &Bytes) -> Option<Option<Vec<Bytes>>> {
     let (start, size, number) = (header.u64(40), header.u16(58), header.u16(60));
     let is_usual = if number == 0 { start == 0 } else { size == SECTION_BYTES && number <= MOST_HEADERS };
     is_usual.then(|| headers(file, start, size, number, SECTION_BYTES))
 }
 
-/// Whether a compressed section states a length that none has: the symbol library allocates as much as it states.
+/// Whether a compressed section states an impossible length: the symbol library allocates as much
+/// as it states.
 fn unpacks_to_too_much(file: &File, section: &Bytes) -> bool {
     let (flags, at, length) = (section.u64(8), section.u64(24), section.u64(32));
     let header = (flags & SHF_COMPRESSED != 0).then(|| Bytes::read(file, at, 24)).flatten();
@@ -178,12 +182,12 @@ fn headers(file: &File, start: u64, size: u16, number: u16, least: u16) -> Optio
     Some(all.chunks_exact(usize::from(size)).map(|header| Bytes(header.to_vec())).collect())
 }
 
-/// Bytes of a file; fields are within the length that was requested.
+/// Bytes of a file. Fields must be within the length that was requested.
 struct Bytes(Vec<u8>);
 
 impl Bytes {
     fn read(file: &File, at: u64, length: u64) -> Option<Bytes> {
-        // Not more than is there: memory is taken before it is read.
+        // Not more than the file has: the buffer is allocated before it is read.
         if at.checked_add(length)? > file.metadata().ok()?.len() {
             return None;
         }
@@ -231,7 +235,7 @@ mod tests {
         let mut bytes = std::fs::read("/proc/self/exe").unwrap();
         assert!(of(&bytes).is_some());
         let word = |bytes: &[u8], at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
-        // The first section but for the one that is none.
+        // The first section after the null section.
         let header = word(&bytes, 40) + 64;
         let content = word(&bytes, header + 24);
         bytes[header + 9] |= 0x8;

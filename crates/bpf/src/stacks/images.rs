@@ -1,5 +1,6 @@
-//! Where code lay in the address space of a process: `families/stacks/layouts.h` reports how each image came to be, and the files that were mapped
-//! are still there, or are not. A file that is not the one that was mapped is not looked into.
+//! Locations of code in the address space of a process. `families/stacks/layouts.h` reports how
+//! each image was made. The mapped files may still exist; a file that is not the one that was
+//! mapped is not read.
 
 use std::{
     fs::File,
@@ -25,13 +26,13 @@ use crate::{
     },
 };
 
-/// More images than these, and more mappings of one, are made up.
+/// Limits for images, and for mappings of one. More are forged.
 const MOST_IMAGES: usize = 1 << 22;
 const MOST_MAPPINGS: usize = 4096;
-/// Files that are looked into.
+/// Limit for files that are read.
 const MOST_OBJECTS: usize = 16_384;
 
-/// How an image came to be.
+/// How an image was made.
 #[derive(Clone, Copy, Debug)]
 enum Origin {
     Mapped(MappedEvent),
@@ -57,7 +58,7 @@ impl Images {
         }
     }
 
-    /// Its mappings, the last one first.
+    /// The mappings of an image, the last one first.
     fn origins(&self, image: u64) -> impl Iterator<Item = Origin> {
         let mut next = image;
         let origins = std::iter::from_fn(move || {
@@ -69,36 +70,37 @@ impl Images {
     }
 }
 
-/// A file whose code was mapped.
+/// A file with mapped code.
 #[derive(Debug)]
 pub(crate) struct Object {
     pub(crate) path: PathBuf,
-    /// `None`: the file is not there any more, was changed since, or is no binary.
+    /// `None`: the file does not exist any more, was changed since, or is not a binary.
     pub(crate) binary: Option<Binary>,
-    /// What it is read from, where no path leads to it.
+    /// What the binary is read from, if it has no path.
     memory: Option<File>,
-    /// No file: functions that a process made.
+    /// Functions that a process generated, in place of a file.
     pub(crate) jitted: Option<Jitted>,
 }
 
 impl Object {
-    /// Where its symbols can be read.
+    /// Path from which its symbols can be read.
     pub(crate) fn readable_path(&self) -> PathBuf {
         self.memory.as_ref().map_or_else(|| self.path.clone(), |file| format!("/proc/self/fd/{}", file.as_raw_fd()).into())
     }
 }
 
-/// A stretch of an image.
+/// A range of an image.
 #[derive(Clone, Debug)]
 pub(crate) struct Area {
     pub(crate) range: Range<u64>,
-    /// What to take from an address to have that in the file: of a binary the one that it states, else the offset.
+    /// Difference between an address and that in the file: the one that a binary states, else the
+    /// offset.
     pub(crate) bias: u64,
     /// Index in [`Objects::all`].
     pub(crate) object: u32,
 }
 
-/// All files whose code was mapped.
+/// All files with mapped code.
 #[derive(Debug, Default)]
 pub(crate) struct Objects {
     pub(crate) all: Vec<Rc<Object>>,
@@ -107,15 +109,15 @@ pub(crate) struct Objects {
     by_file: FxHashMap<u64, Option<u32>>,
     kernel: Option<u32>,
     vdso: Option<u32>,
-    /// By process; `None`: it has written of no functions.
+    /// By process; `None`: it has not written a list of functions.
     jitted: FxHashMap<u32, Option<u32>>,
 }
 
-/// What the kernel is called, which is no file here.
+/// Name of the kernel, which has no file here.
 const KERNEL: &str = "[kernel]";
 
 impl Objects {
-    /// The kernel, and what is loaded into it.
+    /// The kernel, and modules loaded into it.
     pub(crate) fn kernel(&mut self) -> u32 {
         *self.kernel.get_or_insert_with(|| {
             self.all.push(Rc::new(Object { path: KERNEL.into(), binary: None, memory: None, jitted: None }));
@@ -123,10 +125,10 @@ impl Objects {
         })
     }
 
-    /// What the kernel puts into each process.
+    /// The code that the kernel adds to each process.
     fn vdso(&mut self, places: &Places) -> u32 {
         *self.vdso.get_or_insert_with(|| {
-            // After another start of the machine it may be another one.
+            // After a reboot it may be different.
             let memory = if places.is_this_boot { vdso::file() } else { None };
             let binary = memory.as_ref().and_then(Binary::read);
             self.all.push(Rc::new(Object { path: vdso::NAME.into(), binary, memory, jitted: None }));
@@ -134,7 +136,7 @@ impl Objects {
         })
     }
 
-    /// The functions that a process made while it ran, if there is one at this address.
+    /// The generated functions of a process, if there is one at this address.
     pub(crate) fn jitted(&mut self, pid: u32, address: u64) -> Option<u32> {
         let all = &mut self.all;
         let object = *self.jitted.entry(pid).or_insert_with(|| {
@@ -149,7 +151,7 @@ impl Objects {
         self.kernel == Some(object)
     }
 
-    /// The areas of an image, by address. `epoch_ns`: from the clock of events to the one of files.
+    /// The areas of an image, by address. `epoch_ns` converts times of events to those of files.
     pub(crate) fn areas(&mut self, image: u64, places: &Places, epoch_ns: &impl Fn(u64) -> i64) -> Vec<Area> {
         let mut areas: Vec<Area> = Vec::new();
         for origin in places.images.origins(image) {
@@ -157,7 +159,7 @@ impl Objects {
                 Origin::Mapped(mapped) => self.mapped(&mapped, places, epoch_ns(mapped.at_ns)).into_iter().collect(),
                 Origin::Program(program) => self.program(&program, places, epoch_ns(program.at_ns)),
             };
-            // What was mapped later hides what was there before.
+            // A later mapping hides an earlier one.
             let free = |area: &Area| {
                 areas.iter().all(|other| area.range.end <= other.range.start || area.range.start >= other.range.end)
             };
@@ -217,12 +219,12 @@ impl Objects {
         object
     }
 
-    /// The loader is named by the program, perhaps by a link.
+    /// The loader that a program names, perhaps through a link.
     fn loader(&mut self, path: &Path, at_ns: i64) -> Option<u32> {
         self.of_path(&path.canonicalize().ok()?, None, at_ns)
     }
 
-    /// `known`: inode and size of what was mapped.
+    /// `known`: inode and size of the mapped file.
     fn of_path(&mut self, path: &Path, known: Option<(u64, u64)>, at_ns: i64) -> Option<u32> {
         if let Some(object) = self.by_path.get(path) {
             return Some(*object);
@@ -240,11 +242,11 @@ impl Objects {
 fn area_of(binary: &Binary, bias: u64, object: u32) -> Area {
     let Range { start, end } = binary.range();
     let (start, end) = (start.wrapping_add(bias), end.wrapping_add(bias));
-    // Wrong numbers make no area.
+    // Inconsistent numbers make an empty area.
     Area { range: start..end.max(start), bias, object }
 }
 
-/// The binary at a path, if it is what was mapped at this time.
+/// The binary at a path, if it is the file that was mapped at this time.
 fn binary(path: &Path, known: Option<(u64, u64)>, at_ns: i64) -> Option<Binary> {
     let file = elf::open_regular(path).ok()?;
     let found = file.metadata().ok()?;

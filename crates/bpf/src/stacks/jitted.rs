@@ -1,5 +1,6 @@
-//! Functions that a program made while it ran (Node.js, Java, LuaJIT and others), by the file that it writes for perf:
-//! /tmp/perf-PID.map, a line for each with start and length in hexadecimal digits and a name (tools/perf/Documentation/jit-interface.txt).
+//! Functions that a program generated at run time (Node.js, Java, LuaJIT and others), from the file
+//! that it writes for perf: /tmp/perf-PID.map, with a line for each function: start and length in
+//! hexadecimal digits, and a name (tools/perf/Documentation/jit-interface.txt).
 
 use std::{
     fs::File,
@@ -9,22 +10,23 @@ use std::{
 
 use crate::stacks::symbols::Symbol;
 
-/// A longer file is read so far [B].
+/// Limit for reading a file [B].
 const MOST_BYTES: u64 = 256 << 20;
-/// Code that was given up may still stand in the file, before the line of the code that took its place: how many lines before are tried.
+/// Discarded code may still be listed, before the line of the code that replaced it: the number of
+/// earlier lines that are tried.
 const MOST_OVERLAPPING: usize = 16;
 
-/// The functions of a process.
+/// The generated functions of a process: start, end and name.
 #[derive(Debug, Default)]
 pub(crate) struct Jitted(Vec<(u64, u64, String)>);
 
-/// Where a process writes its file.
+/// Path of the file that a process writes.
 pub(crate) fn path(pid: u32) -> String {
     format!("/tmp/perf-{pid}.map")
 }
 
 impl Jitted {
-    /// `None`: it wrote none.
+    /// `None`: the process wrote no file.
     pub(crate) fn of_process(pid: u32) -> Option<Self> {
         let text = read(&path(pid)).ok()?;
         let functions = Jitted::parse(&String::from_utf8_lossy(&text));
@@ -33,7 +35,7 @@ impl Jitted {
 
     fn parse(text: &str) -> Self {
         let mut functions: Vec<_> = text.lines().filter_map(function).collect();
-        // Of two that begin at one place, the one that was written later holds.
+        // If two begin at the same address, the one that was written later is valid.
         functions.reverse();
         functions.sort_by_key(|(start, ..)| *start);
         functions.dedup_by_key(|(start, ..)| *start);
@@ -58,7 +60,7 @@ impl Jitted {
     }
 }
 
-/// The folder is writable by all users: no link is followed.
+/// Every user can write to the folder, so links are not followed.
 fn read(path: &str) -> Result<Vec<u8>> {
     let file = File::options().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
     let mut text = Vec::new();

@@ -1,5 +1,6 @@
-//! Functions of the kernel by their addresses, as /proc/kallsyms has them (proc(5)): a line has address, kind, name, and where it is in a
-//! module that in brackets. Addresses differ with each start of the machine, and are shown to those only who may see them.
+//! Functions of the kernel by address, from /proc/kallsyms (proc(5)): each line has address, kind,
+//! name and, for a module, its name in brackets. Addresses change with each boot, and are visible
+//! only to those with the right to see them.
 
 use std::{
     cell::OnceCell,
@@ -11,71 +12,75 @@ use crate::stacks::symbols::Symbol;
 
 const SYMBOLS: &str = "/proc/kallsyms";
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
-/// Further after the start of a function is none of its code.
+/// An address further after the start of a function does not belong to it [B].
 const LONGEST_FUNCTION: u64 = 1 << 20;
-/// A kernel that names its variables at all has thousands; others name a few (`CONFIG_KALLSYMS_ALL`), between which lie those of no name.
+/// A kernel that lists its variables has thousands. Others list a few (`CONFIG_KALLSYMS_ALL` is
+/// off), with unlisted ones in between.
 const FEW_VARIABLES: usize = 1000;
-/// The end of the kernel's own code.
+/// Symbol at the end of the kernel's own code.
 const END_OF_CODE: &str = "_etext";
 
-/// The id of this start of the machine.
+/// The id of this boot.
 #[must_use]
 pub fn boot() -> Option<String> {
     Some(fs::read_to_string(BOOT).ok()?.trim().to_string())
 }
 
-/// The names of its functions and variables. Opened with the right to see addresses, they can be read later with fewer rights.
+/// The names of the kernel's functions and variables. Opened with the right to see addresses, they
+/// can be read later with fewer rights.
 #[derive(Debug)]
 pub struct KernelNames {
     file: Option<File>,
-    /// Whether code that the kernel made since it started is that of the recording.
+    /// Whether code that the kernel generated since boot is that of the recording.
     with_made_code: bool,
-    /// Some 20 MB.
+    /// The lines, about 20 MB.
     read: OnceCell<Lines>,
-    /// Whether they are those of the recording, whatever this machine has started since.
+    /// Whether the names are those of the recorded kernel, independent of this machine's boot.
     of_any_boot: bool,
 }
 
 impl KernelNames {
-    /// Not yet read: that takes some 60 ms, and is done only for a recording that has functions of the kernel.
+    /// Open the names. They are read on first use, which takes about 60 ms, for recordings that
+    /// contain functions of the kernel.
     #[must_use]
     pub fn open() -> Self {
         KernelNames { file: File::open(SYMBOLS).ok(), with_made_code: true, read: OnceCell::new(), of_any_boot: false }
     }
 
-    /// For a recording that ended some time ago: without the code that the kernel makes as it runs, as of programs of BPF. Where one of
-    /// them was then, another may be by now.
+    /// For a recording that ended some time ago: without code that the kernel generates at run
+    /// time, such as programs of BPF, because another may be at the same address now.
     #[must_use]
     pub(crate) fn open_later() -> Self {
         KernelNames { with_made_code: false, ..Self::open() }
     }
 
-    /// Those of the kernel that was recorded, in the form of /proc/kallsyms, out of its own memory.
+    /// The names of the recorded kernel, in the form of /proc/kallsyms, from its own memory.
     #[must_use]
     pub fn of_recorded(text: String) -> Self {
         let read = OnceCell::from(Lines::new(text));
         KernelNames { file: None, with_made_code: true, read, of_any_boot: true }
     }
 
-    /// The function at each of these addresses; none where it is not known: the machine was started again since, or shows no addresses.
+    /// The functions at each of these addresses; none if they are unknown: the machine was rebooted
+    /// since, or shows no addresses.
     pub(crate) fn symbols(&self, addresses: &[u64], of_boot: Option<&str>) -> Vec<Vec<Symbol>> {
         let is_this = self.of_any_boot || is_this_boot(of_boot);
         let found = |address: &u64| is_this.then(|| self.symbol(*address)).flatten().into_iter().collect();
         addresses.iter().map(found).collect()
     }
 
-    /// The variable at each of these addresses, with how far after its start the address is.
+    /// The variable at each of these addresses, and the offset of the address in it.
     pub(crate) fn variables(&self, addresses: &[u64], of_boot: Option<&str>) -> Vec<Option<(String, u64)>> {
         let is_this = self.of_any_boot || is_this_boot(of_boot);
         addresses.iter().map(|address| is_this.then(|| self.variable(*address)).flatten()).collect()
     }
 
-    /// The function at an address now.
+    /// The function that is at an address now.
     pub(crate) fn symbol(&self, address: u64) -> Option<Symbol> {
         self.lines().symbol(address, self.with_made_code)
     }
 
-    /// The variable at an address now, with how far after its start that is.
+    /// The variable that is at an address now, and the offset in it.
     pub(crate) fn variable(&self, address: u64) -> Option<(String, u64)> {
         self.lines().variable(address)
     }
@@ -97,10 +102,10 @@ fn is_this_boot(of_boot: Option<&str>) -> bool {
     of_boot.is_some() && boot().as_deref() == of_boot
 }
 
-/// An address, and where its line begins.
+/// An address, and the offset of its line.
 type SymbolLine = (u64, usize);
 
-/// What was read, with the places of functions and variables in it, by address.
+/// The text of the file, with the locations of functions and variables in it, ordered by address.
 #[derive(Debug)]
 struct Lines {
     text: String,
@@ -139,24 +144,24 @@ impl Lines {
         self.before(&self.variables, address).map(|line| (line.name.to_string(), address - line.address))
     }
 
-    /// The last that begins there or before.
+    /// The last symbol at or before an address.
     fn before(&self, places: &[SymbolLine], address: u64) -> Option<Line<'_>> {
         let (_, begin) = places[..places.partition_point(|(start, _)| *start <= address)].last()?;
         parsed(self.text[*begin..].lines().next()?)
     }
 }
 
-/// Whether code in this module is made as the kernel runs.
+/// Whether code in this module is generated at run time.
 fn is_made(module: &str) -> bool {
     module == "[bpf]" || module.starts_with("[__builtin__")
 }
 
-/// Symbols of these kinds, by address.
+/// Locations of symbols of these kinds, by address.
 fn places(text: &str, kinds: &[&str]) -> Vec<SymbolLine> {
     let begin = |line: &str| line.as_ptr() as usize - text.as_ptr() as usize;
     let place = |line| parsed(line).filter(|found| kinds.contains(&found.kind)).map(|found| (found.address, begin(line)));
     let mut places: Vec<SymbolLine> = text.lines().filter_map(place).collect();
-    // In the order of the file, which stays among equals: of several names of one address the first.
+    // The sort is stable: of several names of one address the first in the file is kept.
     places.sort_by_key(|(address, _)| *address);
     places.dedup_by_key(|(address, _)| *address);
     places
@@ -169,7 +174,7 @@ struct Line<'a> {
     module: Option<&'a str>,
 }
 
-/// None of a line without an address.
+/// `None` for a line without an address.
 fn parsed(line: &str) -> Option<Line<'_>> {
     let mut words = line.split_ascii_whitespace();
     let address = u64::from_str_radix(words.next()?, 16).ok().filter(|address| *address != 0)?;
@@ -194,7 +199,7 @@ mod tests {
         assert_eq!(at(0xffff_ffff_c000_2001), Some(("bpf_prog_0123_enter".into(), 1, Some("[bpf]".into()))));
         let nowhere = [0xffff_ffff_80ff_ffff, 0xffff_ffff_8100_0201, 0xffff_ffff_d000_0000];
         assert_eq!(nowhere.map(at), [None, None, None]);
-        // Another program may be there by now.
+        // Another program may be at this address by now.
         assert!(lines.symbol(0xffff_ffff_c000_2001, false).is_none() && lines.symbol(0xffff_ffff_c000_1008, false).is_some());
     }
 
@@ -205,7 +210,7 @@ mod tests {
         let addresses: Vec<u64> = functions.take(1).map(|line| line.address).collect();
         let boot = boot();
         let named = |of: Option<&str>| KernelNames::open().symbols(&addresses, of).iter().flatten().count();
-        // Without the right to see addresses there are none.
+        // Without the right to see addresses there are no names.
         assert_eq!(named(boot.as_deref()), addresses.len());
         let names = KernelNames::open();
         let twice = [(); 2].map(|()| names.symbols(&addresses, boot.as_deref()).iter().flatten().count());

@@ -1,7 +1,7 @@
-//! Functions of Python on a stack: which code objects there are, and which line of each an instruction belongs to.
+//! Functions of Python on a stack: code objects, and the lines of instructions in them.
 //!
-//! The C stack of an interpreter shows its evaluation loop, once for each call from C into Python; the frames that one such call works on
-//! are put before it.
+//! The C stack of an interpreter contains its evaluation loop, once for each call from C into
+//! Python. The Python frames that such a call evaluates are placed before it.
 
 use std::rc::Rc;
 
@@ -12,21 +12,22 @@ use crate::{
     families::stacks::python_events::{PythonCode, PythonFrames},
 };
 
-/// More code objects than these, or longer tables of lines, are made up.
+/// Limits for code objects, and for the size of a table of lines. More are forged.
 const MOST_CODES: usize = 1 << 20;
 const MOST_LINES_BYTES: usize = 256 << 20;
-/// Bytes of an instruction.
+/// Size of an instruction [B].
 const CODE_UNIT: u32 = 2;
-/// The function of an interpreter that evaluates frames; compilers cut it in parts, whose names begin so.
+/// The function of an interpreter that evaluates frames. Compilers split it into parts, whose names
+/// begin the same.
 const EVALUATION: &str = "_PyEval_EvalFrameDefault";
 
-/// Where a function of Python stands.
+/// A function of Python on a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct PythonFrame {
     code: u64,
-    /// 0: not known.
+    /// 0: unknown.
     line: u32,
-    /// It was called by C: the last frame of one call of the evaluation loop.
+    /// Whether C called it: the last frame of one call of the evaluation loop.
     entry: bool,
 }
 
@@ -77,26 +78,27 @@ impl Codes {
     }
 }
 
-/// Its code object was never reported.
+/// Name of a function whose code object was never reported.
 const UNKNOWN: &str = "[function of Python]";
 
 impl Code {
-    /// The line of the instruction at `at` bytes of the code object; the first line where the table does not have it.
+    /// The line of the instruction at offset `at` of the code object; the first line if the table
+    /// does not contain it.
     fn line(&self, at: u32) -> u32 {
         let Some(place) = at.checked_sub(self.first_instruction) else { return self.first_line };
         line_of(&self.lines, self.first_line, place / CODE_UNIT).unwrap_or(self.first_line)
     }
 }
 
-/// The line of an instruction, by the table that PEP 626 and CPython's `Objects/locations.md` describe: entries of a byte with a code and a
-/// length in instructions, which add to the line.
+/// The line of an instruction, by the table that PEP 626 and CPython's `Objects/locations.md`
+/// describe: each entry has a byte with a code and a length in instructions, and adds to the line.
 fn line_of(table: &[u8], first_line: u32, place: u32) -> Option<u32> {
     let mut line = i64::from(first_line);
     let mut end = 0;
     let mut rest = table;
     while let Some((first, after)) = rest.split_first() {
         rest = after;
-        // Whatever stands between two first bytes has no uppermost bit.
+        // Bytes other than the first of an entry have the highest bit clear.
         let length = rest.iter().position(|byte| byte & 0x80 != 0).unwrap_or(rest.len());
         let (arguments, next) = rest.split_at(length);
         rest = next;
@@ -114,7 +116,8 @@ fn line_of(table: &[u8], first_line: u32, place: u32) -> Option<u32> {
     None
 }
 
-/// Six bits a byte, the lowest first; the seventh says that more follow. The lowest bit of all is the sign.
+/// A signed number: six bits per byte, the lowest first. The seventh bit says that more follow; the
+/// lowest bit of all is the sign.
 fn signed_number(bytes: &[u8]) -> i64 {
     const MOST_BYTES: usize = 6;
     let mut number = 0;
@@ -127,7 +130,8 @@ fn signed_number(bytes: &[u8]) -> i64 {
     if number & 1 == 0 { number >> 1 } else { -(number >> 1) }
 }
 
-/// Puts frames of Python between those of C: before each one that evaluates, those that it works on.
+/// Inserts frames of Python between those of C: before each evaluating function those that it
+/// evaluates.
 #[derive(Debug)]
 pub(crate) struct Between<'a>(&'a [PythonFrame]);
 
@@ -136,7 +140,7 @@ impl<'a> Between<'a> {
         Between(frames)
     }
 
-    /// Those that stand before a function of C.
+    /// Frames of Python to insert before a function of C.
     pub(crate) fn before(&mut self, function: &str) -> &'a [PythonFrame] {
         if !function.starts_with(EVALUATION) {
             return &[];
@@ -147,7 +151,7 @@ impl<'a> Between<'a> {
         now
     }
 
-    /// Those that are left at the end: the stack was not found so far.
+    /// The remaining frames, if the C stack is incomplete.
     pub(crate) fn left(self) -> &'a [PythonFrame] {
         self.0
     }
@@ -159,7 +163,8 @@ mod tests {
 
     #[test]
     fn lines_are_those_of_the_table() {
-        // Code, length and what follows; line 10 for two instructions, +1 (short form 11), no line, -2 by a number, +1 and columns.
+        // Code, length and arguments: line 10 for two instructions, +1 (short form 11), no line, -2
+        // by a number, +1 and columns.
         let table =
             [0x80 | 10 << 3 | 1, 1, 2, 0x80 | 11 << 3, 3, 4, 0x80 | 15 << 3, 0x80 | 13 << 3, 5, 0x80 | 14 << 3, 2, 0, 1, 1];
         let lines: Vec<_> = (0..7).map(|place| line_of(&table, 10, place)).collect();

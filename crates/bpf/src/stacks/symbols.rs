@@ -1,5 +1,5 @@
-//! From places in binaries to functions and source lines, by their symbols and debug information; of a function that was put into another
-//! by the compiler both are named.
+//! Functions and source lines for addresses in binaries, from symbols and debug information. For an
+//! inlined function, the function that contains it is named as well.
 
 use std::{borrow::Cow, path::Path};
 
@@ -8,21 +8,22 @@ use blazesym::symbolize::{
     source::{Elf, Source},
 };
 
-/// What is known of an address.
+/// The symbol of an address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Symbol {
-    /// What holds it, where that is not the object itself: a module of the kernel.
+    /// The module of the kernel, if the symbol belongs to one.
     pub(crate) object: Option<String>,
     pub(crate) function: Option<String>,
-    /// Bytes after the start of the function; unknown for one that was put into another.
+    /// Offset in the function [B]; unknown for an inlined one.
     pub(crate) offset: Option<i64>,
     /// File and line.
     pub(crate) source: Option<String>,
 }
 
-/// The functions at each of these addresses of a binary, the innermost first; none where nothing is known.
+/// The functions at each of these addresses of a binary, the innermost first; empty where nothing
+/// is known.
 pub(crate) fn symbols(path: &Path, addresses: &[u64]) -> Vec<Vec<Symbol>> {
-    // Anew for each binary, so that its debug information does not stay in memory.
+    // A new symbolizer for each binary, so that its debug information does not stay in memory.
     let symbolizer = Symbolizer::builder().enable_auto_reload(false).build();
     let source = Source::Elf(Elf::new(path));
     let Ok(found) = symbolizer.symbolize(&source, Input::VirtOffset(addresses)) else { return vec![Vec::new(); addresses.len()] };
@@ -48,14 +49,15 @@ fn functions(found: &Symbolized<'_>) -> Vec<Symbol> {
     within.chain([outer]).collect()
 }
 
-/// The name of a function as its programmer wrote it. Only a name that begins as compilers begin those of C++ and Rust is one that they made:
-/// to the grammar of C++ the whole name of a C function such as `w` or `i` is a type, `wchar_t` or `int`.
+/// The name of a function as its programmer wrote it. Only names that begin with a prefix of C++ or
+/// Rust compilers are demangled: in the grammar of C++ the whole name of a C function such as `w`
+/// or `i` is a type, `wchar_t` or `int`.
 fn readable(name: &str) -> Cow<'_, str> {
     if !["_Z", "__Z", "_R", "__R"].iter().any(|start| name.starts_with(start)) {
         return name.into();
     }
     if let Ok(rust) = rustc_demangle::try_demangle(name) {
-        // Without the hash at the end.
+        // The alternate form omits the hash at the end.
         return format!("{rust:#}").into();
     }
     let cpp = cpp_demangle::Symbol::new(name).ok().and_then(|symbol| symbol.demangle().ok());

@@ -1,5 +1,5 @@
-//! From the copy of a stack to its frames, by the tables that compilers leave in a binary for exceptions (`.eh_frame`): programs need no
-//! frame pointers for it.
+//! Finds the frames in the copy of a stack, by the tables that compilers generate for exceptions
+//! (`.eh_frame`), so programs need no frame pointers.
 
 use std::{rc::Rc, sync::Arc};
 
@@ -17,28 +17,28 @@ use crate::{
     },
 };
 
-/// Frames of a stack that are kept, the innermost ones.
+/// Number of frames of a stack that are kept, the innermost ones.
 const MOST_FRAMES: usize = 256;
-/// Images that are held at a time.
+/// Number of images that are cached.
 const HELD_IMAGES: usize = 64;
 
-/// Why a stack ends where it does.
+/// Why a stack ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum End {
-    /// Where the thread began.
+    /// The thread began here.
     Whole,
-    /// What stands further up was not copied.
+    /// The part further up was not copied.
     CopyEnded,
-    /// The code of the last frame has no table of frames, or its file is not there.
+    /// The code of the last frame has no table of frames, or its file does not exist.
     NoUnwindInformation,
-    /// The last address belongs to no file that was mapped.
+    /// The last address belongs to no mapped file.
     NoFile,
     /// There are more frames than are kept.
     TooDeep,
 }
 
 impl End {
-    /// As it is in the table; `None`: it needs no row.
+    /// The text in the table; `None`: no row is needed.
     pub(crate) fn name(self) -> Option<&'static str> {
         match self {
             End::Whole => None,
@@ -50,14 +50,15 @@ impl End {
     }
 }
 
-/// A place in a file.
+/// A location in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Frame {
     /// Index in `Objects::all`.
     pub(crate) object: u32,
-    /// The address that the file states; where the file is not there any more, the offset in it.
+    /// The address that the file states; if the file does not exist any more, the offset in it.
     pub(crate) address: u64,
-    /// It is the next instruction: a thread was interrupted there. Else it is where a call returns to: the call itself stands before it.
+    /// Whether the address is the next instruction of an interrupted thread. Otherwise it is a
+    /// return address, and the call precedes it.
     pub(crate) interrupted: bool,
 }
 
@@ -67,7 +68,7 @@ pub(crate) struct Copy {
     pub(crate) image: u64,
     /// ip, sp, bp, bx, r12, r13, r14, r15.
     pub(crate) registers: [u64; 8],
-    /// The first is the next instruction; else the one before it entered the kernel.
+    /// Whether ip is the next instruction; otherwise the instruction before it entered the kernel.
     pub(crate) interrupted: bool,
     pub(crate) bytes: Vec<u8>,
 }
@@ -89,7 +90,7 @@ impl Copy {
     }
 }
 
-/// An image made ready.
+/// The areas of an image, prepared for unwinding.
 struct Image {
     areas: Vec<Area>,
     unwinder: UnwinderX86_64<Arc<[u8]>>,
@@ -126,7 +127,7 @@ impl Frames {
             }
             frames.push(frame);
             let object = &self.objects.all[frame.object as usize];
-            // Those who write of such functions for profilers keep frame pointers in them.
+            // Runtimes that list such functions for profilers keep frame pointers in them.
             if object.jitted.is_some() {
                 address = match caller_by_frame_pointer(copy, &mut registers) {
                     Ok(Some(caller)) => FrameAddress::from_return_address(caller).unwrap_or(address),
@@ -141,7 +142,7 @@ impl Frames {
                 address = FrameAddress::from_instruction_pointer(interrupted);
                 continue;
             }
-            // Without its tables, what is found above would be a guess by frame pointers.
+            // Without tables, frames further up would be guesses by frame pointers.
             if binary.eh_frame.is_none() {
                 if !binary.is_go {
                     return (frames, End::NoUnwindInformation);
@@ -163,7 +164,7 @@ impl Frames {
         }
     }
 
-    /// The frame of a function that the process made.
+    /// The frame of a generated function of the process.
     fn jitted(&mut self, pid: u32, address: FrameAddress) -> Option<Frame> {
         let object = self.objects.jitted(pid, address.address_for_lookup())?;
         let interrupted = matches!(address, FrameAddress::InstructionPointer(_));
@@ -191,21 +192,23 @@ impl Frames {
 }
 
 impl Copy {
-    /// Whether this address lies after what was copied.
+    /// Whether an address is after the end of the copy.
     fn ends_before(&self, address: u64) -> bool {
         address >= self.registers[1].saturating_add(self.bytes.len() as u64).saturating_sub(7)
     }
 }
 
-/// Whether this is where a program or its loader begins, which has a table of frames only in newer ones.
+/// Whether this is the entry of a program or its loader, which only newer ones have a table of
+/// frames for.
 fn is_entry(binary: &Binary, address: u64) -> bool {
-    /// More than `_start` of any C library has.
+    /// Longer than `_start` of any C library [B].
     const LONGEST: u64 = 64;
     (binary.entry..binary.entry.saturating_add(LONGEST)).contains(&address)
 }
 
-/// Where a signal interrupted a thread: the handler has returned, so that `struct ucontext` of the kernel (asm/ucontext.h, asm/sigcontext.h)
-/// stands on top of the stack. The registers become those of then.
+/// Restore the registers of a thread that a signal interrupted, and return its address. The handler
+/// has returned, so `struct ucontext` of the kernel (asm/ucontext.h, asm/sigcontext.h) is at the
+/// top of the stack.
 fn interrupted(copy: &Copy, registers: &mut UnwindRegsX86_64) -> Option<u64> {
     const PLACES: [(Reg, u64); 7] =
         [(Reg::R12, 72), (Reg::R13, 80), (Reg::R14, 88), (Reg::R15, 96), (Reg::RBP, 120), (Reg::RBX, 128), (Reg::RSP, 160)];
@@ -218,9 +221,9 @@ fn interrupted(copy: &Copy, registers: &mut UnwindRegsX86_64) -> Option<u64> {
     Some(address)
 }
 
-/// The address that a function of Go returns to, by frame pointers; `None`: a goroutine begins here.
+/// The return address of a function of Go, by frame pointers; `None`: a goroutine begins here.
 ///
-/// What enters the kernel is a function without a frame: its caller stands on top of the stack.
+/// The function that enters the kernel has no frame: its return address is at the top of the stack.
 fn caller_in_go(copy: &Copy, registers: &mut UnwindRegsX86_64, is_first: bool) -> Result<Option<u64>, End> {
     if !is_first {
         return caller_by_frame_pointer(copy, registers);
@@ -230,14 +233,15 @@ fn caller_in_go(copy: &Copy, registers: &mut UnwindRegsX86_64, is_first: bool) -
     copy.read(sp).ok_or(End::CopyEnded).map(Some)
 }
 
-/// The address that a function with a frame pointer returns to; `None`: nothing called it.
+/// The return address of a function with a frame pointer; `None`: nothing called it.
 fn caller_by_frame_pointer(copy: &Copy, registers: &mut UnwindRegsX86_64) -> Result<Option<u64>, End> {
     let read = |address: u64| copy.read(address).ok_or(End::CopyEnded);
     let (sp, bp) = (registers.sp(), registers.bp());
     if bp == 0 {
         return Ok(None);
     }
-    // Frames follow one another towards the bottom of the stack; where they do not, it is no frame pointer.
+    // Frame pointers increase towards the bottom of the stack; otherwise the register is no frame
+    // pointer.
     if bp < sp {
         return Err(End::NoUnwindInformation);
     }

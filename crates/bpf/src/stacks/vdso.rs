@@ -1,5 +1,6 @@
-//! The code that the kernel itself puts into each process, for calls such as `clock_gettime` (vdso(7)). It is in no file, but the same in all
-//! processes until the machine is started again: so this one has it, too.
+//! The code that the kernel adds to each process, for calls such as `clock_gettime` (vdso(7)). It
+//! is in no file, but is the same in all processes until reboot: so it can be copied from this
+//! process.
 
 use std::{
     fs::{self, File},
@@ -7,16 +8,16 @@ use std::{
     os::fd::FromRawFd,
 };
 
-/// What it is called, by /proc/PID/maps and in stacks.
+/// Its name in /proc/PID/maps and in stacks.
 pub(crate) const NAME: &str = "[vdso]";
-/// The id that mappings of it have in place of a file's.
+/// Id of mappings of it, in place of a file id.
 pub(crate) const FILE: u64 = u64::MAX;
-/// Where the kernel says that it lies: `AT_SYSINFO_EHDR`.
+/// Entry of the auxiliary vector with its address: `AT_SYSINFO_EHDR`.
 pub(crate) const AUXILIARY: u64 = 33;
-/// Longer than it is anywhere.
+/// Upper bound for its size [B].
 const LONGEST: usize = 1 << 20;
 
-/// A file in memory with its contents; `None`: this process has none.
+/// A copy of it in a memory file; `None`: this process has none.
 pub(crate) fn file() -> Option<File> {
     let maps = fs::read_to_string("/proc/self/maps").ok()?;
     let (range, _) = maps.lines().find(|line| line.ends_with(NAME))?.split_once(' ')?;
@@ -24,7 +25,7 @@ pub(crate) fn file() -> Option<File> {
     let address = |text| usize::from_str_radix(text, 16).ok();
     let (start, end) = (address(start)?, address(end)?);
     let length = end.checked_sub(start).filter(|length| *length <= LONGEST)?;
-    // SAFETY: the kernel mapped these pages to be read, and they stay as long as the process.
+    // SAFETY: the kernel mapped these pages readable, and they stay as long as the process.
     let bytes = unsafe { std::slice::from_raw_parts(start as *const u8, length) };
     // SAFETY: a name that ends in NUL; the descriptor that it returns has no other owner.
     let descriptor = unsafe { libc::memfd_create(c"vdso".as_ptr(), libc::MFD_CLOEXEC) };

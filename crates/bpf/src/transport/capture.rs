@@ -1,7 +1,7 @@
 //! Empties the rings into the spool while the command runs.
 //!
-//! One thread reads; another brings the file to the disk once a second, so that a slow disk does not keep the rings from being emptied.
-//! No process is woken by an event: waking costs more than recording.
+//! One thread reads; another syncs the file about once a second, so that a slow disk does not keep
+//! the rings from being emptied. No process is woken by an event: waking costs more than recording.
 
 use std::{
     sync::{
@@ -14,54 +14,56 @@ use std::{
 
 use crate::{BpfError, Freezer, Meters, NO_CPU, Note, Probes, Ring, Spool, clock_note, transport::hold::Hold};
 
-/// Between two looks at the rings, at most. At 2 million events a second a ring of 16 MiB is full after 125 ms.
+/// Longest interval between two readings of the rings. At 2 million events a second a ring of 16
+/// MiB is full after 125 ms.
 const PAUSE: Duration = Duration::from_millis(4);
-/// No program makes more on one CPU: 8 million events a second [B/s].
+/// Upper bound for the rate of events on one CPU: 8 million events a second [B/s].
 const FASTEST: u64 = 512 << 20;
-/// What a recorder or machine that dies loses at most.
+/// Interval between flushes: what a recorder or machine that dies loses at most.
 const FLUSH: Duration = Duration::from_millis(500);
-/// Between two readings of what the kernel counts of the machine, and of what programs add up.
+/// Interval between readings of the kernel's counters, and of the programs' sums.
 const METERS: Duration = Duration::from_secs(1);
 
-/// Events on their way from the rings to the spool.
+/// Moves events from the rings to the spool.
 pub struct Capture {
     probes: Option<Probes>,
     spool: Spool,
     stop: Arc<AtomicBool>,
     sync: Option<thread::JoinHandle<Result<(), BpfError>>>,
-    /// Stops the processes where the rings are too full.
+    /// Freezes the processes while the rings are too full.
     hold: Option<Hold>,
-    /// What the kernel counts of the machine.
+    /// The kernel's counters of the machine.
     meters: Option<Meters>,
-    /// Between two looks at the rings.
+    /// Interval between two readings of the rings.
     pause: Duration,
-    /// What detaching took.
+    /// How long detaching took.
     detached: Duration,
 }
 
-/// A quarter of a small ring must last from one look to the next.
+/// The interval in which at most a quarter of a small ring fills.
 fn pause_for(probes: &Probes) -> Duration {
     let bytes = probes.rings.first().map_or(u64::MAX, Ring::bytes);
     PAUSE.min(Duration::from_nanos((bytes / 4).saturating_mul(1_000_000_000) / FASTEST))
 }
 
-/// What was recorded.
+/// Totals of a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Events that found no room.
+    /// Number of events that found no room.
     pub dropped: u64,
-    /// Bytes of the spool.
+    /// Size of the spool [B].
     pub bytes: u64,
-    /// What taking the programs out of the kernel took.
+    /// How long unloading the programs took.
     pub detach: Duration,
 }
 
 impl Capture {
-    /// Take over the probes, which are attached, and the spool, which has its first notes. `hold`: the processes of this group stand still
-    /// rather than that an event is lost. `meters`: what is read at once, each second, and at the end.
+    /// Begin with attached probes, and a spool that has its first notes. `hold`: the processes of
+    /// this group are frozen rather than that an event is lost; `meters`: read at once, each
+    /// second, and at the end.
     ///
     /// # Errors
-    /// Where the spool cannot be written.
+    /// The spool cannot be written.
     pub fn new(probes: Probes, mut spool: Spool, hold: Option<Freezer>, meters: Option<Meters>) -> Result<Capture, BpfError> {
         spool.note(&clock_note())?;
         let pause = pause_for(&probes);
@@ -81,17 +83,19 @@ impl Capture {
         Ok(capture)
     }
 
-    /// Read until `is_over`, which is asked every few milliseconds. What was written by then is read to the end.
+    /// Read until `is_over`, which is called every few milliseconds. Events that were written by
+    /// then are read.
     ///
     /// # Errors
-    /// [`BpfError::Full`] or another error of the spool: recording has ended, what was written before is whole.
+    /// [`BpfError::Full`] or another error of the spool: recording has ended, and what was written
+    /// before is whole.
     pub fn run(&mut self, mut is_over: impl FnMut() -> bool) -> Result<(), BpfError> {
         let (mut flushed, mut measured) = (Instant::now(), Instant::now());
         let pause = self.pause;
         loop {
             let over = is_over();
             if over {
-                // Calls that are in progress now are not recorded any more; what is in the rings is.
+                // Calls in progress are no longer recorded; events in the rings are.
                 self.detach();
             }
             self.drain()?;
@@ -140,7 +144,7 @@ impl Capture {
         outcome
     }
 
-    /// `all`: also what has not changed, as at the start and at the end.
+    /// `all`: also values that have not changed, as at the start and at the end.
     fn measure(&mut self, all: bool) -> Result<(), BpfError> {
         for sums in self.probes.iter_mut().flat_map(|probes| &mut probes.sums) {
             self.spool.append(NO_CPU, &sums.read())?;
@@ -149,7 +153,7 @@ impl Capture {
         self.spool.append(NO_CPU, &meters.read(all))
     }
 
-    /// Write what was lost so far, and what time it is.
+    /// Write the losses so far, and the time.
     fn note_losses(&mut self) -> Result<(), BpfError> {
         self.spool.note(&clock_note())?;
         let Some(probes) = &self.probes else { return Ok(()) };
@@ -162,10 +166,10 @@ impl Capture {
         Ok(())
     }
 
-    /// End recording: the last notes, and `end` after them.
+    /// End recording: write the last notes, then `end`.
     ///
     /// # Errors
-    /// Where the spool cannot be written, now or when the last second was brought to the disk.
+    /// The spool cannot be written, now or when it was synced last.
     pub fn finish(&mut self, end: impl FnOnce(&Totals) -> Note) -> Result<Totals, BpfError> {
         self.detach();
         let written = self.write_end(end);
@@ -180,7 +184,8 @@ impl Capture {
         Ok(Totals { bytes: self.spool.bytes(), ..totals })
     }
 
-    /// Close the spool, and keep the programs, without their rings: while they are loaded, the kernel knows their names.
+    /// Close the spool, and keep the programs, without their rings: while they are loaded, the
+    /// kernel knows their names.
     #[must_use]
     pub fn into_programs(mut self) -> Option<Probes> {
         let mut probes = self.probes.take()?;

@@ -1,7 +1,8 @@
-//! Reads the frames of a spool, whatever became of it.
+//! Reads the frames of a spool, whatever happened to it.
 //!
-//! States: *in step* (a frame is expected here) -> *lost* (what stands here is no whole frame: look for the next magic) -> *in step*. Bytes
-//! that were passed over are *damaged* where a whole frame follows, else they are the *cut* end that a killed recorder leaves.
+//! States: *in step* (a frame is expected here) -> *lost* (there is no whole frame here: search for
+//! the next magic) -> *in step*. Skipped bytes are *damaged* if a whole frame follows, else they
+//! are the *cut* end that a killed recorder leaves.
 
 use std::{fs::File, io, os::unix::fs::FileExt, path::Path};
 
@@ -13,7 +14,7 @@ use crate::{
     transport::spool::{self, FrameHeader, HEADER, MAGIC},
 };
 
-/// Where the payload of a frame lies.
+/// Location of a frame's payload.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FrameRange {
     pub(crate) offset: u64,
@@ -26,17 +27,17 @@ pub(crate) struct Frames {
     file: File,
     at: u64,
     end: u64,
-    /// Bytes that are no frame, since the last one.
+    /// Bytes that belong to no frame, since the last one.
     passed_over: u64,
-    /// Bytes that are no frame, before a frame.
+    /// Bytes that belong to no frame, before a frame.
     pub(crate) damaged_bytes: u64,
-    /// Stretches of such bytes.
+    /// Number of stretches of such bytes.
     pub(crate) damages: u64,
     /// Bytes after the last frame.
     pub(crate) cut_bytes: u64,
-    /// Bytes of payloads that turned out damaged. They are searched for frames as long as that costs little.
+    /// Bytes of damaged payloads. They are searched for frames as long as that costs little.
     searched: u64,
-    /// A stretch of the file, and where it begins.
+    /// A buffered part of the file, and its offset.
     window: (u64, Vec<u8>),
 }
 
@@ -44,10 +45,11 @@ impl Frames {
     /// Open a spool.
     ///
     /// # Errors
-    /// [`BpfError::Spool`] if it cannot be read, [`BpfError::NotASpool`] if it is no plain file, [`BpfError::InUse`] if a recorder holds it.
+    /// [`BpfError::Spool`] if it cannot be read, [`BpfError::NotASpool`] if it is no plain file,
+    /// [`BpfError::InUse`] if a recorder holds it.
     pub(crate) fn open(path: &Path) -> Result<Self, BpfError> {
         let failed = |error| BpfError::spool(path, error);
-        // A pipe would wait for a writer.
+        // Opening a pipe would wait for a writer.
         if !std::fs::metadata(path).map_err(failed)?.is_file() {
             return Err(BpfError::NotASpool(path.into()));
         }
@@ -87,12 +89,12 @@ impl Frames {
         self.file
     }
 
-    /// Bytes of the file.
+    /// Size of the file [B].
     pub(crate) fn length(&self) -> u64 {
         self.end
     }
 
-    /// The next whole frame, its payload in `payload`.
+    /// The next whole frame; its payload is copied to `payload`.
     pub(crate) fn next(&mut self, payload: &mut Vec<u8>) -> io::Result<Option<(FrameHeader, FrameRange)>> {
         while self.at < self.end {
             let from = self.at;
@@ -104,7 +106,7 @@ impl Frames {
             let place = FrameRange { offset: from + HEADER as u64, length: header.length };
             self.file.read_exact_at(payload, place.offset)?;
             let after = place.offset + u64::from(header.length);
-            // Who makes up spools (`fuzz/`) does not come past checksums.
+            // Forged spools (`fuzz/`) cannot have valid checksums.
             if !cfg!(fuzzing) && crc32c::crc32c(payload) != header.crc {
                 self.skip_damaged(after, header.length)?;
                 continue;
@@ -131,7 +133,8 @@ impl Frames {
         Ok(FrameHeader::parse(&bytes).filter(|header| u64::from(header.length) <= room))
     }
 
-    /// The header here is right, its payload is not. Either some bytes of it are wrong, or some are missing and the next frame begins early.
+    /// The header here is valid, its payload is not. Either some bytes of it are wrong, or some are
+    /// missing and the next frame begins early.
     fn skip_damaged(&mut self, after: u64, length: u32) -> io::Result<()> {
         // A file made to keep a reader busy has a header in every 48 bytes.
         const MOST_SEARCHED: u64 = 1 << 30;
@@ -144,7 +147,7 @@ impl Frames {
         Ok(())
     }
 
-    /// Go on at the next magic from `from` on.
+    /// Continue at the next magic from `from` on.
     fn search(&mut self, from: u64) -> io::Result<()> {
         let finder = Finder::new(&MAGIC);
         let mut at = from;
@@ -155,7 +158,7 @@ impl Frames {
             }
             match finder.find(window) {
                 Some(index) => break at + index as u64,
-                // A magic may stand across two windows.
+                // A magic may extend across two windows.
                 None => at += (window.len() - (MAGIC.len() - 1)) as u64,
             }
         };
@@ -164,7 +167,7 @@ impl Frames {
         Ok(())
     }
 
-    /// Bytes from `at` on. They are kept, for false magics may stand close to one another.
+    /// Bytes from `at` on. They are buffered, because false magics may be close to one another.
     fn window(&mut self, at: u64) -> io::Result<&[u8]> {
         const STEP: usize = 64 << 10;
         let (start, bytes) = &mut self.window;
@@ -185,7 +188,8 @@ mod tests {
     use super::*;
     use crate::{Note, testing};
 
-    /// What a whole reading gives: payloads, and bytes that were passed over before a frame and at the end.
+    /// Result of a whole reading: payloads, and bytes that were skipped before a frame and at the
+    /// end.
     type Reading = (Vec<Vec<u8>>, u64, u64);
 
     fn read(bytes: &[u8]) -> Reading {
@@ -198,7 +202,7 @@ mod tests {
         (payloads, frames.damaged_bytes, frames.cut_bytes)
     }
 
-    /// The same by trying every place.
+    /// The same result by trying every offset.
     fn slow(bytes: &[u8]) -> Reading {
         let (mut at, mut found, mut damaged, mut passed) = (0, Vec::new(), 0, 0);
         while at < bytes.len() {

@@ -1,7 +1,7 @@
-//! Holds processes still while the rings are too full to be sure that nothing is lost.
+//! Freezes processes while the rings are so full that events could be lost.
 //!
-//! A thread of its own checks the rings: the one that empties them may wait for a disk. It freezes the control group; the other lets it
-//! go on when it has emptied them.
+//! A separate thread checks the rings, because the one that empties them may wait for a disk. It
+//! freezes the control group; the other thread thaws it after emptying them.
 
 use std::{
     sync::{
@@ -14,16 +14,16 @@ use std::{
 
 use crate::{Freezer, transport::ring::Level};
 
-/// Share of a ring that may be full, in eighths.
+/// Level at which processes are frozen, in eighths of a ring.
 const HOLD_ABOVE: u64 = 3;
 
-/// The group, and whether it stands still.
+/// The group, and whether it is frozen.
 struct Held {
     group: Freezer,
     still: bool,
 }
 
-/// Keeps an eye on the rings until it is dropped; the processes then go on.
+/// Checks the rings until it is dropped; the processes continue then.
 pub(crate) struct Hold {
     held: Arc<Mutex<Held>>,
     stop: Arc<AtomicBool>,
@@ -48,7 +48,7 @@ impl Hold {
         Hold { held, stop, watcher: Some(watcher) }
     }
 
-    /// The rings are empty: the processes may go on.
+    /// The rings are empty: let the processes continue.
     pub(crate) fn release(&self) {
         set(&self.held, false);
     }
@@ -64,7 +64,8 @@ impl Drop for Hold {
     }
 }
 
-/// Both threads do this under the lock: neither undoes what the other has just done for another reason.
+/// Both threads do this under the lock: neither undoes what the other has just done for another
+/// reason.
 fn set(held: &Mutex<Held>, still: bool) {
     let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
     if held.still != still && held.group.freeze(still).is_ok() {
@@ -72,7 +73,8 @@ fn set(held: &Mutex<Held>, still: bool) {
     }
 }
 
-/// Who promises to lose nothing must look in time, also on a busy machine. Where this is not allowed, the thread runs as all others.
+/// A promise to lose nothing requires checks in time, also on a busy machine. Without permission
+/// for real-time priority, the thread runs like all others.
 fn run_before_others() {
     let parameter = libc::sched_param { sched_priority: 1 };
     // SAFETY: the structure outlives the call; 0 is this thread.

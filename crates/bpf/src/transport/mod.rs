@@ -1,7 +1,8 @@
-//! How events get from the kernel into a file and back, unparsed: [`capture`] empties the rings of the CPUs ([`ring`]) into a spool
-//! ([`spool`]), between [`notes`] of the recorder's own; [`hold`] stops the processes where events come too fast;
-//! [`sums`] reads what programs add up in the kernel; [`reported`] has them report again what they report once. Later, [`frames`] reads
-//! what the spool holds, whatever became of it, and [`streams`] puts the events of all CPUs in the order of their times.
+//! Moves events from the kernel into a file and back, unparsed: [`capture`] empties the rings of
+//! the CPUs ([`ring`]) into a spool ([`spool`]), with [`notes`] of the recorder in between;
+//! [`hold`] freezes the processes if events come too fast; [`sums`] reads what programs add up in
+//! the kernel; [`reported`] makes them report again what they report once. Later, [`frames`] reads
+//! the spool, whatever happened to it, and [`streams`] merges the events of all CPUs by time.
 
 pub(crate) mod capture;
 pub(crate) mod frames;

@@ -1,4 +1,4 @@
-//! What the recorder itself says, between the events of the spool: one JSON object a line.
+//! Notes of the recorder itself, between the events of the spool: one JSON object per line.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,38 +13,38 @@ use crate::families::{Family, probes::spec::ProbeList};
 pub enum Note {
     /// Recording begins.
     Start(Box<Start>),
-    /// Both clocks, read at the same moment. Taken at the start, about every second, and at the end.
+    /// Both clocks, read at the same moment: at the start, about every second, and at the end.
     Clock {
         /// `CLOCK_MONOTONIC` [ns].
         monotonic_ns: u64,
         /// `CLOCK_REALTIME`, since the Unix epoch [ns].
         realtime_ns: i64,
     },
-    /// Events that found no room, since the start: of several notes for the same CPU and kind the highest count holds.
+    /// Events that found no room since the start. Of several notes for the same CPU and kind, the
+    /// highest count is valid.
     Drops {
-        /// Number of the CPU.
         cpu: u32,
         /// Kind of the events: `enum event_kind`.
         kind: u8,
-        /// How many.
+        /// Number of events.
         count: u64,
         /// When the first was lost, `CLOCK_MONOTONIC` [ns].
         first_ns: u64,
-        /// When the last was lost.
+        /// When the last was lost, `CLOCK_MONOTONIC` [ns].
         last_ns: u64,
     },
-    /// Something that is to be seen on every time line.
+    /// A mark that is shown on every time line.
     Mark {
-        /// When, `CLOCK_MONOTONIC` [ns].
+        /// Time, `CLOCK_MONOTONIC` [ns].
         monotonic_ns: u64,
-        /// The thread that it is about; 0: none.
+        /// Id of the thread that it is about; 0: none.
         tid: u32,
-        /// What it is.
+        /// Text of the mark.
         text: String,
     },
-    /// Recording came to its end; the last note.
+    /// Recording ended; the last note.
     End(End),
-    /// Of a newer recorder.
+    /// A note of a newer recorder.
     #[serde(other)]
     Unknown,
 }
@@ -53,9 +53,9 @@ pub enum Note {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Start {
-    /// The command, as one would type it. `None`: what runs already is recorded.
+    /// The command, as a user would type it. `None`: running processes are recorded.
     pub command: Option<String>,
-    /// What runs already and is recorded.
+    /// The running processes that are recorded.
     pub watched: Option<Watched>,
     /// Working directory of the command.
     pub directory: Option<String>,
@@ -63,20 +63,21 @@ pub struct Start {
     pub host: Option<String>,
     /// Options of the recorder, as text.
     pub options: Vec<String>,
-    /// When the machine was started, as an id: addresses in the kernel hold until it is started again.
+    /// Id of the boot: addresses in the kernel are valid until reboot.
     pub boot: Option<String>,
-    /// Between two samples of a CPU [ns].
+    /// Interval between samples of a CPU [ns].
     pub sample_period_ns: Option<i64>,
     /// Process id of the command.
     pub pid: Option<u32>,
-    /// What is recorded in addition to system calls and processes.
+    /// State of the families besides system calls and processes.
     pub families: Vec<FamilyState>,
-    /// Places that the user named.
+    /// Places in programs that the user named.
     #[serde(alias = "asked")]
     pub probe_list: ProbeList,
-    /// System calls are not recorded.
+    /// Whether system calls are not recorded.
     pub without_calls: bool,
-    /// When this began, where events know what was before, `CLOCK_MONOTONIC` [ns]: rows begin no earlier.
+    /// Start of the kept time, if events know about the time before, `CLOCK_MONOTONIC` [ns]: rows
+    /// begin no earlier.
     pub since_ns: Option<u64>,
 }
 
@@ -93,9 +94,8 @@ impl Start {
 pub struct End {
     /// Exit status of the command.
     pub exit_code: Option<i32>,
-    /// Number of the signal that killed it.
+    /// Number of the signal that killed the command.
     pub exit_signal: Option<i32>,
-    /// Why recording ended.
     pub reason: Reason,
 }
 
@@ -112,7 +112,7 @@ pub enum Reason {
     Full,
 }
 
-/// The notes of a payload. What is no note is skipped and counted.
+/// The notes of a payload. Lines that are no notes are skipped and counted.
 pub(crate) fn parse(payload: &[u8]) -> (Vec<Note>, u64) {
     let lines = payload.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     let mut notes = Vec::new();

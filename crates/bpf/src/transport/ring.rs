@@ -9,16 +9,17 @@ use std::{
 
 use crate::transport::spool::{FRAME_BYTES, LONGEST};
 
-/// What stands before the events of a ring, and room after its end for the rest of the last one [B].
+/// Size of the header before the events of a ring, and of the room after its end for the rest of
+/// the last event [B].
 const HEADER: usize = 4096;
 const SLACK: usize = 16_384;
 const KINDS: usize = 32;
-/// Where fields of `struct ring` stand.
+/// Offsets of fields of `struct ring`.
 const TAIL: usize = 64;
 const DROPPED: usize = 128;
 const FIRST_DROP: usize = DROPPED + 8 * KINDS;
 
-/// Bytes of a ring with all that belongs to it.
+/// Size of a ring with its header and the room after it [B].
 pub(crate) fn stride(ring_bytes: u32) -> u32 {
     ring_bytes + (HEADER + SLACK) as u32
 }
@@ -44,7 +45,6 @@ pub(crate) fn map(fd: RawFd, cpus: usize, ring_bytes: u32) -> io::Result<Vec<Rin
 /// The ring of one CPU.
 #[derive(Debug)]
 pub struct Ring {
-    /// Number of the CPU.
     pub cpu: u32,
     base: *mut u8,
     mask: u64,
@@ -65,17 +65,19 @@ impl Ring {
         unsafe { &*self.base.add(offset).cast::<AtomicU64>() }
     }
 
-    /// Hand complete events, some that lie together in memory, to `take`, and give their room back. Returns whether there may be more.
+    /// Pass complete, contiguous events to `take`, and free their room. Returns whether there may
+    /// be more.
     ///
     /// # Errors
-    /// What `take` returns; the events then stay.
+    /// Those of `take`; the events then stay.
     pub fn read<E>(&mut self, take: &mut impl FnMut(&[u8]) -> Result<(), E>) -> Result<bool, E> {
         let head = self.word(0).load(Ordering::Acquire);
         let tail = self.word(TAIL).load(Ordering::Relaxed);
         let start = tail & self.mask;
         let mut at = tail;
-        // Up to the end of the ring; an event that begins before it is whole. No more than a frame: on a disk that is nearly full, a smaller
-        // one finds room where all of a full ring does not.
+        // Up to the end of the ring; an event that begins before the end is contiguous. At most a
+        // frame: on a disk that is nearly full, a smaller one may fit when the content of a full
+        // ring does not.
         while at < head && (at & !self.mask) == (tail & !self.mask) && at - tail < FRAME_BYTES as u64 {
             let Some(length) = self.complete(at) else { break };
             at += u64::from(length);
@@ -83,7 +85,8 @@ impl Ring {
         if at == tail {
             return Ok(false);
         }
-        // SAFETY: these bytes lie in the mapping, and the kernel does not touch them before the tail has moved.
+        // SAFETY: these bytes are in the mapping, and the kernel does not write them before the
+        // tail has moved.
         let events = unsafe { std::slice::from_raw_parts(self.base.add(HEADER + start as usize), (at - tail) as usize) };
         take(events)?;
         self.word(TAIL).store(at, Ordering::Release);
@@ -102,13 +105,13 @@ impl Ring {
         (written == position as u32 && length >= 8 && length.is_multiple_of(8)).then_some(length)
     }
 
-    /// How full it is, for another thread.
+    /// The fill level, for another thread.
     #[must_use]
     pub fn level(&self) -> Level {
         Level { head: self.word(0), tail: self.word(TAIL), bytes: self.bytes() }
     }
 
-    /// Events by kind that found no room.
+    /// Number of events that found no room, by kind.
     #[must_use]
     pub fn dropped(&self) -> [u64; KINDS] {
         std::array::from_fn(|kind| self.word(DROPPED + 8 * kind).load(Ordering::Relaxed))
@@ -122,9 +125,10 @@ impl Ring {
     }
 }
 
-/// The events that are left in a ring of a kernel that has stopped, from a position on (by default, those that were not taken); where they
-/// begin; and how many bytes after them are of no complete event. What was taken lies there until it is overwritten. `number` and `read` give
-/// what lies at an offset of the ring.
+/// The events in a ring of a kernel that has stopped, from a position on (by default, those that
+/// were not read); their position; and the number of bytes after them that belong to no complete
+/// event. Events that were read stay in memory until they are overwritten. `number` and `read`
+/// return what is at an offset of the ring.
 pub(crate) fn left_in(
     stride: u64,
     from: Option<u64>,
@@ -154,14 +158,14 @@ pub(crate) fn left_in(
     (start, events, if makes_sense { head.saturating_sub(at) } else { 0 })
 }
 
-/// Of a ring of a kernel that has stopped: events by kind that found no room since the recorder was started, and when the first and the last
-/// of them came. `None`: all found room.
+/// For a ring of a kernel that has stopped: the number of events by kind that found no room since
+/// the recorder was started, and the times of the first and the last. `None`: all found room.
 pub(crate) fn dropped_in(number: impl Fn(u64) -> u64) -> Option<([u64; KINDS], u64, u64)> {
     let (first, last) = (number(FIRST_DROP as u64), number(FIRST_DROP as u64 + 8));
     (first > 0).then(|| (std::array::from_fn(|kind| number((DROPPED + 8 * kind) as u64)), first, last))
 }
 
-/// How full a ring is. What it refers to stays until the process ends.
+/// The fill level of a ring. The memory that it refers to stays mapped until the process ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Level {
     head: &'static AtomicU64,
@@ -170,7 +174,7 @@ pub struct Level {
 }
 
 impl Level {
-    /// Whether more than so many eighths of the ring hold events that were not read yet.
+    /// Whether more than this many eighths of the ring contain unread events.
     #[must_use]
     pub fn is_above(&self, eighths: u64) -> bool {
         let taken = self.head.load(Ordering::Relaxed).saturating_sub(self.tail.load(Ordering::Relaxed));

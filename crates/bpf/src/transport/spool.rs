@@ -1,11 +1,13 @@
-//! The spool: what the rings held, unparsed, in a file that only grows while recording.
+//! The spool: the events of the rings, unparsed, in a file that only grows while recording.
 //!
-//! A *frame* is a header and a payload: complete events of one CPU as they lay in its ring, or notes. Frames of a CPU stand in order. A
-//! recorder that is killed leaves whole frames and perhaps the beginning of another; [`Frames`](crate::transport::frames::Frames) reads them.
+//! A *frame* is a header and a payload: complete events of one CPU in the form of its ring, or
+//! notes. Frames of a CPU are in order. A recorder that is killed leaves whole frames and perhaps
+//! the beginning of another; [`Frames`](crate::transport::frames::Frames) reads them.
 //!
-//! Header, little-endian, 48 bytes: magic (8), version (u16), kind (u8), 0 (u8), CPU (u32), length of the payload (u32), its CRC-32C (u32),
-//! position of its first event in the ring's count of bytes (u64), `CLOCK_MONOTONIC` when it was written (u64, ns), CRC-32C of the header so
-//! far (u32), 0 (u32).
+//! Header, little-endian, 48 bytes: magic (8), version (u16), kind (u8), 0 (u8), CPU (u32), length
+//! of the payload (u32), its CRC-32C (u32), position of its first event in the ring's count of
+//! bytes (u64), `CLOCK_MONOTONIC` when it was written (u64, ns), CRC-32C of the header so far
+//! (u32), 0 (u32).
 
 use std::{
     fs::{self, File},
@@ -19,22 +21,23 @@ use sysdock_table::Folder;
 
 use crate::{BpfError, Note};
 
-/// A recording's spool is this file of its folder.
+/// Name of the spool in the folder of a recording.
 pub const SPOOL: &str = "spool";
 
 pub(crate) const MAGIC: [u8; 8] = *b"\xf5sdspool";
 pub(crate) const VERSION: u16 = 2;
 pub(crate) const HEADER: usize = 48;
-/// What the header's own checksum covers.
+/// Bytes of the header that its own checksum covers.
 const CHECKED: usize = 40;
-/// Bytes of events after which a frame is written: few writes, and little that a killed recorder loses.
+/// Size of events at which a frame is written [B]: few writes, and little that a killed recorder
+/// loses.
 pub(crate) const FRAME_BYTES: usize = 256 << 10;
-/// The largest ring, with the end of its last event.
+/// Longest payload: the largest ring, with the end of its last event [B].
 pub(crate) const LONGEST: u32 = (64 << 20) + (64 << 10);
-/// CPU of events that no ring held: what the user side found in /proc.
+/// CPU of events that were in no ring: those that the user side found in /proc.
 pub const NO_CPU: u32 = u32::MAX;
 
-/// What a frame holds.
+/// Kind of a frame's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FrameKind {
     Events = 1,
@@ -68,7 +71,7 @@ impl FrameHeader {
         out
     }
 
-    /// `None`: this is no header, or a damaged one, or of another version.
+    /// `None`: it is no header, a damaged one, or one of another version.
     pub(crate) fn parse(bytes: &[u8; HEADER]) -> Option<Self> {
         let u32_at = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
         let u64_at = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
@@ -87,12 +90,12 @@ impl FrameHeader {
     }
 }
 
-/// Where frames go.
+/// Destination of frames.
 pub(crate) trait Sink {
-    /// Write a frame after the others, or nothing of it.
+    /// Append a frame, or nothing of it.
     fn write(&mut self, header: &[u8; HEADER], payload: &[u8]) -> io::Result<()>;
 
-    /// Leave out what was written after `end` bytes.
+    /// Drop everything after `end` bytes.
     fn cut(&mut self, end: u64) -> io::Result<()>;
 }
 
@@ -119,15 +122,15 @@ impl Sink for Vec<u8> {
     }
 }
 
-/// Writes a spool. Others may not read it: it holds paths and arguments.
+/// Writes a spool. Other users may not read it, because it contains paths and arguments.
 #[derive(Debug)]
 pub struct Spool<S = File> {
     sink: S,
     path: PathBuf,
     lanes: Vec<Lane>,
     bytes: u64,
-    /// Events could not be written: none that came later are, as smaller frames may find room where a larger one did not, and nothing would
-    /// see what is missing between them.
+    /// Events could not be written, so no later ones are. A smaller frame may fit where a larger
+    /// one did not, and nothing would show what is missing between them.
     is_cut: bool,
 }
 
@@ -135,13 +138,14 @@ pub struct Spool<S = File> {
 #[derive(Debug)]
 struct Lane {
     cpu: u32,
-    /// Of the first event in `events`.
+    /// Position of the first event in `events`.
     position: u64,
     events: Vec<u8>,
 }
 
 impl Spool<File> {
-    /// Make the file in the folder of a recording; it must not be there yet. Its lock distinguishes a running recorder from one that died.
+    /// Create the file in the folder of a recording. It must not exist. Its lock distinguishes a
+    /// running recorder from one that died.
     ///
     /// # Errors
     /// [`BpfError::Spool`], [`BpfError::Full`].
@@ -151,12 +155,13 @@ impl Spool<File> {
         if !lock(&file) {
             return Err(BpfError::InUse(path));
         }
-        // What is synced of it later is lost with its name.
+        // Content that is synced later would be lost with the file's name.
         folder.sync().map_err(|error| BpfError::spool(&path, error))?;
         Ok(Spool::of(file, &path))
     }
 
-    /// What brings the file to the disk, in another thread: a slow disk must not keep the rings from being emptied.
+    /// A handle that syncs the file in another thread: a slow disk must not keep the rings from
+    /// being emptied.
     ///
     /// # Errors
     /// [`BpfError::Spool`] if there are too many open files.
@@ -168,21 +173,22 @@ impl Spool<File> {
 
 #[allow(private_bounds, reason = "made in this crate only")]
 impl<S: Sink> Spool<S> {
-    /// One that goes there; errors name it by this path.
+    /// A spool that is written to `sink`; errors name it by this path.
     pub(crate) fn of(sink: S, path: &Path) -> Self {
         Spool { sink, path: path.into(), lanes: Vec::new(), bytes: 0, is_cut: false }
     }
 
-    /// Where it goes.
+    /// The destination of frames.
     pub(crate) fn sink(&mut self) -> &mut S {
         &mut self.sink
     }
 
-    /// Take complete events as they lie in the ring of a CPU, unparsed. They reach the file when a frame is full, or at [`Spool::flush`].
+    /// Add complete events as they are in the ring of a CPU, unparsed. They reach the file when a
+    /// frame is full, or at [`Spool::flush`].
     ///
     /// # Errors
-    /// [`BpfError::Full`]: what was written before is whole; nothing more can be recorded, and later events are not taken any more.
-    /// [`BpfError::Spool`]: the same.
+    /// [`BpfError::Full`]: what was written before is whole; nothing more can be recorded, and
+    /// later events are ignored. [`BpfError::Spool`]: the same.
     pub fn append(&mut self, cpu: u32, events: &[u8]) -> Result<(), BpfError> {
         if events.is_empty() || self.is_cut {
             return Ok(());
@@ -190,7 +196,7 @@ impl<S: Sink> Spool<S> {
         let lane = self.lane(cpu, events);
         let held = &self.lanes[lane].events;
         if held.is_empty() && events.len() >= FRAME_BYTES {
-            // As large as a frame: no need to copy it.
+            // At least the size of a frame, so it need not be copied.
             self.flush()?;
             return self.write_events(lane, Some(events)).inspect_err(|_| self.cut(self.bytes));
         }
@@ -198,7 +204,8 @@ impl<S: Sink> Spool<S> {
         if self.lanes[lane].events.len() >= FRAME_BYTES { self.flush() } else { Ok(()) }
     }
 
-    /// Index of the lane for these events. A gap in the ring's count of bytes, which their first four bytes are the low half of, is kept.
+    /// Index of the lane for these events. Their first four bytes are the low half of the ring's
+    /// count of bytes; a gap in it is kept.
     fn lane(&mut self, cpu: u32, events: &[u8]) -> usize {
         let low = events.first_chunk().map_or(0, |low| u32::from_le_bytes(*low));
         let Some(index) = self.lanes.iter().position(|lane| lane.cpu == cpu) else {
@@ -213,7 +220,7 @@ impl<S: Sink> Spool<S> {
         index
     }
 
-    /// Write a note, at once. Events that are held back may come after it.
+    /// Write a note at once. Buffered events may follow it.
     ///
     /// # Errors
     /// As for [`Spool::append`].
@@ -223,7 +230,8 @@ impl<S: Sink> Spool<S> {
         self.frame(FrameKind::Notes, NO_CPU, 0, &text)
     }
 
-    /// Write what is held back: of all CPUs or, where there is no room for that, of none, as a thread may have moved from one to another.
+    /// Write the buffered events of all CPUs or, if there is no room for that, of none, because a
+    /// thread may have moved from one to another.
     ///
     /// # Errors
     /// As for [`Spool::append`].
@@ -233,7 +241,7 @@ impl<S: Sink> Spool<S> {
         written.inspect_err(|_| self.cut(begin))
     }
 
-    /// Take no events any more, and leave out those after `end`.
+    /// Ignore all later events, and drop those after `end`.
     fn cut(&mut self, end: u64) {
         self.is_cut = true;
         self.lanes.clear();
@@ -242,13 +250,13 @@ impl<S: Sink> Spool<S> {
         }
     }
 
-    /// Bytes in the file.
+    /// Size of the file [B].
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Write the events of a lane, or these in their place, as a frame.
+    /// Write the events of a lane, or `instead`, as a frame.
     fn write_events(&mut self, lane: usize, instead: Option<&[u8]>) -> Result<(), BpfError> {
         let Lane { cpu, position, .. } = self.lanes[lane];
         let mut held = std::mem::take(&mut self.lanes[lane].events);
@@ -274,7 +282,7 @@ impl<S: Sink> Spool<S> {
     }
 }
 
-/// Brings a spool to the disk.
+/// Syncs a spool.
 #[derive(Debug)]
 pub struct Syncer {
     file: File,
@@ -285,7 +293,7 @@ impl Syncer {
     /// `fdatasync`: what was flushed before survives a power failure.
     ///
     /// # Errors
-    /// [`BpfError::Full`], where the file system finds that out only now; [`BpfError::Spool`].
+    /// [`BpfError::Full`], if the file system detects that only now; [`BpfError::Spool`].
     pub fn sync(&self) -> Result<(), BpfError> {
         self.file.sync_data().map_err(|error| BpfError::spool(&self.path, error))
     }
@@ -305,13 +313,14 @@ fn write_both(mut file: &File, header: &[u8], payload: &[u8]) -> io::Result<()> 
     Ok(())
 }
 
-/// Take the lock that a recorder holds; false: another has it.
+/// Take the lock that a recorder holds; false: another process has it.
 pub(crate) fn lock(file: &File) -> bool {
     // SAFETY: the descriptor is open as long as `file` is.
     unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) == 0 }
 }
 
-/// `CLOCK_MONOTONIC` as events have it: in a time namespace ours is ahead of the kernel's own, time_namespaces(7).
+/// `CLOCK_MONOTONIC` as in events: in a time namespace ours differs from the kernel's own,
+/// time_namespaces(7).
 #[must_use]
 pub fn monotonic_ns() -> u64 {
     static AHEAD_NS: OnceLock<i64> = OnceLock::new();
@@ -319,7 +328,8 @@ pub fn monotonic_ns() -> u64 {
     clock_ns(libc::CLOCK_MONOTONIC).wrapping_sub(*ahead_ns).cast_unsigned()
 }
 
-/// Of a time namespace [ns]: a line for each clock, `monotonic SECONDS NANOSECONDS`. 0 where there is none.
+/// Offset of a time namespace [ns], from a line for each clock, `monotonic SECONDS NANOSECONDS`; 0
+/// if there is none.
 fn offset_of(offsets: &str) -> i64 {
     let line = offsets.lines().find_map(|line| line.strip_prefix("monotonic"));
     let mut fields = line.unwrap_or_default().split_whitespace().map(|field| field.parse::<i64>().unwrap_or(0));
@@ -329,12 +339,13 @@ fn offset_of(offsets: &str) -> i64 {
 
 fn clock_ns(clock: libc::clockid_t) -> i64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is writable; these clocks are there on every Linux.
+    // SAFETY: `time` is writable; these clocks exist on every Linux.
     unsafe { libc::clock_gettime(clock, &raw mut time) };
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
-/// Both clocks now. The real one is read between two readings of the other; of a few tries the narrowest holds.
+/// Both clocks now. The real one is read between two readings of the other; of a few tries the one
+/// with the shortest interval is used.
 #[must_use]
 pub fn clock_note() -> Note {
     let read = || {

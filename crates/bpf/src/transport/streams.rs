@@ -1,7 +1,7 @@
-//! The events of all CPUs in the order of their times.
+//! Merges the events of all CPUs by time.
 //!
-//! Those of one CPU are in order already: a call is written at its return. So the merge holds a stretch of each CPU's events, and goes on
-//! with one CPU as long as no other has an earlier event.
+//! Those of one CPU are in order already: a call is written at its return. So the merge buffers a
+//! part of each CPU's events, and continues with one CPU as long as no other has an earlier event.
 
 use std::{cmp::Reverse, collections::BinaryHeap, fs::File, io, os::unix::fs::FileExt};
 
@@ -11,7 +11,7 @@ use crate::{
     transport::frames::FrameRange,
 };
 
-/// Bytes that are read of a stream at a time; more than the longest event.
+/// Bytes of a stream that are read at a time; more than the longest event.
 const STRETCH: usize = 128 << 10;
 /// Longer than any event: its length has 16 bits.
 const LONGEST: usize = 1 << 16;
@@ -19,13 +19,13 @@ const LONGEST: usize = 1 << 16;
 /// The events of one CPU.
 #[derive(Debug)]
 pub(crate) struct Stream {
-    /// Frames, from the next one on with what of them is not read yet.
+    /// Frames; those from `next_frame` on have unread parts.
     frames: Vec<FrameRange>,
     next_frame: usize,
     buffer: Vec<u8>,
-    /// The next event in the buffer.
+    /// Offset of the next event in the buffer.
     at: usize,
-    /// Its time.
+    /// Time of the next event.
     next_ns: u64,
 }
 
@@ -34,12 +34,13 @@ impl Stream {
         Stream { frames: vec![first], next_frame: 0, buffer: Vec::new(), at: 0, next_ns: 0 }
     }
 
-    /// A frame after the others.
+    /// Append a frame.
     pub(crate) fn add(&mut self, frame: FrameRange) {
         self.frames.push(frame);
     }
 
-    /// Have the next event in the buffer whole, if there is one; returns false at the end.
+    /// Read until the buffer contains the whole next event, if there is one. Returns false at the
+    /// end.
     fn fill(&mut self, file: &File) -> io::Result<bool> {
         while self.buffer.len() - self.at < LONGEST {
             let Some(frame) = self.frames.get_mut(self.next_frame) else { break };
@@ -58,13 +59,14 @@ impl Stream {
         Ok(self.at < self.buffer.len())
     }
 
-    /// Pass over events without a time, and note the time of the next; returns false at the end.
+    /// Skip events without a time, and store the time of the next one. Returns false at the end.
     fn read_on(&mut self, file: &File) -> io::Result<bool> {
         loop {
             if self.buffer.len() - self.at < LONGEST && !self.fill(file)? {
                 return Ok(false);
             }
-            // The survey has ended the stream before what is broken; a file that was changed since then ends it here.
+            // The survey has ended the stream before a broken event; a file that was changed since
+            // then ends it here.
             let Some((event, rest)) = events::split(&self.buffer[self.at..]) else { return Ok(false) };
             if let Some(at_ns) = Families::at_ns(&event) {
                 self.next_ns = at_ns;
@@ -88,7 +90,7 @@ impl Stream {
 pub(crate) struct Merge {
     file: File,
     streams: Vec<Stream>,
-    /// Time of the next event of each stream but the current one.
+    /// Time of the next event of each stream except the current one.
     waiting: BinaryHeap<Reverse<(u64, usize)>>,
     current: Option<usize>,
 }
@@ -105,12 +107,13 @@ impl Merge {
         Ok(Merge { file, streams, waiting, current })
     }
 
-    /// The next event; of equal times, that of the stream that came first. Events without a time are left out.
+    /// The next event; of equal times, that of the stream that came first. Events without a time
+    /// are left out.
     #[inline]
     pub(crate) fn next(&mut self) -> io::Result<Option<Raw<'_>>> {
         let Some(index) = self.current else { return Ok(None) };
         let stream = &mut self.streams[index];
-        // The event before lies in the buffer; only now may that change.
+        // The previous event is in the buffer, which may change only now.
         if !stream.read_on(&self.file)? {
             self.current = self.waiting.pop().map(|Reverse((_, index))| index);
         } else if let Some(mut first) = self.waiting.peek_mut()

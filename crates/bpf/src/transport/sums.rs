@@ -1,5 +1,6 @@
-//! What programs of a family add up in a map, where there is too much of it for an event each: read again and again, and written as events
-//! of one kind. The last event of a key has its final value, so that a recorder that is killed loses what the last second added.
+//! Sums that the programs of a family add up in a map, where an event each would be too much. They
+//! are read repeatedly, and written as events of one kind. The last event of a key has its final
+//! value, so a recorder that is killed loses only what the last second added.
 
 use std::ffi::OsStr;
 
@@ -12,7 +13,7 @@ use crate::{
     transport::spool::monotonic_ns,
 };
 
-/// Entries that are read in one go.
+/// Number of entries that are read at a time.
 const BATCH: u32 = 4096;
 
 /// A map of sums.
@@ -20,12 +21,12 @@ const BATCH: u32 = 4096;
 pub(crate) struct Sums {
     map: MapHandle,
     kind: u8,
-    /// What was written last, by key.
+    /// The last written value by key.
     written: FxHashMap<Vec<u8>, Vec<u8>>,
 }
 
 impl Sums {
-    /// Those of a family, whose programs were loaded.
+    /// The sums of a family whose programs were loaded.
     pub(crate) fn of(family: &Family, object: &Object) -> Result<Vec<Sums>> {
         let sums = |(name, kind): &(&str, u8)| {
             let map = object.maps().find(|map| map.name() == OsStr::new(name)).expect("the object has its maps");
@@ -34,7 +35,7 @@ impl Sums {
         family.sums.iter().map(sums).collect()
     }
 
-    /// Events for all that was written so far: what is added from here on is what is more than that.
+    /// Events for the values written so far: later increases are relative to them.
     pub(crate) fn so_far(&self) -> Vec<u8> {
         let mut out = Vec::new();
         for (key, value) in &self.written {
@@ -44,10 +45,10 @@ impl Sums {
         out
     }
 
-    /// Events for the spool of all that has changed since.
+    /// Events for all sums that have changed since the last call.
     pub(crate) fn read(&mut self) -> Vec<u8> {
         let mut out = Vec::new();
-        // A map that cannot be read any more has no changes.
+        // A map that can no longer be read has no changes.
         let Ok(entries) = self.map.lookup_batch(BATCH, MapFlags::ANY, MapFlags::ANY) else { return out };
         let at_ns = monotonic_ns();
         for (key, value) in entries {

@@ -1,4 +1,4 @@
-//! Requests to block devices, from their way into a queue to their completion: the table `block_requests`.
+//! Requests to block devices, from queuing to completion: the table `block_requests`.
 
 mod rows;
 #[cfg(test)]
@@ -14,7 +14,7 @@ use crate::{
     families::{Converter, Family, Recorded, Shrink, calls::events::Call, page_io::requests::RequestRows},
 };
 
-/// Makes rows of them.
+/// Collects rows of `block_requests`.
 #[derive(Default)]
 pub(crate) struct Block(RequestRows<BlockRequests<'static>>);
 
@@ -24,7 +24,7 @@ impl Converter for Block {
         shows: "requests to block devices: their time in the queue and in the device",
         recorded: Recorded::OnDemand,
         object: programs!("block"),
-        // Before 6.5 nothing says that a request was made.
+        // Before 6.5 no tracepoint reports that a request was created.
         left_out: &[&["inserted", "wanted"], &["started"]],
         unused_maps: &[Shrink::Entries("inode_ids")],
         kinds: &[(EVENT_BLOCK, "block_requests")],

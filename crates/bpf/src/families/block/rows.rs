@@ -1,4 +1,4 @@
-//! From an event of a request to a block device to its row in `block_requests`.
+//! Rows of `block_requests` from events.
 
 use std::borrow::Cow;
 
@@ -11,10 +11,10 @@ use crate::{
     families::page_io::requests::Request,
 };
 
-/// Where a request without a place has its first sector.
+/// First sector of a request without a position on the device.
 const NO_SECTOR: u64 = u64::MAX;
 
-/// Number of that operation (`enum req_op` of include/linux/blk_types.h).
+/// Number of the flush operation (`enum req_op` of include/linux/blk_types.h).
 const FLUSH: u32 = 2;
 
 /// The values of `block_requests.flags`, in their order.
@@ -26,8 +26,9 @@ const FLAGS: [(u32, &str); 5] = [
     (BLOCK_FUA, "fua"),
 ];
 
-/// What errors of devices (`BLK_STS_` in include/linux/blk_types.h, `blk_errors` in block/blk-core.c) are for programs, from 1 on. Those after
-/// have other numbers in other kernels.
+/// The errors that programs get for errors of devices (`BLK_STS_` in include/linux/blk_types.h,
+/// `blk_errors` in block/blk-core.c), from number 1 on. Those after these have other numbers in
+/// other kernels.
 const ERRORS: [i32; 13] = [
     libc::EOPNOTSUPP,
     libc::ETIMEDOUT,
@@ -58,9 +59,10 @@ impl Request for BlockRequests<'static> {
     }
 }
 
-/// The row of an event.
+/// The row for an event.
 pub(super) fn row(event: &BlockEvent, at_ns: i64, conversion: &mut Conversion<'_>) -> BlockRequests<'static> {
-    // The clock of the event is that of the start of recording; what came before is as much before its end.
+    // The clock of the event is that of the start of recording; earlier times are relative to the
+    // end of the request.
     let before = |moment_ns: u64| i64::try_from(event.at_ns.saturating_sub(moment_ns)).unwrap_or(0);
     let (whole_ns, service_ns) = (before(event.queued_ns), before(event.issued_ns));
     let ts_ns = at_ns.saturating_sub(whole_ns);
@@ -82,14 +84,15 @@ pub(super) fn row(event: &BlockEvent, at_ns: i64, conversion: &mut Conversion<'_
     }
 }
 
-/// The file whose pages it carries.
+/// The file whose pages a request transfers.
 fn file_of(event: &BlockEvent, conversion: &mut Conversion<'_>) -> Option<ObjectId> {
     if event.inode == 0 || event.flags & (BLOCK_DEVICE | BLOCK_MEMORY) != 0 {
         return None;
     }
     let Conversion { places, objects, unknown_paths, .. } = conversion;
     let object = places.object_of_request(event.file, (event.inode_device, event.inode), objects);
-    // Where all requests of the system are recorded, most are for files that no recorded program has used.
+    // If all requests of the system are recorded, most are for files that no recorded program has
+    // used.
     *unknown_paths += u64::from(object.is_none() && (event.file != 0 || event.tid != 0));
     object
 }
@@ -108,7 +111,7 @@ fn operation(number: u32) -> &'static str {
 }
 
 fn flags(event: &BlockEvent) -> String {
-    // A flush is marked as one that wants a flush.
+    // A flush itself also has the flag that requests a flush before it.
     let bits = if event.operation == FLUSH { event.flags & !BLOCK_PREFLUSH } else { event.flags };
     let words = FLAGS.iter().filter(|(bit, _)| bits & bit != 0).map(|(_, word)| *word);
     words.collect::<Vec<_>>().join("+")

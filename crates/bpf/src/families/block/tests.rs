@@ -1,4 +1,4 @@
-//! From events of requests to block devices to rows.
+//! Tests of rows from events of requests to block devices.
 
 use crate::{
     events::{BLOCK_AHEAD, BLOCK_FUA, BLOCK_MEMORY, BLOCK_META, BLOCK_PREFLUSH, BLOCK_SYNC, BlockEvent, EVENT_BLOCK},
@@ -15,7 +15,7 @@ fn device(name: &str) -> [u8; 32] {
     bytes
 }
 
-/// A request of one page, which was queued, issued and completed at these times.
+/// A request of one page that was queued, issued and completed at these times.
 fn request([queued_ns, issued_ns, at_ns]: [u64; 3]) -> BlockEvent {
     BlockEvent {
         at_ns,
@@ -48,9 +48,9 @@ fn times_in_the_queue_and_in_the_device_stand_apart() {
     let events = [
         event(&request([10, 15, 40])),
         event(&BlockEvent { depth: 3, device: device("nvme0n1"), ..request([41, 41, 50]) }),
-        // Nothing was noted of its issue.
+        // Its issue was not recorded.
         event(&BlockEvent { depth: 0, ..request([20, 60, 60]) }),
-        // Clocks that disagree.
+        // The clocks disagree.
         event(&request([90, 95, 70])),
     ];
     let tables = Tables::of(&[&events]);
@@ -92,12 +92,12 @@ fn requests_belong_to_files_and_threads() {
     let events = [
         path(F, &["data", "home"]),
         event(&BlockEvent { file: F, inode: 4242, ..request([5, 8, 10]) }),
-        // Its file is only known by its inode.
+        // Its file is known by its inode only.
         event(&BlockEvent { inode: 4242, tid: 0, ..request([11, 11, 20]) }),
-        // It is unknown. Of those that belong to no process that is nothing to mention.
+        // Its file is unknown. For requests of no process, that is no issue.
         event(&BlockEvent { inode: 5, ..request([21, 21, 30]) }),
         event(&BlockEvent { inode: 5, tid: 0, ..request([31, 31, 40]) }),
-        // Only what was queued in the time of a call is for its file.
+        // Only a request that was queued during a call is for the file of the call.
         event(&BlockEvent { flags: BLOCK_MEMORY, ..request([70, 71, 83]) }),
         event(&BlockEvent { flags: BLOCK_MEMORY, ..request([81, 82, 84]) }),
         event(&BlockEvent { flags: BLOCK_MEMORY, tid: 8, ..request([81, 82, 85]) }),

@@ -1,7 +1,9 @@
-//! Operations of libaio: rows of `calls` from what `io_submit` named and `io_getevents` took (`aio.h`).
+//! Operations of libaio: rows of `calls` from the operations of `io_submit` and the results of
+//! `io_getevents` (`aio.h`).
 //!
-//! What joins the two is the address of the control block, with that of the context: both belong to a process. Where another thread takes
-//! the result before `io_submit` has returned, the end is reported before the beginning.
+//! The address of the control block joins the two, together with that of the context: both belong
+//! to a process. If another thread takes the result before `io_submit` has returned, the end is
+//! reported before the beginning.
 
 use rustc_hash::FxHashMap;
 use sysdock_calls::{
@@ -18,19 +20,20 @@ use crate::{
     families::calls::Calls,
 };
 
-/// Operations that may be in progress, or ended and not yet begun; a spool of garbage may name any number.
+/// Limit for operations in progress, or ended but not begun yet: a garbage spool may name any
+/// number.
 const MOST: usize = 1 << 20;
 
 /// Process, context and control block.
 type Key = (i32, u64, u64);
 
-/// Operations of which one end is still to come.
+/// Operations of which one end is still missing.
 #[derive(Debug, Default)]
 pub(crate) struct UnderWay {
     begun: FxHashMap<Key, CallRow>,
-    /// When, and with which result.
+    /// Time and result of operations whose beginning is not known yet.
     ended: FxHashMap<Key, (i64, i64)>,
-    /// Results without an operation.
+    /// Number of results without an operation.
     unmatched: u64,
 }
 
@@ -50,7 +53,8 @@ impl Calls {
         if self.aio.begun.len() >= MOST {
             return self.add(&row, conversion);
         }
-        // A control block that is used again was taken out of the completion ring by the program itself.
+        // The control block is used again, so the program itself took the result from the
+        // completion ring.
         match self.aio.begun.insert(key, row) {
             Some(never_reaped) => self.add(&never_reaped, conversion),
             None => Ok(()),
@@ -76,7 +80,7 @@ impl Calls {
         Ok(())
     }
 
-    /// An operation that has begun.
+    /// The row of an operation that has begun.
     fn aio_row(&mut self, thread: usize, event: &AioSubmitEvent, conversion: &mut Conversion<'_>) -> CallRow {
         let (task, comm) = {
             let thread = conversion.threads.get_mut(thread);
@@ -108,7 +112,7 @@ impl Calls {
         self.add(&row, conversion)
     }
 
-    /// Operations whose end was not seen, in the order of their beginning.
+    /// Write operations whose end was not seen, in the order of their beginning.
     pub(super) fn aio_left(&mut self, conversion: &mut Conversion<'_>) -> Result<(), BpfError> {
         let UnderWay { begun, ended, unmatched } = std::mem::take(&mut self.aio);
         let mut rows: Vec<CallRow> = begun.into_values().collect();

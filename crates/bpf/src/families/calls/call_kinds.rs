@@ -1,23 +1,23 @@
-//! Numbers of calls to their names, classes and shapes, looked up once for each number.
+//! Names, classes and shapes of calls by number, looked up once for each number.
 
 use sysdock_calls::syscalls::{self, Calls, Class, Shape};
 
 use super::numbers;
 
-/// What a number means.
+/// Meaning of a call's number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallKind {
-    /// Number of the name in a recording.
+    /// Number of the name in the recording.
     pub(crate) call: u16,
     pub(crate) class: Class,
     pub(crate) shape: Shape,
-    /// `restart_syscall`: the next part of the call that was interrupted.
+    /// `restart_syscall`: the next part of the interrupted call.
     pub(crate) goes_on: bool,
     /// `rt_sigreturn`: its result is that of the call that the signal interrupted.
     pub(crate) ends_handler: bool,
 }
 
-/// CallKinds by number.
+/// Meanings of all numbers that occurred.
 #[derive(Debug)]
 pub(crate) struct CallKinds {
     known: Vec<Option<CallKind>>,

@@ -1,10 +1,11 @@
-//! System calls of 32-bit programs on x86-64: their numbers are others, and some have their arguments elsewhere. Each is recorded as the 64-bit
-//! call that does the same: `fstat64` as `fstat`, `mmap2` as `mmap`, `socketcall` as what it calls.
+//! System calls of 32-bit programs on x86-64. Their numbers differ, and some have their arguments
+//! elsewhere. Each is recorded as the equivalent 64-bit call: `fstat64` as `fstat`, `mmap2` as
+//! `mmap`, `socketcall` as the call that it makes.
 
 use super::numbers;
 
-/// Names by their numbers (Linux, arch/x86/entry/syscalls/syscall_32.tbl, up to 6.18); `-`: there is none. From 424 on they are those of
-/// 64-bit programs.
+/// Names by number (Linux, arch/x86/entry/syscalls/syscall_32.tbl, up to 6.18); `-`: there is none.
+/// From 424 on the numbers are those of 64-bit programs.
 const LOW: &str = "\
     restart_syscall exit fork read write open close waitpid creat link unlink execve chdir time mknod chmod lchown break \
     oldstat lseek getpid mount umount setuid getuid stime ptrace alarm oldfstat pause utime stty gtty access nice ftime \
@@ -45,7 +46,8 @@ const LOW: &str = "\
     mq_timedsend_time64 mq_timedreceive_time64 semtimedop_time64 rt_sigtimedwait_time64 futex_time64 \
     sched_rr_get_interval_time64";
 
-/// Calls that do the same under another name. Those that end in `_time64`, `64` or `32` are found without.
+/// Equivalent calls under another name. Names that end in `_time64`, `64` or `32` are found without
+/// that ending.
 const SAME: [(&str, &str); 19] = [
     ("waitpid", "wait4"),
     ("umount", "umount2"),
@@ -73,23 +75,23 @@ const SAME: [(&str, &str); 19] = [
 #[repr(u16)]
 enum How {
     Same = 0,
-    /// An offset in pages.
+    /// The offset is in pages.
     Pages,
-    /// A pointer to all of them.
+    /// The argument points to all arguments.
     InMemory,
-    /// The fourth and the fifth are the halves of a number.
+    /// The fourth and fifth argument are the halves of a number.
     HalvesFromFourth,
-    /// The second and the third are.
+    /// The second and third argument are the halves of a number.
     HalvesFromSecond,
-    /// `_llseek`, which writes its result into memory.
+    /// `_llseek`, which writes its result to memory.
     LongSeek,
-    /// The first says which call of sockets is meant, the second points to its arguments.
+    /// The first argument selects a socket call, the second points to its arguments.
     Sockets,
-    /// Pointers to offsets are to 32 bits.
+    /// Pointers to offsets point to 32 bits.
     ShortOffsets,
 }
 
-/// Bits of the number in what [`table`] has; above them is `How`.
+/// Number of bits for the call's number in an entry of [`table`]; `How` is above them.
 const NUMBER_BITS: u32 = 10;
 
 impl How {
@@ -107,7 +109,8 @@ impl How {
     }
 }
 
-/// By the number of a 32-bit program: the number of the same 64-bit call, and how its arguments are found.
+/// For each 32-bit number: the number of the equivalent 64-bit call, and how its arguments are
+/// found.
 pub(crate) fn table(length: usize) -> Vec<u16> {
     let known = numbers::names();
     let number = |name: &str| known.iter().position(|other| *other == name && !name.is_empty());
@@ -121,7 +124,7 @@ pub(crate) fn table(length: usize) -> Vec<u16> {
     names.iter().map(entry).collect()
 }
 
-/// What it may be called, best first.
+/// Possible names of the equivalent call, best first.
 fn same(name: &str) -> Vec<&str> {
     let alias = SAME.iter().find(|(known, _)| *known == name).map(|(_, same)| *same);
     let shorter = ["_time64", "64", "32"].iter().find_map(|end| name.strip_suffix(end));
@@ -137,7 +140,7 @@ mod tests {
         let table = table(512);
         let names = numbers::names();
         let of = |number: usize| (names[usize::from(table[number] & 0x3ff)], table[number] >> NUMBER_BITS);
-        // From asm/unistd_32.h.
+        // Numbers of asm/unistd_32.h.
         for (number, name, how) in [
             (1, "exit", How::Same),
             (3, "read", How::Same),
@@ -159,7 +162,7 @@ mod tests {
         ] {
             assert_eq!(of(number), (name, how as u16), "{number}");
         }
-        // The one of many: which it is says its first argument.
+        // `socketcall` stands for many calls; its first argument selects one.
         assert_eq!(table[102] >> NUMBER_BITS, How::Sockets as u16);
         // Calls that 64-bit programs do not have.
         assert_eq!(usize::from(table[34] & 0x3ff), numbers::WITHOUT_NAME);

@@ -1,4 +1,4 @@
-//! The event of a call: a fixed part, and after it what its flags announce.
+//! The event of a call: a fixed part, and after it the parts that its flags announce.
 
 use crate::events::{
     CALL_MAPPING, CALL_NO_START, CALL_NUMBER, CALL_PATH, CALL_POSITIONS, CALL_RING, CALL_SECOND_FILE, CALL_SECOND_PATH,
@@ -23,13 +23,13 @@ pub(crate) struct Call<'a> {
     pub(crate) extra: u64,
     pub(crate) no_start: bool,
     pub(crate) unfinished: bool,
-    /// Submitted to an io_uring.
+    /// Whether it was submitted to an io_uring.
     pub(crate) ring: bool,
-    /// The offset is that of the file position, although the call could have named one.
+    /// Whether the offset is the file position, although the call could have named one.
     pub(crate) at_position: bool,
-    /// The descriptor whose position a copy writes at.
+    /// The descriptor at whose position a copy writes.
     pub(crate) to_position_of: Option<i32>,
-    /// Id of the second file, and its offset; of a pair the second descriptor.
+    /// Id of the second file and its offset; of a new pair, its second descriptor.
     pub(crate) second: Option<(u64, i64)>,
     pub(crate) path: Option<PathArgument<'a>>,
     pub(crate) second_path: Option<PathArgument<'a>>,
@@ -39,7 +39,7 @@ pub(crate) struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// `None`: the event is broken. Not inlined, so that the result is made where it stays: it is long.
+    /// `None`: the event is broken. Not inlined, so that the large result is built in place.
     #[inline(never)]
     pub(crate) fn of(event: &Raw<'a>) -> Option<Self> {
         let (fixed, mut rest) = event.read::<CallEvent>()?;
@@ -66,7 +66,7 @@ impl<'a> Call<'a> {
         Some(call)
     }
 
-    /// Whether the event holds all that its flags announce.
+    /// Whether the event contains everything that its flags announce.
     #[inline]
     pub(crate) fn is_whole(event: &Raw<'_>) -> bool {
         if event.flags & !PLAIN == 0 { event.holds::<CallEvent>() } else { Call::of(event).is_some() }
@@ -81,7 +81,7 @@ impl<'a> Call<'a> {
 
     fn take_second(&mut self, rest: &mut &'a [u8]) -> Option<()> {
         if !self.at_position {
-            // Of an earlier recorder.
+            // The format of an earlier recorder.
             let (old, after) = rest.split_first_chunk::<16>()?;
             let CallSecondFile { file, offset, .. } = CallSecondFile::read(&[&old[..], &[0; 8]].concat())?;
             (self.second, *rest) = (Some((file, offset)), after);
@@ -94,7 +94,7 @@ impl<'a> Call<'a> {
         Some(())
     }
 
-    /// What stands after the fixed part.
+    /// Decode the parts after the fixed part.
     fn fill(&mut self, flags: u32, rest: &mut &'a [u8]) -> Option<()> {
         if flags & CALL_SECOND_FILE != 0 {
             self.take_second(rest)?;
@@ -119,9 +119,9 @@ impl<'a> Call<'a> {
 /// A path as the program gave it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PathArgument<'a> {
-    /// Id of the directory that a relative path starts from; 0: not known.
+    /// Id of the directory at which a relative path starts; 0: unknown.
     pub(crate) base: u64,
-    /// `None`: it could not be read.
+    /// `None`: the text could not be read.
     pub(crate) text: Option<&'a [u8]>,
 }
 

@@ -1,4 +1,5 @@
-//! System calls, and operations of libaio, which they begin and end. Families that have more to say of calls add to their rows.
+//! System calls, and operations of libaio, which calls begin and end. Other families add to their
+//! rows.
 
 mod aio;
 pub(crate) mod call_kinds;
@@ -27,10 +28,11 @@ use aio::UnderWay;
 use call_kinds::CallKinds;
 use events::Call;
 
-/// A call that moved a position: its end, task and row, and whether that is the position of the file that a copy writes.
+/// A call that moved a position: its end, task and row, and whether the position is that of the
+/// file that a copy writes.
 type Move = (i64, u32, u64, bool);
 
-/// The rows of `calls` and `mappings`, and what is needed to make them.
+/// The rows of `calls` and `mappings`, and the state needed to make them.
 pub(crate) struct Calls {
     meanings: CallKinds,
     rows: CallRows,
@@ -39,15 +41,15 @@ pub(crate) struct Calls {
     errno_numbers: Vec<i16>,
     open_flag_numbers: FxHashMap<u64, i16>,
     full_path: Vec<u8>,
-    /// By process and descriptor, the last calls that moved the position.
+    /// The last calls that moved the position, by process and descriptor.
     last_moves: FxHashMap<(i32, i32), VecDeque<Move>>,
     aio: UnderWay,
     restarted: u64,
-    /// Calls that began before the recording.
+    /// Number of calls that began before the recording.
     began_before: u64,
-    /// Calls that moved messages whose bytes could not be read.
+    /// Number of calls with messages whose bytes could not be read.
     unknown_messages: u64,
-    /// Rows at the last checkpoint.
+    /// Number of rows at the last checkpoint.
     rows_written: u64,
 }
 
@@ -116,7 +118,7 @@ impl Converter for Calls {
 }
 
 impl Calls {
-    /// An event of this family. `others` are called with each call.
+    /// Convert an event of this family. `others` are called with each call.
     #[inline]
     pub(super) fn convert(
         &mut self,
@@ -135,18 +137,19 @@ impl Calls {
         }
     }
 
-    /// An event of another family: the interrupted calls of a thread that it found gone stay so.
+    /// Called after an event of another family. If it found that a thread is gone, the interrupted
+    /// calls of the thread are complete.
     pub(super) fn after(&mut self, conversion: &mut Conversion<'_>) -> Result<(), BpfError> {
         let Some(mut thread) = conversion.gone.take() else { return Ok(()) };
         thread.interrupted.give_up().try_for_each(|row| self.push(&row, conversion))
     }
 
-    /// Calls so far.
+    /// Number of calls so far.
     pub(crate) fn rows(&self) -> u64 {
         self.rows.total()
     }
 
-    /// Parts are of a size at which readers can still divide their work.
+    /// Make a checkpoint when a part is so large that readers can still divide their work.
     pub(crate) fn checkpoint_if_due(&mut self, recording: &mut Recording) -> Result<(), BpfError> {
         if self.rows.total() - self.rows_written >= ROWS_PER_PART {
             self.rows_written = self.rows.total();

@@ -1,6 +1,7 @@
-//! From an event of a call to its row.
+//! Rows of `calls` from events.
 //!
-//! The columns mean what they mean for a log of strace (`effects.rs` of that crate): where both could be asked, both say the same.
+//! The columns have the same meaning as for a log of strace (`effects.rs` of that crate): where
+//! both recorders know a value, they agree.
 
 use sysdock_calls::{
     CallRow, NONE, ObjectId, Part, Via, error_name, error_of, is_restart, normal, object_id,
@@ -23,11 +24,11 @@ const F_DUPFD: u64 = 0;
 const F_DUPFD_CLOEXEC: u64 = 1030;
 /// `MAP_SHARED` is the lowest bit of the type of a mapping, and part of `MAP_SHARED_VALIDATE`.
 const MAP_SHARED: u32 = 1;
-/// Calls of other threads that may end within one, and be marked with it: that many of them.
+/// Largest number of calls of other threads within one call that are checked for overlap.
 const MOST_WITHIN: usize = 256;
 
 impl Calls {
-    /// `others` may add to the row before it is written.
+    /// Add the row of a call. `others` may add to the row before it is written.
     #[inline]
     pub(super) fn call(
         &mut self,
@@ -64,7 +65,8 @@ impl Calls {
         self.join_interrupted(thread, &meaning, row, error, conversion)
     }
 
-    /// The part of a call that lies in the recording, where it began before.
+    /// The part of a call since recording began, if it began before; `None`: the call is wholly
+    /// inside.
     #[inline]
     fn clipped<'a>(&mut self, event: &Call<'a>, conversion: &Conversion<'_>) -> Option<Call<'a>> {
         let before_ns = conversion.start.since_ns?.saturating_sub(event.start_ns);
@@ -76,7 +78,7 @@ impl Calls {
         Some(Call { start_ns: event.start_ns + before_ns, duration_ns, ..*event })
     }
 
-    /// A row with what every call has.
+    /// A row with the values that every call has.
     #[inline]
     fn row(
         &mut self,
@@ -101,7 +103,7 @@ impl Calls {
         }
     }
 
-    /// What the call worked on, where, and how much.
+    /// Fill in the object of the call, the offset and the size.
     #[inline]
     fn fill(&mut self, row: &mut CallRow, thread: usize, event: &Call<'_>, meaning: &CallKind, conversion: &mut Conversion<'_>) {
         let done = row.result.max(0);
@@ -125,7 +127,7 @@ impl Calls {
                 row.object = conversion.file(event.file);
                 row.transferred = row.result;
                 row.requested = known(event.extra.cast_signed());
-                // Both offsets are those after the bytes that were moved.
+                // Both offsets are those after the transfer.
                 row.offset = begin(event.offset, done);
                 if let Some((to, to_offset)) = event.second {
                     row.to_object = conversion.file(to);
@@ -165,14 +167,15 @@ impl Calls {
             }
             Shape::Configure if event.path.is_none() => row.object = conversion.file(event.file),
             Shape::PathAt(..) | Shape::Configure => {
-                // An empty path means the descriptor itself; else that is only where the path starts.
+                // An empty path means the descriptor itself; otherwise the descriptor is only the
+                // base of the path.
                 let itself = event.path.and_then(|path| path.text).is_some_and(<[u8]>::is_empty);
                 row.fd = if itself { row.fd } else { -1 };
                 row.object = self.argument(event.path, conversion);
             }
             Shape::ChangeDir => {
                 row.object = match event.path {
-                    // The base is read at the return: it is the directory that was entered.
+                    // The base is read at the return, so it is the directory that was entered.
                     Some(PathArgument { base, text: Some(text) }) if row.result == 0 && !text.starts_with(b"/") => {
                         conversion.file(base)
                     }
@@ -197,7 +200,8 @@ impl Calls {
         }
     }
 
-    /// Threads of a process that move the position of one descriptor at the same time: where each of them began is unknown.
+    /// Mark calls of a process whose threads moved the position of one descriptor at the same time:
+    /// where each began is unknown.
     fn mark_overlap(&mut self, row: &mut CallRow, event: &Call<'_>, meaning: &CallKind, conversion: &Conversion<'_>) {
         let moves = match meaning.shape {
             Shape::Seek | Shape::Transfer(_, At::Position) => true,
@@ -215,15 +219,15 @@ impl Calls {
         }
     }
 
-    /// As [`Calls::mark_overlap`], of a descriptor of a process.
+    /// As [`Calls::mark_overlap`], for one descriptor of a process.
     fn mark_overlap_of(&mut self, key: (i32, i32), is_target: bool, row: &mut CallRow) {
         let serial = self.rows.total();
         let (task, start_ns, end_ns) = (row.task, row.ts_ns, row.ts_ns.saturating_add(row.dur_ns));
-        // Many more than a machine can have open at a time are garbage.
+        // More descriptors than a machine can have open at a time are garbage.
         if self.last_moves.len() > 1 << 15 {
             self.last_moves.clear();
         }
-        // Calls come in the order of their ends: the last ones may all have ended within this one.
+        // Calls are ordered by their ends, so the last ones may all have ended within this one.
         let moves = self.last_moves.entry(key).or_default();
         let within = moves.iter().rev().take_while(|(earlier_end_ns, ..)| start_ns < *earlier_end_ns);
         for (_, _, earlier, was_target) in within.filter(|(_, earlier_task, ..)| *earlier_task != task) {
@@ -238,7 +242,8 @@ impl Calls {
         moves.push_back((end_ns, task, serial, is_target));
     }
 
-    /// An exec that succeeded has lost its path argument with its old program; the event of the program's start has it.
+    /// A successful exec has lost its path argument with its old program; the event of the
+    /// program's start contains the path.
     fn fill_exec(&mut self, row: &mut CallRow, thread: usize, event: &Call<'_>, conversion: &mut Conversion<'_>) {
         if event.result != 0 || event.unfinished {
             row.object = self.argument(event.path, conversion);
@@ -251,7 +256,7 @@ impl Calls {
         }
     }
 
-    /// The row of a path argument.
+    /// The row in `paths` of a path argument.
     fn argument(&mut self, argument: Option<PathArgument<'_>>, conversion: &mut Conversion<'_>) -> i32 {
         let Some(PathArgument { base, text: Some(text) }) = argument else { return -1 };
         if text.starts_with(b"/") {
@@ -304,14 +309,14 @@ impl Calls {
             return *number;
         }
         let number = self.rows.open_flags.number(words::open_flags(flags).as_bytes());
-        // A spool of garbage may hold any number of sets.
+        // A garbage spool may contain any number of sets.
         if self.open_flag_numbers.len() < 4096 {
             self.open_flag_numbers.insert(flags, number);
         }
         number
     }
 
-    /// A call of a thread that has interrupted calls, or that is interrupted itself.
+    /// Add a call of a thread that has interrupted calls, or that is interrupted itself.
     fn join_interrupted(
         &mut self,
         thread: usize,
@@ -336,7 +341,7 @@ impl Calls {
         self.add(row, conversion)
     }
 
-    /// Add a row that is no system call of its own.
+    /// Add a row that is not a system call of its own.
     #[inline]
     pub(super) fn add(&mut self, row: &CallRow, conversion: &mut Conversion<'_>) -> Result<(), BpfError> {
         conversion.seen(row.ts_ns, row.ts_ns.saturating_add(row.dur_ns.max(0)));
@@ -354,22 +359,23 @@ fn fill_transfer(row: &mut CallRow, event: &Call<'_>, requested: Requested, at: 
     };
     row.offset = match at {
         At::Nowhere => NONE,
-        // Where nothing is open, nothing begins.
+        // Without an open file there is no offset.
         _ if event.file == 0 => NONE,
-        // The position is that after the call.
+        // The recorded position is that after the call.
         At::Position => begin(event.offset, row.result.max(0)),
         At::Argument(_) | At::ArgumentOrPosition(_) => known(event.offset),
     };
 }
 
-/// The row of a message queue, whose name is in the root of its own file system.
+/// The row in `paths` of a message queue. Its name is in the root of its own file system.
 fn queue(argument: Option<PathArgument<'_>>, conversion: &mut Conversion<'_>) -> i32 {
     let Some(name) = argument.and_then(|argument| argument.text).filter(|name| !name.is_empty()) else { return -1 };
     let path = [if name.starts_with(b"/") { &b""[..] } else { b"/" }, name].concat();
     object_id(Some(conversion.objects.intern(&path)))
 }
 
-/// The row of a program's path. Where a relative one starts is known of the command itself only.
+/// The row in `paths` of a program. The base of a relative path is known for the command itself
+/// only.
 fn program(filename: &[u8], task: usize, conversion: &mut Conversion<'_>) -> ObjectId {
     let first =
         i64::from(conversion.threads.tasks[task].tid) == conversion.command_pid() && conversion.threads.tasks[task].execs == 1;
@@ -381,24 +387,24 @@ fn program(filename: &[u8], task: usize, conversion: &mut Conversion<'_>) -> Obj
     conversion.places.named(&normal(path.into()), &mut conversion.objects)
 }
 
-/// A successful call that works on directories only.
+/// Record that the object of a successful call is a directory.
 fn is_directory(row: &CallRow, conversion: &mut Conversion<'_>) {
     if let (Ok(object), true) = (ObjectId::try_from(row.object), row.result != NONE) {
         conversion.objects.set_directory(object);
     }
 }
 
-/// A number that may not be known.
+/// A number; below 0: unknown.
 fn known(number: i64) -> i64 {
     if number < 0 { NONE } else { number }
 }
 
-/// Where a transfer began that ended at `position`.
+/// The offset at which a transfer began that ended at `position`.
 fn begin(position: i64, transferred: i64) -> i64 {
     if position < 0 { NONE } else { known(position.saturating_sub(transferred)) }
 }
 
-/// Whether a call is the next part of one that was interrupted, as far as its arguments are recorded.
+/// Whether a call is the next part of an interrupted one, as far as its arguments are recorded.
 fn continues(first: &CallRow, (): &(), next: &CallRow, (): &()) -> bool {
     first.call == next.call && first.task == next.task && (first.fd, first.object) == (next.fd, next.object)
 }

@@ -1,4 +1,4 @@
-//! From events of calls to rows.
+//! Tests of rows from events of calls.
 
 use crate::{
     events::{AioDoneEvent, AioSubmitEvent, EVENT_AIO_DONE, EVENT_AIO_SUBMIT},
@@ -8,14 +8,14 @@ use crate::{
 const F: u64 = 11;
 const D: u64 = 13;
 
-/// An operation of libaio, by its control block: it begins.
+/// An operation of libaio begins, with this control block.
 pub(crate) fn aio_submit(at_ns: u64, tid: u32, block: u64, opcode: u32, offset: i64, bytes: i64) -> Bytes {
     let (start_ns, context, file, fd) = (at_ns - 10, 0xc0, 7, 3);
     let fixed = AioSubmitEvent { at_ns, start_ns, context, block, file, offset, bytes, tid, fd, opcode };
     Bytes::of(EVENT_AIO_SUBMIT, &fixed)
 }
 
-/// Its result is taken.
+/// The result of an operation is taken.
 pub(crate) fn aio_done(at_ns: u64, tid: u32, block: u64, result: i64) -> Bytes {
     Bytes::of(EVENT_AIO_DONE, &AioDoneEvent { at_ns, context: 0xc0, block, result, tid })
 }
@@ -75,7 +75,7 @@ fn calls_tell_what_they_worked_on_and_where() {
     assert_eq!(tables.manifest.capture().issues["unknown_path"], 1);
     let task = tables.show("processes", "pid tid ppid start_ts_ns end_ts_ns comm command execs calls exit_code exit_signal");
     assert_eq!(task, [format!("7 7 - {} {} prog prog -v 1 17 3 -", EPOCH + 5, EPOCH + 176)]);
-    // 2 ms were measured; sampled were 3 and 1.
+    // 2 ms were measured; samples of 3 and 1 ms.
     let usage = "user_ns system_ns minor_faults major_faults rchar_bytes wchar_bytes device_read_bytes device_write_bytes";
     assert_eq!(tables.show("processes", usage), ["1500000 500000 11 12 13 14 17 18"]);
     let manifest = &tables.manifest;
@@ -154,14 +154,15 @@ fn a_directory_that_was_entered_is_the_one_after_the_call() {
 #[test]
 fn operations_of_libaio_are_joined_with_their_results() {
     let events = [
-        // Its result was taken before io_submit had returned.
+        // The result was taken before io_submit had returned.
         aio_done(100, 6, 0xb1, 512),
         aio_submit(110, 5, 0xb1, 0, 4096, 512),
         aio_submit(120, 5, 0xb2, 8, 0, 8192),
         aio_done(150, 5, 0xb2, -28),
         aio_submit(160, 5, 0xb3, 3, -1, -1),
         aio_done(170, 5, 0xb3, 0),
-        // Taken by the program itself, and used again; the second one was still in progress at the end.
+        // The program took the result itself, and used the control block again; the second
+        // operation was still in progress at the end.
         aio_submit(200, 5, 0xb4, 0, 1, 2),
         aio_submit(210, 5, 0xb4, 0, 3, 4),
         aio_done(300, 5, 0xb9, 1),
@@ -217,7 +218,7 @@ fn calls_that_move_one_position_at_a_time_are_marked() {
 #[test]
 fn a_second_file_of_an_earlier_recorder_is_read() {
     let mut copy = call(7, 10, 5, libc::SYS_sendfile, 30).fd(3).file(F).offset(80).extra(30).second(D, 70);
-    // Neither descriptor nor positions.
+    // The event has neither a second descriptor nor positions.
     copy.body.truncate(copy.body.len() - 8);
     copy.body[9] &= 0x7f;
     let tables = Tables::of(&[&[path(F, &["f"]), path(D, &["d"]), copy]]);

@@ -1,8 +1,8 @@
-//! Numbers of Linux on x86-64 by the names that strace prints.
+//! Names of Linux constants on x86-64, as strace prints them.
 
 use std::fmt::Write;
 
-/// Flags of opens, in strace's order. A set of several bits stands before its parts.
+/// Flags of opens, in strace's order. A set of several bits precedes its parts.
 const OPEN_FLAGS: [(u64, &str); 19] = [
     (0o100, "O_CREAT"),
     (0o200, "O_EXCL"),
@@ -38,7 +38,7 @@ pub(crate) fn requests_directory(flags: u64) -> bool {
     flags & 0o20_200_000 == 0o200_000
 }
 
-/// What a mapping may be used for.
+/// The permitted access of a mapping.
 pub(crate) fn protection(bits: u32) -> String {
     const BITS: [(u64, &str); 6] = [
         (1, "PROT_READ"),
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn flags_are_those_that_strace_prints() {
-        // Printed by strace 6.1 for these arguments.
+        // Output of strace 6.1 for these arguments.
         for (flags, words) in [
             (0o2_304_000u64, "O_RDONLY|O_NONBLOCK|O_LARGEFILE|O_CLOEXEC|O_DIRECTORY"),
             (

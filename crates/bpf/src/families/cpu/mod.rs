@@ -1,4 +1,4 @@
-//! What threads are at while they run: the table `samples`.
+//! CPU samples of running threads: the table `samples`.
 
 mod rows;
 #[cfg(test)]
@@ -14,7 +14,7 @@ use crate::{
 
 use rows::{Sample, SampleRows};
 
-/// Makes rows of them.
+/// Collects rows of `samples`.
 #[derive(Default)]
 pub(crate) struct Cpu(SampleRows);
 

@@ -28,7 +28,7 @@ impl<'a> Sample<'a> {
         Some(Sample { fixed, flags: event.flags, frames })
     }
 
-    /// Addresses of the functions of the kernel, the innermost first.
+    /// Addresses of functions of the kernel, the innermost first.
     fn frames(&self) -> impl Iterator<Item = u64> + use<'a> {
         self.frames.chunks_exact(8).map(|address| u64::from_le_bytes(address.try_into().expect("eight bytes")))
     }
@@ -38,7 +38,7 @@ impl<'a> Sample<'a> {
     }
 }
 
-/// Rows not yet written.
+/// Rows of `samples` that are not written yet.
 pub(super) struct SampleRows {
     rows: Batch<SamplesColumns>,
     meanings: CallKinds,

@@ -23,7 +23,7 @@ fn samples_have_rows_with_the_stacks_of_program_and_kernel() {
         sample(15, 21, write, &[9, 8], SAMPLE_KERNEL),
         sample(20, 0, -1, &[9, 8], SAMPLE_KERNEL),
         sample(25, 0, -1, &[9], SAMPLE_KERNEL | SAMPLE_CUT),
-        // Its stack was lost.
+        // The stack of this sample was lost.
         sample(30, 22, -1, &[], 0),
     ];
     let tables = Tables::of(&[&events]);

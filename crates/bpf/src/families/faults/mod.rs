@@ -14,11 +14,11 @@ use crate::{
 
 use rows::FaultRows;
 
-/// Of `enum perf_sw_ids` (linux/perf_event.h).
+/// Value of `enum perf_sw_ids` (linux/perf_event.h).
 const MINOR_FAULTS: u64 = 5;
 const MAJOR_FAULTS: u64 = 6;
 
-/// Makes rows of them.
+/// Collects rows of `file_faults`.
 #[derive(Debug, Default)]
 pub(crate) struct Faults(FaultRows);
 

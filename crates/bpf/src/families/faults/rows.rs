@@ -1,4 +1,4 @@
-//! From an event of a page fault to its row in `file_faults`.
+//! Rows of `file_faults` from events.
 
 use sysdock_table::{
     Batch, ROWS_PER_GROUP, Recording, TableError,
@@ -11,27 +11,27 @@ use crate::{
 };
 
 const PAGE_BYTES: u64 = 4096;
-/// A fault that is over sooner kept its CPU: it takes longer to leave one and to come back.
+/// A fault that is shorter than this [ns] kept its CPU: leaving one and coming back takes longer.
 const SHORTEST_ABSENCE_NS: i64 = 2_000;
 
-/// Faults not yet written.
+/// Rows of `file_faults` that are not written yet.
 #[derive(Debug, Default)]
 pub(super) struct FaultRows(Batch<FileFaultsColumns>);
 
 impl FaultRows {
-    /// Add a row; true when it is time to [`FaultRows::flush`].
+    /// Add a row. Returns whether it is time to [`FaultRows::flush`].
     pub(super) fn push(&mut self, row: &FileFaults<'_>) -> bool {
         self.0.push(row);
         self.0.len() >= ROWS_PER_GROUP
     }
 
-    /// Write what was collected.
+    /// Write the collected rows.
     pub(super) fn flush(&mut self, recording: &mut Recording) -> Result<(), TableError> {
         recording.write_batch(&mut self.0)
     }
 }
 
-/// The row of an event.
+/// The row for an event.
 pub(super) fn row(event: &FaultEvent, flags: u32, conversion: &mut Conversion<'_>) -> FileFaults<'static> {
     let ts_ns = conversion.clock.epoch_ns(event.start_ns);
     let task = conversion.task(event.tid, ts_ns);

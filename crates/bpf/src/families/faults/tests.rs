@@ -1,4 +1,4 @@
-//! From events of page faults to rows.
+//! Tests of rows from events of page faults.
 
 use crate::{
     events::{EVENT_FAULT, FaultEvent},
@@ -7,7 +7,7 @@ use crate::{
 
 const F: u64 = 11;
 
-/// A page fault; `around` is a range of pages. It brought in as many, if the flags are set.
+/// A page fault; `around` is a range of pages, all of which it brought in if the flags are set.
 pub(crate) fn fault(
     tid: u32,
     (start_ns, duration_ns): (u64, u64),

@@ -1,4 +1,4 @@
-//! What takes CPUs from their threads: interrupts, softirqs and timers, in the table `interrupts`.
+//! Interrupts, softirqs and timers, which take CPUs from threads: the table `interrupts`.
 
 mod rows;
 #[cfg(test)]
@@ -13,14 +13,14 @@ use crate::{
 
 use rows::{Functions, InterruptRows, Run};
 
-/// Makes rows of them.
+/// Collects rows of `interrupts`.
 #[derive(Default)]
 pub(crate) struct Interrupts {
     functions: Functions,
     rows: InterruptRows,
 }
 
-/// Programs for interrupts of the CPU itself.
+/// Programs for interrupts that a CPU itself raises.
 const VECTORS: &[&str] = &[
     "local_timer_begins",
     "local_timer_ends",
@@ -50,7 +50,8 @@ impl Converter for Interrupts {
         Run::of(event).is_some()
     }
 
-    // All addresses are named at once: that reads the whole list of the kernel's functions.
+    // All addresses are resolved at once, because that reads the whole list of the kernel's
+    // functions.
     fn survey(&mut self, event: &Raw<'_>, _: &mut Places) {
         if let Some((timer, _)) = event.read::<TimerEvent>().filter(|_| event.kind == EVENT_TIMER) {
             self.functions.add(timer.function);

@@ -1,4 +1,4 @@
-//! Interrupts as rows of `interrupts`.
+//! Rows of `interrupts` from events.
 
 use std::borrow::Cow;
 
@@ -16,20 +16,21 @@ use crate::{
     },
 };
 
-/// As in /proc/softirqs.
+/// Names as in /proc/softirqs.
 const SOFTIRQS: [&str; 10] = ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
 
-/// More than a kernel has of functions that timers call; a spool that was made up may have any number.
+/// Limit for functions that timers call: more than a kernel has; a forged spool may contain any
+/// number.
 const MOST_FUNCTIONS: usize = 65_536;
 
-/// Who ran.
+/// The handler that ran.
 #[derive(Clone, Copy, Debug)]
 enum Handler<'a> {
-    /// Its name, and the number of the line.
+    /// Name of the handler, and number of the interrupt line.
     Hard(&'a [u8], u32),
     Soft(u32),
     Vector(u32),
-    /// Its function, and the slack [ns].
+    /// Address of the timer's function, and its slack [ns].
     Timer(u64, u64),
 }
 
@@ -41,7 +42,7 @@ pub(super) struct Run<'a> {
     begin_ns: u64,
     end_ns: u64,
     inner_ns: u64,
-    /// Below 0: not known.
+    /// Delay of a timer [ns]; below 0: unknown.
     delay_ns: i64,
     tid: u32,
     woken_tid: u32,
@@ -55,7 +56,7 @@ impl<'a> Run<'a> {
             let (timer, _) = event.read::<TimerEvent>()?;
             let TimerEvent { at_ns: end_ns, begin_ns, inner_ns, delay_ns, tid, woken_tid, cpu, .. } = timer;
             let handler = Handler::Timer(timer.function, timer.slack_ns);
-            // A clock that was set meanwhile.
+            // The clock may have been set meanwhile.
             return Some(Run { handler, begin_ns, end_ns, inner_ns, delay_ns: delay_ns.max(0), tid, woken_tid, cpu });
         }
         let (interrupt, name) = event.read::<InterruptEvent>()?;
@@ -107,21 +108,21 @@ fn vector(number: u32) -> Cow<'static, str> {
 /// Functions that timers call.
 #[derive(Debug, Default)]
 pub(super) struct Functions {
-    /// Addresses that have no name yet.
+    /// Addresses that are not resolved yet.
     unnamed: FxHashSet<u64>,
-    /// By address.
+    /// Names by address.
     names: FxHashMap<u64, String>,
 }
 
 impl Functions {
-    /// One that a timer calls.
+    /// Add a function that a timer calls.
     pub(super) fn add(&mut self, address: u64) {
         if self.unnamed.len() < MOST_FUNCTIONS {
             self.unnamed.insert(address);
         }
     }
 
-    /// Look up the names of all that were added.
+    /// Resolve the names of all added functions.
     pub(super) fn name(&mut self, conversion: &Conversion<'_>) {
         if self.unnamed.is_empty() {
             return;
@@ -134,7 +135,7 @@ impl Functions {
     }
 }
 
-/// Rows not yet written.
+/// Rows of `interrupts` that are not written yet.
 #[derive(Default)]
 pub(super) struct InterruptRows(Batch<InterruptsColumns>);
 

@@ -15,7 +15,8 @@ fn interrupt(flag: u32, fixed: &InterruptEvent) -> Bytes {
 fn interrupts_have_rows_with_their_own_time_and_delay() {
     let hard = InterruptEvent { inner_ns: 3, delay_ns: -1, tid: 0, woken_tid: 7, number: 36, ..soft(40, 50, 0) };
     let vector = InterruptEvent { delay_ns: -1, number: 1, ..soft(60, 61, 0) };
-    // Numbers that no kernel gives: times that run backwards, more inner time than there is, an unknown thread.
+    // Numbers that no kernel reports: times that run backwards, more inner time than total time, an
+    // unknown thread.
     let wrong = InterruptEvent { inner_ns: u64::MAX, tid: 9, number: 77, ..soft(80, 70, -5) };
     let timer = TimerEvent {
         at_ns: 90,

@@ -1,8 +1,7 @@
-//! What kinds of locks there are.
+//! Kinds of kernel locks.
 
 use crate::events::{LOCK_MUTEX, LOCK_PERCPU, LOCK_READ, LOCK_RT, LOCK_SPIN, LOCK_WRITE};
 
-/// A kind of lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
     Spinlock,
@@ -15,7 +14,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// From the flags of the tracepoint.
+    /// The kind for flags of the tracepoint.
     pub(super) fn of(flags: u32) -> Kind {
         let has = |wanted| flags & wanted != 0;
         if has(LOCK_MUTEX) {
@@ -33,7 +32,7 @@ impl Kind {
         }
     }
 
-    /// As in `locks.kind`.
+    /// The value of `locks.kind`.
     pub(super) fn name(self) -> &'static str {
         match self {
             Kind::Spinlock => "spinlock",
@@ -46,8 +45,9 @@ impl Kind {
         }
     }
 
-    /// Names of its types in the kernel: a member of one of them is such a lock. Of a spinlock and a rwlock the tracepoint has the address
-    /// of the innermost part, with which all of them begin.
+    /// Names of the kernel's types for this kind: a member of one of them is such a lock. For
+    /// spinlocks and rwlocks the tracepoint reports the address of the innermost part, which all of
+    /// these types begin with.
     pub(super) fn types(self) -> &'static [&'static str] {
         match self {
             Kind::Spinlock => &["spinlock", "spinlock_t", "raw_spinlock", "raw_spinlock_t", "qspinlock"],
@@ -61,7 +61,7 @@ impl Kind {
     }
 }
 
-/// How it was requested: `lock_waits.mode`. `None`: there is only one way.
+/// How the lock was requested: `lock_waits.mode`. `None`: there is only one way.
 pub(super) fn mode(flags: u32) -> Option<&'static str> {
     match (flags & LOCK_READ != 0, flags & LOCK_WRITE != 0) {
         (true, _) => Some("read"),

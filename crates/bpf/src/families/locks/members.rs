@@ -1,4 +1,5 @@
-//! Where in a structure of the kernel a lock lies, by the kernel's description of its own types (BTF).
+//! Finds the member of a kernel structure that is a lock, from the kernel's description of its
+//! types (BTF).
 
 use std::{fs, path::Path, rc::Rc};
 
@@ -8,19 +9,20 @@ use super::kinds::Kind;
 use crate::btf::{Type, Types};
 
 const FOLDER: &str = "/sys/kernel/btf";
-/// Structures in structures; no kernel has so many.
+/// Limit for nested structures; no kernel has so many.
 const DEEPEST: usize = 32;
 
-/// The types of the running kernel, read when the first is requested.
+/// The types of the running kernel, which are read on first use.
 #[derive(Default)]
 pub(super) struct KernelTypes {
-    /// The kernel first, then its modules.
+    /// Those of the kernel first, then those of its modules.
     all: Option<Vec<Rc<Types>>>,
     by_name: FxHashMap<String, Vec<(usize, u32)>>,
 }
 
 impl KernelTypes {
-    /// The path to a lock of this kind that lies so many bytes after the beginning of a structure: `inode.i_rwsem`. `None`: none does.
+    /// The path to a lock of this kind at this offset in a structure [B]: `inode.i_rwsem`. `None`:
+    /// there is no such lock.
     pub(super) fn member(&mut self, structure: &str, offset: u64, kind: Kind) -> Option<String> {
         let offset = usize::try_from(offset).ok()?;
         let found = self.structures(structure);
@@ -50,7 +52,7 @@ fn read_all(folder: &Path) -> Vec<Rc<Types>> {
     [Rc::clone(&kernel)].into_iter().chain(modules).collect()
 }
 
-/// Members that lead there, each after a dot.
+/// Path of members to the lock, each preceded by a dot.
 fn path_to(types: &Types, id: u32, offset: usize, kind: Kind, depth: usize) -> Option<String> {
     let depth = depth.checked_sub(1)?;
     let is_lock = |name: &str| offset == 0 && kind.types().contains(&name);
@@ -65,14 +67,14 @@ fn path_to(types: &Types, id: u32, offset: usize, kind: Kind, depth: usize) -> O
             let within =
                 offset.checked_sub(*start).filter(|within| size(types, *of, depth).is_some_and(|bytes| *within < bytes))?;
             let rest = path_to(types, *of, within, kind, depth)?;
-            // Of a part without a name only its members are named.
+            // For an anonymous member only its own members are named.
             Some(if name.is_empty() { rest } else { format!(".{name}{rest}") })
         }),
         _ => None,
     }
 }
 
-/// Of a type [B].
+/// Size of a type [B].
 fn size(types: &Types, id: u32, depth: usize) -> Option<usize> {
     let depth = depth.checked_sub(1)?;
     match types.get(id) {
@@ -89,7 +91,7 @@ fn size(types: &Types, id: u32, depth: usize) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// The offset of a member, as `pahole` would say it.
+    /// The offset of a member, as `pahole` reports it.
     fn offset_of(types: &Types, structure: &str, wanted: &str) -> u64 {
         let id = types.structures(structure).next().unwrap();
         let Type::Struct { members, .. } = types.get(id) else { panic!("{structure}") };
@@ -102,12 +104,12 @@ mod tests {
         let mut types = KernelTypes::default();
         let at = offset_of(&kernel, "inode", "i_rwsem");
         assert_eq!(types.member("inode", at, Kind::Rwsem).as_deref(), Some("inode.i_rwsem"));
-        // Another kind of lock does not lie there, and not after its beginning.
+        // Another kind of lock is not at this offset, and no lock is at the next one.
         assert_eq!(types.member("inode", at, Kind::Mutex), None);
         assert_eq!(types.member("inode", at + 1, Kind::Rwsem), None);
         let at = offset_of(&kernel, "signal_struct", "cred_guard_mutex");
         assert_eq!(types.member("signal_struct", at, Kind::Mutex).as_deref(), Some("signal_struct.cred_guard_mutex"));
-        // In a part of the structure that has no name.
+        // The lock is in an anonymous part of the structure.
         let member = (0..4096).find_map(|at| types.member("mm_struct", at, Kind::Rwsem));
         assert_eq!(member.as_deref(), Some("mm_struct.mmap_lock"));
         let at = offset_of(&kernel, "dentry", "d_lockref");

@@ -17,7 +17,7 @@ use crate::{
 
 use rows::{Descriptions, LockRows, Wait};
 
-/// Makes rows of them.
+/// Collects rows of `lock_waits` and `locks`.
 #[derive(Default)]
 pub(crate) struct Locks {
     descriptions: Descriptions,

@@ -1,4 +1,4 @@
-//! Names locks while they are waited for, and not afterwards from what was recorded.
+//! Names locks while threads wait for them, rather than afterwards from the recording.
 
 use rustc_hash::FxHashMap;
 
@@ -9,14 +9,15 @@ use super::{
 };
 use crate::{events::LockEvent, stacks::kernel::KernelNames};
 
-/// Names that are kept.
+/// Limit for cached names.
 const MOST_NAMES: usize = 16_384;
 
-/// What a lock is known by: its place (the address within its slab), its kind, and who waits for it.
+/// Key of a lock: its location (the address within its slab), its kind, and the stack of the
+/// waiting thread.
 type Known = (LockPlace, &'static str, Vec<u64>);
 type LockPlace = (u64, u32, [u8; 32]);
 
-/// Finds names, and keeps them.
+/// Finds names, and caches them.
 pub(crate) struct Namer {
     kernel: KernelNames,
     names: Names,
@@ -30,7 +31,8 @@ impl Default for Namer {
 }
 
 impl Namer {
-    /// The name of a lock, and its kind. `flags`: of the tracepoint. `frames`: of a thread that waits for it.
+    /// The name of a lock, and its kind. `flags`: those of the tracepoint; `frames`: the stack of a
+    /// thread that waits for it.
     pub(crate) fn name(&mut self, place: &LockEvent, flags: u32, frames: &[u64]) -> (String, &'static str) {
         let kind = Kind::of(flags);
         let known = ((place.lock, place.region, place.cache), kind.name(), frames.to_vec());

@@ -1,6 +1,8 @@
-//! What locks are called. A lock has no name of its own; what it is found by, from the surest on: a variable that the kernel names; the run
-//! queue of a CPU; a member of the structure that the objects of its slab cache are; a member of a structure that a function is known to
-//! take a lock in; a lock that a function is known to take. A member counts only where the kernel's types have a lock of that kind there.
+//! Names of locks. A lock has no name of its own. It is found by, from the most to the least
+//! certain: a variable that the kernel names; the run queue of a CPU; a member of the structure
+//! that the objects of its slab cache are; a member of a structure in which a function is known to
+//! take a lock; a lock that a function is known to take. A member counts only if the kernel's types
+//! have a lock of that kind there.
 
 use std::{fs, path::Path};
 
@@ -13,10 +15,10 @@ const KNOWN: &str = include_str!("names.txt");
 const CACHES: &str = "/sys/kernel/slab";
 const PAGE: u64 = 4096;
 
-/// A name, and what it was found by: the values of `locks.named_by`.
+/// A name, and how it was found: the values of `locks.named_by`.
 pub(super) type Name = (String, &'static str);
 
-/// What is known in addition to the kernel's types: `names.txt`.
+/// Knowledge in addition to the kernel's types: `names.txt`.
 struct Known {
     caches: FxHashMap<&'static str, &'static str>,
     members: FxHashMap<&'static str, Vec<&'static str>>,
@@ -45,7 +47,7 @@ impl Known {
     }
 }
 
-/// Finds names.
+/// Finds the names of locks.
 pub(super) struct Names {
     known: Known,
     types: KernelTypes,
@@ -60,7 +62,8 @@ impl Default for Names {
 }
 
 impl Names {
-    /// The name of a lock that lies there. `variable`: what the kernel calls it. `callers`: functions that wait for it, the innermost first.
+    /// The name of a lock at this location. `variable`: the kernel's name for it; `callers`:
+    /// functions of a thread that waits for it, the innermost first.
     pub(super) fn of(
         &mut self,
         place: &LockEvent,
@@ -83,7 +86,7 @@ impl Names {
         self.by_callers(kind, callers).map(|name| (name, "functions"))
     }
 
-    /// What functions that wait for a lock are known to take.
+    /// The lock that one of the waiting functions is known to take.
     pub(super) fn by_callers(&self, kind: Kind, callers: &[&str]) -> Option<String> {
         let of_kind = self.known.variables.get(kind.name())?;
         callers.iter().find_map(|function| of_kind.get(plain(function))).map(|name| (*name).to_string())
@@ -111,7 +114,7 @@ impl Names {
         callers.iter().filter_map(|function| self.known.members.get(plain(function))).flatten().copied().collect()
     }
 
-    /// What the objects of a cache may be: those of all caches that were merged with it.
+    /// Structures that the objects of a cache may be: those of all caches that were merged with it.
     fn structures(&mut self, cache: &str) -> Vec<String> {
         if let Some(known) = self.caches.get(cache) {
             return known.clone();
@@ -125,7 +128,7 @@ impl Names {
     }
 }
 
-/// What it is where no name is known: as much as helps to find one.
+/// A description of a lock whose name is unknown, with what helps to find one.
 pub(super) fn described(place: &LockEvent, kind: Kind, caller: Option<&str>) -> String {
     let cache = String::from_utf8_lossy(until_nul(&place.cache));
     let place = match place.region {
@@ -137,7 +140,8 @@ pub(super) fn described(place: &LockEvent, kind: Kind, caller: Option<&str>) -> 
     caller.map_or(place.clone(), |caller| format!("{place} ({caller})"))
 }
 
-/// Where in its object a lock may lie [B]. Slabs begin at multiples of their length, which is one of two.
+/// Possible offsets of a lock in its object [B]. Slabs begin at multiples of their length, which
+/// has one of two values.
 fn offsets(place: &LockEvent) -> impl Iterator<Item = u64> + use<> {
     let (lock, object, start) = (place.lock, u64::from(place.object_bytes), u64::from(place.object_start));
     let mut orders = vec![place.order & 31, place.least_order & 31];
@@ -145,7 +149,7 @@ fn offsets(place: &LockEvent) -> impl Iterator<Item = u64> + use<> {
     orders.into_iter().filter_map(move |order| (lock & ((PAGE << order) - 1)).checked_rem(object)?.checked_sub(start))
 }
 
-/// The names of a cache: those that lead to the same folder.
+/// Names of a cache: all that link to the same folder.
 fn merged(folder: &Path, cache: &str) -> Vec<String> {
     let mut names = vec![cache.to_string()];
     let Ok(to) = fs::read_link(folder.join(cache)) else { return names };
@@ -157,7 +161,7 @@ fn merged(folder: &Path, cache: &str) -> Vec<String> {
     names
 }
 
-/// Without what the compiler adds to the name of a part of a function.
+/// The name without a suffix that the compiler adds for a part of a function.
 pub(super) fn plain(function: &str) -> &str {
     function.split('.').next().unwrap_or(function)
 }
@@ -195,7 +199,7 @@ mod tests {
     #[test]
     fn an_object_begins_at_a_multiple_of_its_length_in_its_slab() {
         let mut place = in_slab("inode_cache", 600, 0xffff_8880_0000_0000 + (5 << 15) + 3 * 600 + 40);
-        // By the longer slabs, then by the shorter ones.
+        // Offsets for the longer slabs, then for the shorter ones.
         assert_eq!(offsets(&place).collect::<Vec<_>>(), [40, (3 * 600 + 40) % 600]);
         place.object_start = 64;
         assert_eq!(offsets(&place).next(), None);

@@ -1,4 +1,4 @@
-//! Waits for locks as rows of `lock_waits`, and the locks as rows of `locks`.
+//! Rows of `lock_waits` from events, and the locks as rows of `locks`.
 
 use rustc_hash::FxHashMap;
 use sysdock_calls::syscalls::CLASS_WORDS;
@@ -18,9 +18,9 @@ use crate::{
     stacks::unwind::End,
 };
 
-/// How many of the stacks of threads that waited for a lock are tried for its name.
+/// Number of stacks of threads that waited for a lock that are tried for its name.
 const MOST_STACKS: usize = 4;
-/// As many frames as an event has at most.
+/// Largest number of frames of an event.
 const FRAMES: usize = 16;
 
 /// A wait as it was recorded.
@@ -43,7 +43,8 @@ impl<'a> Wait<'a> {
     }
 }
 
-/// Where locks lie, by address; of several descriptions of one each holds from its time on.
+/// Locations of locks by address. If a lock has several descriptions, each applies from its time
+/// on.
 #[derive(Default)]
 pub(super) struct Descriptions {
     all: FxHashMap<u64, Vec<LockEvent>>,
@@ -56,7 +57,7 @@ impl Descriptions {
         self.sorted = false;
     }
 
-    /// The description that holds at a time, and its number among those of that address.
+    /// The description that applies at a time, and its index among those of that address.
     fn at(&mut self, lock: u64, at_ns: u64) -> (usize, LockEvent) {
         if !self.sorted {
             self.all.values_mut().for_each(|all| {
@@ -66,7 +67,7 @@ impl Descriptions {
             self.sorted = true;
         }
         let all = self.all.get(&lock).map(Vec::as_slice).unwrap_or_default();
-        // One that was reported by another CPU a moment later holds, too.
+        // A description that another CPU reported a moment later applies, too.
         let number = all.partition_point(|description| description.at_ns <= at_ns).saturating_sub(1);
         (number, all.get(number).copied().unwrap_or(LockEvent { lock, ..LockEvent::default() }))
     }
@@ -80,11 +81,11 @@ fn is_same_place(one: &LockEvent, other: &LockEvent) -> bool {
 struct Lock {
     place: LockEvent,
     kind: Kind,
-    /// Of those that wait.
+    /// Stacks of threads that waited for it.
     stacks: Vec<i32>,
 }
 
-/// Rows not yet written, and what the locks' names are found by.
+/// Rows that are not written yet, and what is needed to name their locks.
 pub(super) struct LockRows {
     waits: Batch<LockWaitsColumns>,
     meanings: CallKinds,
@@ -157,7 +158,7 @@ impl LockRows {
         recording.write_batch(&mut self.waits)
     }
 
-    /// Write what is left, and what the locks are.
+    /// Write the remaining rows, and `locks`.
     pub(super) fn finish(&mut self, conversion: &mut Conversion<'_>) -> Result<(), TableError> {
         self.flush(conversion.recording)?;
         if self.locks.is_empty() {
@@ -168,7 +169,7 @@ impl LockRows {
         let functions = conversion.stacks.kernel_functions(&stacks, (&conversion.names, boot.as_deref()));
         let addresses: Vec<u64> = self.locks.iter().map(|lock| lock.place.lock).collect();
         let variables = conversion.names.variables(&addresses, boot.as_deref());
-        // Of another start of the machine nothing is known but what was recorded.
+        // For another boot, nothing can be looked up.
         let is_this = boot.is_some() && boot == crate::boot();
         let mut names = Names::default();
         let mut batch = Batch::<LocksColumns>::default();
@@ -211,7 +212,7 @@ fn row(
     }
 }
 
-/// Whether it is a function that takes any lock.
+/// Whether a function takes locks in general, so that it says nothing about which lock.
 pub(super) fn is_of_locks(function: &str) -> bool {
     const WORDS: [&str; 13] = [
         "spin_lock",

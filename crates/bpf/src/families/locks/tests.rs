@@ -1,4 +1,4 @@
-//! From events of waits for locks to rows.
+//! Tests of rows from events of waits for locks.
 
 use crate::{
     events::{EVENT_LOCK, EVENT_LOCK_WAIT, LOCK_IN_SLAB, LOCK_RUN_QUEUE, LockEvent, LockWaitEvent},
@@ -31,7 +31,7 @@ fn waits_have_rows_and_so_have_locks() {
         wait(20, 2040, (7, 99), 2),
         lies(29, 64, LOCK_RUN_QUEUE, ""),
         wait(30, 64, (8, 0), 1 | 64),
-        // The same memory, now of something else.
+        // The same memory belongs to another object now.
         lies(40, 2040, LOCK_IN_SLAB, "another_cache"),
         wait(50, 2040, (0, 0), 32 | 128),
     ];
@@ -45,7 +45,7 @@ fn waits_have_rows_and_so_have_locks() {
     let columns = "ts_ns dur_ns task_id lock_id mode nested given_up call holder_task_id holder";
     let rows = tables.show("lock_waits", columns);
     assert_eq!(rows.iter().map(|row| relative(row)).collect::<Vec<_>>(), expected);
-    // The spool does not say which start of the machine it is of: nothing is looked up.
+    // The spool does not name its boot, so nothing is looked up.
     let locks = ["0 no_such_cache+40 rwsem - no_such_cache", "1 lock spinlock - -", "2 another_cache+40 mutex - another_cache"];
     assert_eq!(tables.show("locks", "lock_id name kind named_by cache"), locks);
 }

@@ -1,4 +1,5 @@
-//! Memory of the kernel: what is allocated where, in the table `allocations`, and the times that threads wait for memory, in `memory_stalls`.
+//! Memory of the kernel: sums of allocations by place, in the table `allocations`, and waits of
+//! threads for memory, in `memory_stalls`.
 
 mod rows;
 mod sites;
@@ -15,7 +16,7 @@ use crate::{
 use rows::StallRows;
 use sites::Allocations;
 
-/// Makes rows of them.
+/// Collects rows of both.
 #[derive(Default)]
 pub(crate) struct Memory {
     allocations: Allocations,
@@ -28,7 +29,7 @@ impl Converter for Memory {
         shows: "memory that the kernel allocates, and waits for it",
         recorded: Recorded::OnDemand,
         object: programs!("memory"),
-        // The tracepoint has one of two arguments.
+        // The tracepoint has one of two arguments, depending on the kernel.
         left_out: &[&["kills_number"], &["kills"]],
         sums: &[("allocations", EVENT_ALLOCATIONS)],
         kinds: &[(EVENT_ALLOCATIONS, "allocations"), (EVENT_MEMORY_STALL, "memory_stalls")],

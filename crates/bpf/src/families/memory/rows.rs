@@ -1,4 +1,4 @@
-//! Waits for memory as rows of `memory_stalls`.
+//! Rows of `memory_stalls` from events.
 
 use sysdock_calls::syscalls::CLASS_WORDS;
 use sysdock_table::{
@@ -12,7 +12,7 @@ use crate::{
     families::calls::call_kinds::CallKinds,
 };
 
-/// Rows not yet written.
+/// Rows of `memory_stalls` that are not written yet.
 pub(super) struct StallRows {
     batch: Batch<MemoryStallsColumns>,
     meanings: CallKinds,

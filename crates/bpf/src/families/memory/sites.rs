@@ -1,4 +1,4 @@
-//! Sums of allocations as rows of `allocations`.
+//! Rows of `allocations` from sums.
 
 use rustc_hash::FxHashMap;
 use sysdock_table::{
@@ -20,7 +20,7 @@ const PAGE_BYTES: u32 = 4096;
 /// What distinguishes one sum from another.
 type Key = (u64, u64, u64, u32, u32, u32);
 
-/// The last that was written of each sum, and what it was when the recording began.
+/// The last value of each sum, and its value when recording began.
 #[derive(Default)]
 pub(super) struct Allocations {
     last: FxHashMap<Key, (AllocationSite, AllocationCount)>,
@@ -28,7 +28,7 @@ pub(super) struct Allocations {
 }
 
 impl Allocations {
-    /// A sum was written; `is_before`: as it was when the recording began.
+    /// Add the value of a sum; `is_before`: the value when recording began.
     pub(super) fn add(&mut self, sum: AllocationEvent, is_before: bool) {
         let AllocationEvent { count, site, .. } = sum;
         let AllocationSite { call_site, cache, started_ns, pid, what, given_bytes } = site;
@@ -40,7 +40,7 @@ impl Allocations {
         }
     }
 
-    /// What was added while it was recorded.
+    /// The increase of each sum since recording began.
     fn added(&mut self) -> Vec<(AllocationSite, AllocationCount)> {
         let before = std::mem::take(&mut self.before);
         let added = std::mem::take(&mut self.last).into_iter().map(|(key, (site, mut count))| {
@@ -53,7 +53,7 @@ impl Allocations {
         added.filter(|(_, count)| count.number > 0).collect()
     }
 
-    /// Write them all: who had a number is known now.
+    /// Write all rows. At the end it is known which task had which process number.
     pub(super) fn write(&mut self, conversion: &mut Conversion<'_>) -> Result<(), TableError> {
         let sums = self.added();
         if sums.is_empty() {
@@ -61,7 +61,7 @@ impl Allocations {
         }
         let names = Names::of(&sums, conversion);
         let owners = Owners::of(&conversion.threads);
-        // Stacks that differ further up are of one call site.
+        // Stacks that differ only further up belong to one call site.
         let mut rows: FxHashMap<_, Sum> = FxHashMap::default();
         for (site, count) in &sums {
             let first_ns = conversion.clock.epoch_ns(count.first_ns);
@@ -82,7 +82,7 @@ impl Allocations {
     }
 }
 
-/// What becomes a row.
+/// The sum that becomes one row.
 struct Sum {
     site: AllocationSite,
     count: AllocationCount,
@@ -107,7 +107,7 @@ fn is_free(what: u32) -> bool {
     what & ALLOCATION_FREE != 0
 }
 
-/// What each takes [B]; 0: not known.
+/// Size of each allocation [B]; 0: unknown.
 fn size_of(site: &AllocationSite, count: &AllocationCount) -> u32 {
     if site.what & !ALLOCATION_FREE == ALLOCATION_CACHE { count.slot_bytes } else { site.given_bytes }
 }
@@ -149,7 +149,7 @@ fn kind(what: u32) -> &'static str {
     }
 }
 
-/// Functions of the kernel that memory is requested in, by address.
+/// Functions of the kernel that request memory, by address.
 struct Names {
     symbols: FxHashMap<u64, Symbol>,
 }
@@ -163,7 +163,7 @@ impl Names {
         let mut all: Vec<u64> = sums.iter().flat_map(addresses).collect();
         all.sort_unstable();
         all.dedup();
-        // An address is where the call returns to, which may be the next function.
+        // An address is the one to which the call returns, which may be in the next function.
         let calls: Vec<u64> = all.iter().map(|address| address - 1).collect();
         let found = conversion.names.symbols(&calls, conversion.start.boot.as_deref()).into_iter();
         let symbol = |found: Vec<Symbol>| {
@@ -173,7 +173,8 @@ impl Names {
         Names { symbols: all.into_iter().zip(found).filter_map(|(address, found)| Some((address, symbol(found)?))).collect() }
     }
 
-    /// Where the call is: of pages, the innermost function that is none of the allocator. None: pages that are given back.
+    /// Address of the call: for pages, the innermost function outside the allocator. `None`: pages
+    /// that are freed.
     fn call_site(&self, site: &AllocationSite, count: &AllocationCount) -> Option<u64> {
         if site.what != ALLOCATION_PAGES {
             return (site.call_site != 0).then_some(site.call_site);

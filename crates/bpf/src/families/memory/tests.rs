@@ -32,7 +32,7 @@ fn the_last_of_a_sum_is_its_row() {
     };
     let pages = |last_frame| {
         let sum = sum(ALLOCATION_PAGES, 5, 16384, 40);
-        // Both are of one call site, as the names of functions are not known here.
+        // Both have one call site, because the names of functions are unknown here.
         let frames = [9, last_frame, 0, 0, 0, 0, 0, 0];
         let site = AllocationSite { call_site: last_frame, ..sum.site };
         written(&AllocationEvent { count: AllocationCount { frames, ..sum.count }, site, ..sum })
@@ -46,7 +46,7 @@ fn the_last_of_a_sum_is_its_row() {
         written(&of_cache(ALLOCATION_FREE, "filp")),
         pages(1),
         pages(2),
-        // Of an unknown thread, and more than there can be.
+        // A sum of an unknown thread, with a larger number than is possible.
         written(&AllocationEvent { site: AllocationSite { pid: 99, ..sum(9, 1, 1, 50).site }, ..sum(9, u64::MAX, 1, 50) }),
     ];
     let tables = Tables::of(&[&events]);

@@ -1,4 +1,4 @@
-//! What the page cache has a block device do for files: the table `page_io`.
+//! Requests of the page cache to block devices: the table `page_io`.
 
 pub(crate) mod requests;
 mod rows;
@@ -17,7 +17,7 @@ use crate::{
 
 use requests::RequestRows;
 
-/// Makes rows of them.
+/// Collects rows of `page_io`.
 #[derive(Default)]
 pub(crate) struct PageCache(RequestRows<PageIo<'static>>);
 

@@ -1,29 +1,31 @@
-//! Rows of requests to devices. Whose file those of direct I/O are for, which move memory of a program, the call says that their thread is in, at
-//! its return; until then they wait.
+//! Rows of requests to devices. Requests of direct I/O transfer memory of a program; their file is
+//! that of the call in which their thread is, which is known when the call returns. Until then the
+//! rows wait.
 
 use rustc_hash::FxHashMap;
 use sysdock_calls::CallRow;
 use sysdock_table::{ROWS_PER_GROUP, Recording, TableError, rows::Row};
 
-/// Requests of one thread that wait for the end of the call that they belong to; with more, the rest is of no call.
+/// Limit for requests of one thread that wait for the end of their call; further ones are
+/// attributed to no call.
 const MOST_WAITING: usize = 4096;
 
 /// A row of a request. Times are since the Unix epoch [ns].
 pub(crate) trait Request: Row {
-    /// When it was made.
+    /// When the request was created.
     fn made_ns(&self) -> i64;
 
-    /// When its event came, by which rows are ordered.
+    /// When its event was recorded, by which rows are ordered.
     fn event_ns(&self) -> i64;
 
-    /// The file that it is for, an id in `paths`.
+    /// Set the file of the request, an id in `paths`.
     fn set_file(&mut self, path_id: i32);
 }
 
-/// Rows not yet written.
+/// Rows that are not written yet.
 pub(crate) struct RequestRows<R> {
     rows: Vec<R>,
-    /// Those that wait for a call, by thread.
+    /// Rows that wait for a call, by thread.
     waiting: FxHashMap<u32, Vec<R>>,
 }
 
@@ -34,7 +36,7 @@ impl<R> Default for RequestRows<R> {
 }
 
 impl<R: Request> RequestRows<R> {
-    /// Add the row of a request. `waits_for`: the thread whose call is to name its file.
+    /// Add the row of a request. `waits_for`: the thread whose current call determines the file.
     pub(crate) fn push(&mut self, row: R, waits_for: Option<u32>, recording: &mut Recording) -> Result<(), TableError> {
         let Some(tid) = waits_for else {
             self.rows.push(row);
@@ -49,7 +51,8 @@ impl<R: Request> RequestRows<R> {
         self.flush_if_due(recording)
     }
 
-    /// A call of a thread has returned: what it requested meanwhile for memory is for the call's file.
+    /// A call of a thread returned: requests for memory that the thread made during the call are
+    /// for the call's file.
     #[inline]
     pub(crate) fn call(&mut self, tid: u32, call: &CallRow, recording: &mut Recording) -> Result<(), TableError> {
         if self.waiting.is_empty() {
@@ -63,7 +66,7 @@ impl<R: Request> RequestRows<R> {
         self.flush_if_due(recording)
     }
 
-    /// That was all: write what is left, also what no call came for.
+    /// Write the remaining rows, including those that still wait for a call.
     pub(crate) fn finish(&mut self, recording: &mut Recording) -> Result<(), TableError> {
         self.rows.extend(self.waiting.drain().flat_map(|(_, rows)| rows));
         self.rows.sort_by_key(R::event_ns);

@@ -1,4 +1,4 @@
-//! From an event of a request to a block device to its row in `page_io`.
+//! Rows of `page_io` from events.
 
 use sysdock_calls::ObjectId;
 use sysdock_table::rows::PageIo;
@@ -23,7 +23,7 @@ impl Request for PageIo<'static> {
     }
 }
 
-/// The row of an event.
+/// The row for an event.
 pub(super) fn row(event: &PageIoEvent, flags: u32, at_ns: i64, conversion: &mut Conversion<'_>) -> PageIo<'static> {
     conversion.seen(at_ns, at_ns);
     let task = (event.tid != 0).then(|| conversion.task(event.tid, at_ns));
@@ -38,7 +38,7 @@ pub(super) fn row(event: &PageIoEvent, flags: u32, at_ns: i64, conversion: &mut 
     }
 }
 
-/// The file whose pages they are.
+/// The file to which the pages belong.
 fn file_of(event: &PageIoEvent, flags: u32, conversion: &mut Conversion<'_>) -> Option<ObjectId> {
     if flags & (PAGE_IO_DEVICE | PAGE_IO_MEMORY) != 0 {
         return None;

@@ -1,4 +1,4 @@
-//! From events of requests to a block device to rows.
+//! Tests of rows from events of requests to a block device.
 
 use crate::{
     events::{EVENT_PAGE_IO, PageIoEvent},
@@ -7,7 +7,8 @@ use crate::{
 
 const F: u64 = 11;
 
-/// A request; `file` is an id, or 0 and the inode decides, which all files of [`path`] share.
+/// A request. `file` is an id; if it is 0, the inode determines the file, which all files of
+/// [`path`] share.
 fn page_io(at_ns: u64, tid: u32, (file, inode): (u64, u64), (offset, bytes): (i64, u32), flags: u32) -> Bytes {
     let fixed = PageIoEvent { at_ns, file, inode, offset, device: 8 << 20, bytes, tid };
     Bytes::of(EVENT_PAGE_IO, &fixed).flag(flags)
@@ -23,7 +24,7 @@ fn requests_to_the_disk_tell_whose_pages_they_are() {
         page_io(40, 7, (0, 0), (-1, 512), 8),
         page_io(50, 7, (0, 8), (1024, 1024), 4),
         page_io(60, 7, (99, 5), (0, 4096), 0),
-        // Only what lies in the time of a call is for its file.
+        // Only requests during a call are for its file.
         page_io(70, 7, (0, 0), (-1, 512), 8),
         page_io(85, 7, (0, 0), (-1, 1024), 8 | 1),
         page_io(85, 8, (0, 0), (-1, 2048), 8 | 1),

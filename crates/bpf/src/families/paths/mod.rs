@@ -1,4 +1,5 @@
-//! Where files lie that other events name by an id (`files.h`): [`Places`] keeps it, and `paths` has a row for each that is used.
+//! Paths of files that other events name by an id (`files.h`): [`Places`] keeps them, and `paths`
+//! has a row for each that is used.
 
 use sysdock_calls::{Issue, write_paths};
 
@@ -11,13 +12,13 @@ use crate::{
     families::{Converter, Family, Recorded},
 };
 
-/// Where a file lies.
+/// The path of a file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Path<'a> {
     pub(crate) id: u64,
     pub(crate) inode: u64,
     pub(crate) device: u32,
-    /// Of the file, when this was reported [B].
+    /// Size of the file when it was reported [B].
     pub(crate) size: u64,
     pub(crate) mode: u16,
     pub(crate) magic: u32,
@@ -27,7 +28,8 @@ pub(crate) struct Path<'a> {
 }
 
 impl<'a> Path<'a> {
-    /// `None`: the event is broken. One with `PATH_DELETED` is shown as it was.
+    /// `None`: the event is broken. The path of an event with `PATH_DELETED` is that before the
+    /// deletion.
     pub(crate) fn of(event: &Raw<'a>) -> Option<Self> {
         let (fixed, rest) = event.read::<PathEvent>()?;
         let PathEvent { id, inode, device, size, mode, magic, .. } = fixed;
@@ -36,7 +38,7 @@ impl<'a> Path<'a> {
         Some(Path { id, inode, device, size, mode, magic, cut: has(PATH_CUT), no_directory: has(PATH_NO_DIRECTORY), names })
     }
 
-    /// Its names, from the leaf to the root.
+    /// Names from the leaf to the root.
     pub(crate) fn names(&self) -> impl Iterator<Item = &'a [u8]> {
         let mut rest = self.names;
         std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! Passes to the programs what each probe is, and attaches them.
+//! Passes the probes to the programs, and attaches them.
 
 use std::ffi::OsStr;
 
@@ -6,13 +6,13 @@ use libbpf_rs::{Link, MapCore, MapFlags, Object, ProgramMut, TracepointCategory,
 
 use super::spec::{Argument, At, Kind, MOST_ARGUMENTS, Probe, ProbeList};
 
-/// All processes: those that are not recorded are left out at once.
+/// Attaches to all processes. The programs ignore those that are not recorded.
 const EVERY_PROCESS: i32 = -1;
 
-/// A probe that cannot be attached: as it was written, and why.
+/// A probe that cannot be attached, as the user wrote it, and the reason.
 pub type Refused = (String, String);
 
-/// Names of programs that none of the probes needs.
+/// Names of programs that no probe needs.
 pub(crate) fn unused(probe_list: &ProbeList) -> Vec<&'static str> {
     let used: Vec<&str> = probe_list.probes.iter().map(|probe| program_of(&probe.at)).collect();
     ["entered", "returned", "marked", "traced"].into_iter().filter(|name| !used.contains(name)).collect()
@@ -27,7 +27,8 @@ fn program_of(at: &At) -> &'static str {
     }
 }
 
-/// Attach all. Those that were attached before one is refused go with the links.
+/// Attach all probes. If one is refused, those that were attached before it are detached when the
+/// links are dropped.
 pub(crate) fn attach(object: &Object, probe_list: &ProbeList) -> Result<Vec<Link>, Refused> {
     let described = object.maps().find(|map| map.name() == OsStr::new("probes")).expect("the object has probes");
     let mut links = Vec::new();
@@ -59,7 +60,7 @@ fn attach_one(program: &ProgramMut<'_>, probe: &Probe, cookie: u64) -> libbpf_rs
     }
 }
 
-/// What is most likely wrong.
+/// The most likely reason for a refusal.
 fn reason(probe: &Probe, error: &libbpf_rs::Error) -> String {
     let is_missing = error.kind() == libbpf_rs::ErrorKind::NotFound;
     match &probe.at {

@@ -1,4 +1,5 @@
-//! Places that the user named (`--probe`), and requests from one to another (`--request`): the tables `probe_events` and `probe_requests`.
+//! Places in programs that the user named (`--probe`), and requests from one to another
+//! (`--request`): the tables `probe_events` and `probe_requests`.
 
 pub(crate) mod attach;
 mod rows;
@@ -16,7 +17,7 @@ use crate::{
 
 use rows::{ProbeRows, Reached};
 
-/// Makes rows of them.
+/// Collects rows of both.
 #[derive(Default)]
 pub(crate) struct Probes(ProbeRows);
 

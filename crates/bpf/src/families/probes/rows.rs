@@ -1,4 +1,4 @@
-//! Probes that were reached as rows of `probe_events`, and pairs of them as rows of `probe_requests`.
+//! Rows of `probe_events` from events, and pairs of them as rows of `probe_requests`.
 
 use rustc_hash::FxHashMap;
 use sysdock_table::{
@@ -14,9 +14,9 @@ use crate::{
 
 use super::spec::{Argument, Kind, Probe, ProbeList, Request};
 
-/// As in `spec.h`.
+/// `TEXT_BYTES` of `spec.h`.
 const TEXT_BYTES: usize = 128;
-/// The argument by which requests are matched across threads.
+/// Name of the argument by which requests are matched across threads.
 const ID: &str = "id";
 
 /// A probe was reached.
@@ -33,7 +33,7 @@ impl<'a> Reached<'a> {
         Some(Reached { fixed, rest })
     }
 
-    /// Its arguments, by name; of what could not be read there is none.
+    /// Values of the arguments; `None` for those that could not be read.
     fn values(&self, arguments: &[Argument]) -> Vec<Option<Value>> {
         let numbers = |index: usize| Some(i64::from_le_bytes(*self.rest.get(8 * index..)?.first_chunk()?));
         let mut texts = self.rest.get(8 * arguments.len()..).unwrap_or_default().chunks(TEXT_BYTES);
@@ -49,7 +49,7 @@ impl<'a> Reached<'a> {
     }
 }
 
-/// An argument.
+/// Value of an argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Value {
     Number(i64, Kind),
@@ -60,7 +60,7 @@ impl Value {
     fn json(&self) -> serde_json::Value {
         match self {
             Value::Text(text) => text.as_str().into(),
-            // The register may hold anything above what the type says.
+            // The upper part of the register, beyond the type, may contain anything.
             Value::Number(number, kind) => match kind {
                 Kind::I8 => (*number as i8).into(),
                 Kind::I16 => (*number as i16).into(),
@@ -75,7 +75,7 @@ impl Value {
     }
 }
 
-/// `{"name": value, ...}`; none where there are no arguments.
+/// `{"name": value, ...}`; `None` without arguments.
 fn json(arguments: &[Argument], values: &[Option<Value>]) -> Option<String> {
     let member = |(argument, value): (&Argument, &Option<Value>)| {
         let name = serde_json::Value::from(argument.name.as_str());
@@ -86,7 +86,7 @@ fn json(arguments: &[Argument], values: &[Option<Value>]) -> Option<String> {
     (!members.is_empty()).then(|| format!("{{{}}}", members.join(",")))
 }
 
-/// What a request is known by until it ends: its number among those that were requested, and thread or id.
+/// Identifies a request in progress: its index among the requested ones, and its thread or id.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Key {
     Thread(usize, u32),
@@ -98,11 +98,11 @@ struct Begun {
     ts_ns: i64,
     task: u32,
     args: Option<String>,
-    /// How often a function has called itself.
+    /// How many times the function is active in its thread, by recursion.
     depth: u32,
 }
 
-/// Rows not yet written.
+/// Rows that are not written yet.
 #[derive(Default)]
 pub(super) struct ProbeRows {
     probe_list: ProbeList,
@@ -142,7 +142,7 @@ impl ProbeRows {
         if self.events.len() >= ROWS_PER_GROUP { conversion.recording.write_batch(&mut self.events) } else { Ok(()) }
     }
 
-    /// Begin and end the requests that this probe is an end of.
+    /// Begin and end requests at this probe.
     fn request(
         &mut self,
         number: usize,
@@ -186,7 +186,7 @@ impl ProbeRows {
                 known.depth += 1;
                 return;
             }
-            // That one has no end.
+            // The earlier request has no end.
             if let Some(known) = self.begun.remove(&key) {
                 self.add(index, &known, None, None);
             }
@@ -205,7 +205,7 @@ impl ProbeRows {
         });
     }
 
-    /// Write what is left; requests that have not ended have no duration.
+    /// Write the remaining rows. Requests that have not ended have no duration.
     pub(super) fn finish(&mut self, conversion: &mut Conversion<'_>) -> Result<(), TableError> {
         let mut left: Vec<(Key, Begun)> = std::mem::take(&mut self.begun).into_iter().collect();
         left.sort_by_key(|(_, begun)| (begun.ts_ns, begun.task));

@@ -1,4 +1,4 @@
-//! What users name: probes, and requests made of two of them.
+//! Probes that users name, and requests made of two of them.
 //!
 //! ```text
 //! u:PATH:FUNCTION(ARGUMENTS)        where a function begins
@@ -13,15 +13,15 @@ use std::{fs, path::Path};
 
 use serde::{Deserialize, Serialize};
 
-/// As `MOST_PROBES` and `MOST_ARGUMENTS` of `spec.h`.
+/// `MOST_PROBES` and `MOST_ARGUMENTS` of `spec.h`.
 const MOST_PROBES: usize = 256;
 pub(super) const MOST_ARGUMENTS: usize = 6;
-/// Where tracefs is mounted; on older systems below debugfs.
+/// Folders of events in tracefs; on older systems it is mounted below debugfs.
 const EVENTS: [&str; 2] = ["/sys/kernel/tracing/events", "/sys/kernel/debug/tracing/events"];
 const FORM: &str =
     "write u:PATH:FUNCTION(TYPE,...), ur:PATH:FUNCTION(TYPE), usdt:PATH:PROVIDER:NAME(TYPE,...) or t:CATEGORY:EVENT(FIELD,...)";
 
-/// What an argument is.
+/// Type of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -33,11 +33,11 @@ pub enum Kind {
     U16,
     U32,
     U64,
-    /// A text of the program.
+    /// A text in memory of the program.
     Str,
-    /// Of a tracepoint, where the lower half of a number says.
+    /// A text of a tracepoint at an offset that the lower half of the field contains.
     FarText,
-    /// Of a tracepoint, in its place.
+    /// A text of a tracepoint in the field itself.
     NearText,
 }
 
@@ -79,21 +79,20 @@ impl Kind {
 /// An argument of a probe.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Argument {
-    /// What it is called in a recording.
+    /// Name in a recording.
     pub name: String,
-    /// What it is.
     pub kind: Kind,
-    /// Of a tracepoint: where it lies in its data, and its length [B].
+    /// For a tracepoint: offset in its data, and length [B].
     pub place: Option<(u16, u8)>,
 }
 
-/// Where a probe is.
+/// The place of a probe.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum At {
-    /// Where a function of a file begins.
+    /// Where a function begins: file and function.
     Entry(String, String),
-    /// Where it returns.
+    /// Where a function returns: file and function.
     Return(String, String),
     /// File, provider and name.
     Usdt(String, String, String),
@@ -101,22 +100,20 @@ pub enum At {
     Tracepoint(String, String),
 }
 
-/// A probe.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Probe {
-    /// As it was written.
+    /// As the user wrote it.
     pub text: String,
-    /// Where it is.
     pub at: At,
-    /// What is recorded of it.
+    /// The arguments that are recorded.
     pub arguments: Vec<Argument>,
 }
 
 impl Probe {
-    /// Parse one.
+    /// Parse a probe.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// What is wrong with the text.
     pub fn parse(text: &str) -> Result<Probe, String> {
         let (place, list) = match text.split_once('(') {
             None => (text, None),
@@ -142,14 +139,14 @@ impl Probe {
         Ok(Probe { text: text.into(), at, arguments })
     }
 
-    /// What it is called in a recording.
+    /// Name in a recording.
     pub(super) fn name(&self) -> &str {
         match &self.at {
             At::Entry(_, name) | At::Return(_, name) | At::Usdt(_, _, name) | At::Tracepoint(_, name) => name,
         }
     }
 
-    /// What kind of probe it is; the values of `probe_events.kind`.
+    /// The values of `probe_events.kind`.
     pub(super) fn kind(&self) -> &'static str {
         match self.at {
             At::Entry(..) => "entry",
@@ -159,7 +156,7 @@ impl Probe {
         }
     }
 
-    /// The file or, of a tracepoint, the category.
+    /// The file; of a tracepoint, the category.
     pub(super) fn place(&self) -> &str {
         match &self.at {
             At::Entry(place, _) | At::Return(place, _) | At::Usdt(place, ..) | At::Tracepoint(place, _) => place,
@@ -167,45 +164,44 @@ impl Probe {
     }
 }
 
-/// A request: what lies between two probes, of one thread or, where both have an argument `id`, of that number.
+/// A request: the time between two probes of one thread or, if both have an argument `id`, of equal
+/// ids.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
-    /// What it is called.
     pub name: String,
-    /// Numbers of the probes at its beginning and its end.
+    /// Index of the probe at its beginning.
     pub begin: usize,
-    /// As above.
+    /// Index of the probe at its end.
     pub end: usize,
 }
 
-/// All that a recording has.
+/// All probes and requests of a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProbeList {
     /// In the order of their numbers.
     pub probes: Vec<Probe>,
-    /// Made of these.
+    /// Requests made of these probes.
     pub requests: Vec<Request>,
-    /// Whether it is recorded where in the program they were reached.
+    /// Whether stacks are recorded.
     pub stacks: bool,
 }
 
-/// What `--request` says: where a request begins and ends.
+/// The value of `--request`: the beginning and the end of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ends {
-    /// As it was written.
+    /// As the user wrote it.
     pub text: String,
-    /// The probes.
     pub begin: Probe,
-    /// As above.
     pub end: Probe,
 }
 
 impl Ends {
-    /// Parse `PROBE -> PROBE`, or a function (`u:`), which is a request from its beginning to its return.
+    /// Parse `PROBE -> PROBE`, or a function (`u:`), which is a request from its beginning to its
+    /// return.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// What is wrong with the text.
     pub fn parse(text: &str) -> Result<Ends, String> {
         if let Some((begin, end)) = text.split_once("->") {
             return Ok(Ends { text: text.into(), begin: Probe::parse(begin.trim())?, end: Probe::parse(end.trim())? });
@@ -220,7 +216,7 @@ impl Ends {
 }
 
 impl ProbeList {
-    /// Probes and requests as they were requested. Equal probes have one number.
+    /// Combine requested probes and requests. Equal probes have one number.
     ///
     /// # Errors
     /// There are too many.
@@ -246,7 +242,7 @@ impl ProbeList {
     }
 }
 
-/// Of a program or a library: where those are that are named without a folder.
+/// Path of a program or library. A name without a folder is searched for.
 fn found(path: &str) -> Result<String, String> {
     const LIBRARIES: &str = "/usr/local/lib:/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:/lib64:/usr/lib64:/lib:/usr/lib";
     let whole = |path: &Path| path.canonicalize().ok().filter(|path| path.is_file()).map(|path| path.display().to_string());
@@ -287,7 +283,8 @@ fn format_of(category: &str, event: &str) -> Result<String, String> {
     })
 }
 
-/// Fields of a tracepoint, as its format says (Documentation/trace/events.rst): those that are named, or all that can be recorded.
+/// Fields of a tracepoint from its format (Documentation/trace/events.rst): the named ones, or all
+/// that can be recorded.
 fn fields(format: &str, names: Option<&[&str]>) -> Result<Vec<Argument>, String> {
     let all: Vec<Argument> = format.lines().filter_map(field).collect();
     let Some(names) = names else { return Ok(all.into_iter().take(MOST_ARGUMENTS).collect()) };
@@ -303,7 +300,8 @@ fn fields(format: &str, names: Option<&[&str]>) -> Result<Vec<Argument>, String>
     names.iter().map(named).collect()
 }
 
-/// A line such as `field:__data_loc char[] filename; offset:8; size:4; signed:0;`. None: it is none, or cannot be recorded.
+/// Parse a line such as `field:__data_loc char[] filename; offset:8; size:4; signed:0;`. `None`: it
+/// is no field, or cannot be recorded.
 fn field(line: &str) -> Option<Argument> {
     let mut parts = line.trim().split(';').map(str::trim);
     let declared = parts.next()?.strip_prefix("field:")?;

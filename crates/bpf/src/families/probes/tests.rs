@@ -1,4 +1,4 @@
-//! From probes that were reached to rows.
+//! Tests of rows from probes that were reached.
 
 use crate::{
     events::{EVENT_PROBE, ProbeEvent},
@@ -39,9 +39,9 @@ fn arguments_are_what_their_types_say() {
     let events = [
         exec(5, (7, 7), 7, "/bin/db", "db\0"),
         reached(10, 7, 0, &[0x1ff, -1, 9, -1], &["a \"b\"\n"]),
-        // It could not be read.
+        // The text could not be read.
         reached(20, 7, 0, &[1, 2, -14, 3], &[""]),
-        // That one was not named.
+        // A probe that does not exist.
         reached(30, 7, 9, &[], &[]),
     ];
     let tables = Tables::with_places(&[&events], probe_list);
@@ -75,16 +75,16 @@ fn requests_reach_from_a_function_to_its_return_or_from_one_id_to_the_next() {
         // An end without a beginning.
         reached(8, 7, 1, &[0], &[]),
         reached(10, 7, 0, &[1], &[]),
-        // It calls itself.
+        // The function calls itself.
         reached(12, 7, 0, &[2], &[]),
         reached(15, 7, 1, &[-2], &[]),
         reached(20, 7, 1, &[-1], &[]),
-        // Two at a time, the second ends first, in another thread.
+        // Two requests at a time; the second ends first, in another thread.
         reached(30, 7, 2, &[100], &[]),
         reached(31, 7, 2, &[101], &[]),
         reached(35, 8, 3, &[101], &[]),
         reached(40, 7, 3, &[100], &[]),
-        // One that is not ended before it begins again, and one that never ends.
+        // A request that begins again before it ended, and one that never ends.
         reached(50, 7, 2, &[102], &[]),
         reached(60, 7, 2, &[102], &[]),
         reached(70, 7, 0, &[3], &[]),

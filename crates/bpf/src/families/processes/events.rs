@@ -1,4 +1,4 @@
-//! Events about threads and processes, as far as they are more than their fixed part.
+//! Events about threads and processes that consist of more than their fixed part.
 
 use sysdock_calls::Usage;
 
@@ -9,7 +9,7 @@ use crate::events::{ExecEvent, ExitEvent, Raw, TaskEvent, until_nul};
 pub(crate) struct Exec<'a> {
     pub(crate) fixed: ExecEvent,
     pub(crate) filename: &'a [u8],
-    /// Each ended by NUL; may be cut.
+    /// Each ends with NUL; the last may be cut.
     pub(crate) arguments: &'a [u8],
 }
 
@@ -22,11 +22,11 @@ impl<'a> Exec<'a> {
     }
 }
 
-/// A thread that was there before.
+/// A thread that existed when recording began.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FoundTask<'a> {
     pub(crate) fixed: TaskEvent,
-    /// Of its process, each ended by NUL; may be cut.
+    /// Arguments of its process. Each ends with NUL; the last may be cut.
     pub(crate) arguments: &'a [u8],
 }
 
@@ -53,7 +53,8 @@ pub(crate) fn usage(event: &ExitEvent) -> Usage {
     }
 }
 
-/// CPU time in programs and in the kernel [ns]: what was measured, divided as it was sampled. The kernel does the same (`cputime_adjust`).
+/// CPU time in programs and in the kernel [ns]: the measured total, divided in proportion to
+/// samples. The kernel does the same (`cputime_adjust`).
 fn shares(user: u64, system: u64, measured_ns: u64) -> (i64, i64) {
     let measured_ns = measured_ns.min(i64::MAX.cast_unsigned());
     let sampled = u128::from(user) + u128::from(system);

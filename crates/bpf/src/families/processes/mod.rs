@@ -1,5 +1,6 @@
-//! Threads and processes: births, programs, ends, signals, and those that are there when recording begins. [`Threads`](crate::conversion::threads::Threads)
-//! keeps the tasks, which all families refer to; here the events come in and the tables go out.
+//! Threads and processes: creations, programs, ends, signals, and those that exist when recording
+//! begins. [`Threads`](crate::conversion::threads::Threads) keeps the tasks, which all families
+//! refer to. This family receives the events and writes the tables.
 
 pub(crate) mod events;
 pub(crate) mod signals;
@@ -20,7 +21,7 @@ use crate::{
 
 use events::{Exec, FoundTask};
 
-/// Their tables.
+/// Rows of the family's tables.
 #[derive(Debug, Default)]
 pub(crate) struct Processes {
     signals: SignalRows,
@@ -64,7 +65,7 @@ impl Converter for Processes {
             EVENT_EXIT => event.read().and_then(|(exit, _)| threads.exit(&exit, at_ns)),
             _ => FoundTask::of(event).and_then(|task| threads.task(&task, at_ns, begun_ns)),
         };
-        // What was there before is no sign that recording had begun.
+        // Threads that existed before do not extend the time span of the recording.
         if event.kind != EVENT_TASK {
             conversion.seen(at_ns, at_ns);
         }

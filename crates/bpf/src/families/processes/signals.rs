@@ -1,6 +1,6 @@
-//! Signals by the names that strace prints.
+//! Names of signals, as strace prints them.
 
-/// Names of signals from 1 on.
+/// Names of signals from number 1 on.
 const SIGNALS: [&str; 31] = [
     "SIGHUP",
     "SIGINT",
@@ -47,7 +47,7 @@ pub fn name(number: i32) -> String {
     }
 }
 
-/// The si_code of a signal.
+/// Name of the si_code of a signal.
 pub(crate) fn code(signal: i32, code: i32) -> String {
     let own: &[&str] = match signal {
         libc::SIGCHLD => &["CLD_EXITED", "CLD_KILLED", "CLD_DUMPED", "CLD_TRAPPED", "CLD_STOPPED", "CLD_CONTINUED"],
@@ -74,7 +74,8 @@ pub(crate) fn code(signal: i32, code: i32) -> String {
     name.map_or_else(|| format!("{code:#x}"), |name| (*name).into())
 }
 
-/// Whether a signal with this code says who sent it. Else the same bytes hold an address, or a timer.
+/// Whether a signal with this code states who sent it. Otherwise the same bytes contain an address,
+/// or a timer.
 pub(crate) fn has_sender(signal: i32, code: i32, sender: u32) -> bool {
     match signal {
         _ if code <= 0 => code != -2,

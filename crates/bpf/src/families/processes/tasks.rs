@@ -1,15 +1,15 @@
-//! Threads that are there when recording begins, from /proc: the kernel side reports only new ones.
+//! Threads that exist when recording begins, from /proc: the kernel side reports only new ones.
 
 use std::{fs, path::Path};
 
 use crate::events::{self, EVENT_TASK, TaskEvent};
 
-/// Of a process whose user is not known, see `processes/events.h`.
+/// User id of a process whose user is unknown, see `processes/events.h`.
 pub(crate) const NO_USER: u32 = u32::MAX;
 
 const LONGEST_ARGUMENTS: usize = 1024;
 
-/// Events about all threads of these processes, one after another. A process that is gone has none.
+/// Events about all threads of these processes. A process that has ended has none.
 #[must_use]
 pub fn task_events(pids: impl IntoIterator<Item = u32>) -> Vec<u8> {
     let mut out = Vec::new();
@@ -28,7 +28,7 @@ pub fn task_events(pids: impl IntoIterator<Item = u32>) -> Vec<u8> {
     out
 }
 
-/// The process of the command: it runs nothing yet, so it has no name.
+/// The event about the process of the command. It runs nothing yet, so it has no name.
 #[must_use]
 pub fn first_task(pid: u32) -> Vec<u8> {
     let mut out = Vec::new();
@@ -36,7 +36,7 @@ pub fn first_task(pid: u32) -> Vec<u8> {
     out
 }
 
-/// All processes.
+/// Numbers of all processes.
 ///
 /// # Errors
 /// /proc cannot be read.
@@ -44,7 +44,8 @@ pub fn all_processes() -> std::io::Result<Vec<u32>> {
     Ok(fs::read_dir("/proc")?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect())
 }
 
-/// All but the user, from proc(5), /proc/pid/stat: after the name, which ends at the last bracket, the parent is field 2 and the start field 20.
+/// Everything except the user, from proc(5), /proc/pid/stat: after the name, which ends at the last
+/// bracket, the parent is field 2 and the start field 20.
 fn task(folder: &Path, tid: u32, pid: u32) -> Option<TaskEvent> {
     let stat = fs::read_to_string(folder.join("stat")).ok()?;
     let (name, rest) = stat.split_once('(')?.1.rsplit_once(')')?;
@@ -56,12 +57,12 @@ fn task(folder: &Path, tid: u32, pid: u32) -> Option<TaskEvent> {
     comm[..length].copy_from_slice(&name.as_bytes()[..length]);
     // SAFETY: sysconf has no preconditions.
     let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1).cast_unsigned();
-    // Since boot, which is CLOCK_MONOTONIC but for the time that the machine was asleep.
+    // Time since boot, which is CLOCK_MONOTONIC except for the time that the machine was suspended.
     let started_ns = ticks * (1_000_000_000 / per_second);
     Some(TaskEvent { started_ns, tid, pid, parent_pid, user_id: NO_USER, comm, arguments_length: 0 })
 }
 
-/// The real user id, from proc(5), /proc/pid/status; [`NO_USER`] if the process is gone.
+/// The real user id, from proc(5), /proc/pid/status; [`NO_USER`] if the process has ended.
 fn user(pid: u32) -> u32 {
     let status = fs::read(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"Uid:\t"));

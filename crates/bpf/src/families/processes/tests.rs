@@ -1,4 +1,4 @@
-//! From births, programs, ends and signals to rows.
+//! Tests of rows from creations, programs, ends and signals.
 
 use crate::testing::{EPOCH, Tables, call, exec, exit, fork, relative, signal, task};
 

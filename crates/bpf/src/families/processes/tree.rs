@@ -1,4 +1,5 @@
-//! Which process has which children, from /proc: what runs below a process when recording begins belongs to it.
+//! The tree of processes, from /proc: descendants of a recorded process are recorded when recording
+//! begins.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -7,13 +8,14 @@ use std::{
 
 use super::tasks::all_processes;
 
-/// The processes below these, at any depth, in order of their numbers; without `recorder`, what started it, and what it started.
+/// All descendants of these processes, ordered by number, without `recorder`, its ancestors and its
+/// descendants.
 #[must_use]
 pub fn descendants(pids: &[u32], recorder: u32) -> Vec<u32> {
     let all = all_processes().unwrap_or_default();
     let parents: HashMap<u32, u32> = all.into_iter().filter_map(|pid| Some((pid, parent(pid)?))).collect();
     let line = |pid| line(pid, |pid| parents.get(&pid).copied());
-    // Recording one's own shell must not record the recorder, nor what started it.
+    // Recording one's own shell must not record the recorder, nor its ancestors.
     let above: HashSet<u32> = line(recorder).collect();
     let is_below = |pid: u32| line(pid).skip(1).any(|above| pids.contains(&above));
     let is_ours = |pid: u32| above.contains(&pid) || line(pid).any(|above| above == recorder);
@@ -23,19 +25,21 @@ pub fn descendants(pids: &[u32], recorder: u32) -> Vec<u32> {
     found
 }
 
-/// A process, what started it, and so on.
+/// The ancestors of a process, its parent first.
 #[must_use]
 pub fn ancestors(pid: u32) -> Vec<u32> {
     line(pid, |pid| parent(pid).filter(|parent| *parent != 0)).collect()
 }
 
-/// A process, its parent, and so on. Numbers that are used again while /proc is read could make a ring: it is no longer than this.
+/// A process, its parent, and so on. Numbers that are reused while /proc is read could form a
+/// cycle, so the length is limited.
 fn line(pid: u32, parent: impl Fn(u32) -> Option<u32>) -> impl Iterator<Item = u32> {
     const DEEPEST: usize = 1000;
     std::iter::successors(Some(pid), move |pid| parent(*pid)).take(DEEPEST)
 }
 
-/// proc(5), /proc/pid/stat: after the name, which ends at the last bracket, the parent is field 2.
+/// Number of the parent, from proc(5), /proc/pid/stat: after the name, which ends at the last
+/// bracket, the parent is field 2.
 fn parent(pid: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
@@ -50,7 +54,7 @@ mod tests {
     #[test]
     fn children_and_what_they_started_are_below_a_process() {
         let mut shell = Command::new("sh");
-        // The shell has a child, which has one of its own.
+        // The shell has a child, which has a child of its own.
         let mut shell = shell
             .args(["-c", "sh -c 'sleep 60 & echo $!; wait' & wait"])
             .stdout(std::process::Stdio::piped())

@@ -1,7 +1,8 @@
-//! From switches and wake-ups to times on no CPU, thread by thread.
+//! Turns switches and wake-ups into times on no CPU, thread by thread.
 //!
-//! States of a thread: *running* -> *away* (it left its CPU) -> *woken* (perhaps) -> *running*. After the event that ends its task it still
-//! gives back what it had, and may wait for that; it is gone with the last switch.
+//! States of a thread: *running* -> *away* (it left its CPU) -> *woken* (perhaps) -> *running*.
+//! After the event that ends its task it still releases its memory, and may wait while doing so; it
+//! is gone with its last switch.
 
 use std::mem;
 
@@ -22,21 +23,24 @@ use super::{
     rows::{Absence, Names, Rows, State, Waker},
 };
 
-/// Absences of one thread that wait for the end of the call that they belong to; with more, they have no object.
+/// Limit for absences of one thread that wait for the end of their call; further ones get no
+/// object.
 const MOST_WAITING: usize = 4096;
-/// A thread may leave its CPU so long after it is reported that another one wakes it, as both go on at the same time [ns].
+/// Largest time by which a thread may leave its CPU after its wake-up by another thread was
+/// reported, as both run at the same time [ns].
 const EARLY_NS: i64 = 1_000_000;
 
 /// A thread that was on a CPU, or is new.
 struct Thread {
     task: u32,
-    /// How often it had left a CPU when it last did; none: not known yet.
+    /// The kernel's count of its switches when it last left a CPU; `None`: unknown yet.
     switches: Option<u32>,
-    /// While it is on no CPU; `until_ns` is not known yet, nor `woken_ns` before it is woken: [`i64::MAX`].
+    /// The current absence. `until_ns` is not known yet, nor `woken_ns` until it is woken:
+    /// [`i64::MAX`].
     away: Option<Absence>,
-    /// Who woke it last while it was on a CPU, and when.
+    /// The last wake-up while it was on a CPU: time and waker.
     woken: (i64, Waker),
-    /// Since its last call returned.
+    /// Absences since its last call returned.
     in_call: Vec<Absence>,
 }
 
@@ -45,11 +49,11 @@ impl Thread {
         Thread { task, switches: None, away: None, woken: (i64::MIN, Waker::Unknown), in_call: Vec::new() }
     }
 
-    /// The time away that is over, if there was one.
+    /// End the current absence, if there is one, and return it.
     fn back(&mut self) -> Option<Absence> {
         let mut absence = self.away.take()?;
         let (early_ns, waker) = self.woken;
-        // Its waker was already waking it while it left its CPU.
+        // The waker was already waking the thread while it left its CPU.
         if absence.woken_ns == i64::MAX && absence.from_ns.saturating_sub(early_ns) < EARLY_NS {
             (absence.woken_ns, absence.waker) = (absence.from_ns, waker);
         }
@@ -57,18 +61,19 @@ impl Thread {
     }
 }
 
-/// Switches without an event, as where the kernel runs no programs: see docs/explain/kernel-recorder.md.
+/// Numbers of switches without an event, for example because the kernel ran no program: see
+/// docs/explain/kernel-recorder.md.
 #[derive(Default)]
 struct Missed {
-    /// That a thread left its CPU: by the kernel's count of that.
+    /// A thread left its CPU, by the kernel's own count.
     left: u64,
-    /// That it was woken.
+    /// A thread was woken.
     woken: u64,
-    /// That it came back.
+    /// A thread came back.
     came_back: u64,
 }
 
-/// Threads that are on no CPU, and what was made of the time before.
+/// The current absences of threads, and those that have ended.
 #[derive(Default)]
 pub(super) struct Absences {
     /// By thread id.
@@ -77,7 +82,7 @@ pub(super) struct Absences {
     kept: Kept,
 }
 
-/// Absences that are over.
+/// Absences that have ended.
 #[derive(Default)]
 struct Kept {
     words: Names,
@@ -116,10 +121,10 @@ impl Absences {
         Ok(())
     }
 
-    /// `switches`: how often the thread has left a CPU by now.
+    /// Compare with the kernel's count. `switches`: how many times the thread has left a CPU.
     fn count(&mut self, tid: u32, switches: u32) {
         let before = self.threads.get(&tid).and_then(|thread| thread.switches);
-        // Forward only: the number is another thread's where events were lost.
+        // Only increases count: after lost events the number may be that of another thread.
         let more = before.map_or(0, |before| switches.wrapping_sub(before).cast_signed());
         self.missed.left += u64::from((more - 1).max(0).cast_unsigned());
     }
@@ -140,7 +145,7 @@ impl Absences {
             self.threads.insert(event.tid, Thread { switches: Some(0), away, ..Thread::new(task) });
             return;
         }
-        // One that is about to sleep, and is woken before it does, goes on.
+        // A thread that is about to sleep and is woken before it does continues to run.
         let Some(thread) = self.threads.get_mut(&event.tid) else { return };
         match &mut thread.away {
             Some(absence) if absence.woken_ns == i64::MAX => (absence.woken_ns, absence.waker) = (at_ns, waker),
@@ -156,7 +161,7 @@ impl Absences {
             return Ok(());
         }
         let absence = match self.threads.get_mut(&tid) {
-            // None: there is no event of its leaving.
+            // `None`: there is no event of its leaving.
             Some(thread) => thread.back(),
             None => since_the_start(tid, at_ns, conversion),
         };
@@ -165,8 +170,8 @@ impl Absences {
         self.over(tid, ended(absence, at_ns, event.cpu as i16), conversion)
     }
 
-    /// It is back by now, if it was away: there is no event of that. It did not come before it was woken; one that could have run all the
-    /// time is taken to have come at once.
+    /// The thread must be back by now, although no event reports it. It did not come back before it
+    /// was woken; one that could have run all the time is assumed to have come back at once.
     fn back_from(&mut self, tid: u32, at_ns: i64, conversion: &mut Conversion<'_>) -> Result<(), TableError> {
         let Some(missed) = self.threads.get_mut(&tid).and_then(Thread::back) else { return Ok(()) };
         self.missed.came_back += 1;
@@ -174,10 +179,10 @@ impl Absences {
         self.over(tid, ended(missed, back_ns, -1), conversion)
     }
 
-    /// It ran again.
+    /// An absence ended.
     fn over(&mut self, tid: u32, absence: Absence, conversion: &mut Conversion<'_>) -> Result<(), TableError> {
         self.missed.woken += u64::from(absence.state.is_wait() && absence.waker == Waker::Unknown);
-        // What it was at, in a call or in a page fault, is known a moment later.
+        // What the thread was doing, in a call or in a page fault, is known a moment later.
         conversion.waits.away(absence.task, absence.from_ns, absence.until_ns);
         let Some(thread) = self.threads.get_mut(&tid) else { return Ok(()) };
         thread.in_call.push(absence);
@@ -187,7 +192,8 @@ impl Absences {
         thread.in_call.drain(..).try_for_each(|absence| self.kept.keep(absence, conversion))
     }
 
-    /// A call of a thread has returned: it was in it when it left its CPU, or on its way back from the one before.
+    /// A call of a thread returned: the thread was in this call when it left its CPU, or on its way
+    /// back from the previous one.
     #[inline]
     pub(super) fn call(&mut self, tid: u32, call: &CallRow, conversion: &mut Conversion<'_>) -> Result<(), TableError> {
         let Some(thread) = self.threads.get(&tid) else { return Ok(()) };
@@ -199,7 +205,7 @@ impl Absences {
         self.waited(tid, call, conversion)
     }
 
-    /// Its absences since the call before are over, and known.
+    /// Keep the absences since the previous call, which have ended.
     fn waited(&mut self, tid: u32, call: &CallRow, conversion: &mut Conversion<'_>) -> Result<(), TableError> {
         let Some(thread) = self.threads.get_mut(&tid) else { return Ok(()) };
         for absence in thread.in_call.drain(..) {
@@ -213,7 +219,7 @@ impl Absences {
         Ok(())
     }
 
-    /// Write what is left: threads that are away are so until the end.
+    /// Write the remaining rows. Threads that are away stay so until the end.
     pub(super) fn finish(&mut self, conversion: &mut Conversion<'_>) -> Result<(), TableError> {
         let until_ns = conversion.last_ns();
         let mut rest = Vec::new();
@@ -252,13 +258,14 @@ impl Kept {
     }
 }
 
-/// Also of one that has ended, and gives back what it had.
+/// The task of a thread, including one that has ended and still releases its memory.
 fn task_of(tid: u32, conversion: &Conversion<'_>) -> Option<u32> {
     conversion.threads.task_of(tid).map(|task| task as u32)
 }
 
-/// Who has the lock of the program that a thread waits for; below 0: not known. The number may be any other one: it counts if it is that of
-/// another thread, of the same process or, where the lock may be shared, of any recorded one.
+/// The thread that holds the lock of the program for which a thread waits; below 0: unknown. The
+/// value in memory may be any number: it counts only if it is that of another thread, of the same
+/// process or, if the lock may be shared, of any recorded one.
 fn holder(event: &SwitchEvent, flags: u32, task: u32, conversion: &Conversion<'_>) -> i32 {
     let known = Some(event.holder_tid).filter(|tid| *tid != 0 && *tid != event.from_tid);
     let holder = known.and_then(|tid| task_of(tid, conversion));
@@ -291,7 +298,8 @@ fn ended(absence: Absence, until_ns: i64, cpu: i16) -> Absence {
     Absence { woken_ns, until_ns, cpu, ..absence }
 }
 
-/// A thread that had left its CPU before recording began. The command begins only now: until then it was held back.
+/// The absence of a thread that had left its CPU before recording began. That of the command begins
+/// now, because the recorder held it back.
 fn since_the_start(tid: u32, at_ns: i64, conversion: &mut Conversion<'_>) -> Option<Absence> {
     let task = conversion.task(tid, at_ns);
     let is_command = i64::from(tid) == conversion.command_pid();
@@ -303,7 +311,7 @@ fn since_the_start(tid: u32, at_ns: i64, conversion: &mut Conversion<'_>) -> Opt
     Some(begun(task as u32, (*start_ns).min(at_ns), State::Unknown))
 }
 
-/// A freezer, nothing to do, or a state that a newer kernel has, is a way to sleep.
+/// A thread in a freezer, an idle thread, and states of newer kernels count as sleeping.
 fn state(bits: u32) -> State {
     match bits {
         0 => State::Preempted,

@@ -1,11 +1,11 @@
-//! What a thread waits for, by its state and its call.
+//! What a thread waits for, from its state and its call.
 
 use sysdock_calls::{Cause, Kind, syscalls::Class};
 
 use super::rows::State;
 use crate::events::CALL_NEVER;
 
-/// Of a thread that waits in no call; `reason`: one of `enum no_call`.
+/// The cause for a thread that waits in no call; `reason`: one of `enum no_call`.
 pub(super) fn without_call(state: State, reason: i16) -> Option<Cause> {
     of(state, |is_uninterruptible| {
         if reason == CALL_NEVER.cast_signed() as i16 {
@@ -15,12 +15,13 @@ pub(super) fn without_call(state: State, reason: i16) -> Option<Cause> {
     })
 }
 
-/// Of a thread in a call with a name and a class, which works on an object of a kind.
+/// The cause for a thread in a call of this name and class, which works on an object of this kind.
 pub(super) fn in_call(state: State, name: &str, class: Class, kind: Option<Kind>) -> Option<Cause> {
     of(state, |is_uninterruptible| Cause::of_call(is_uninterruptible, name, class, kind))
 }
 
-/// Of a thread in a state; `asleep`: the cause if it sleeps. `None`: it waits for nothing but a CPU.
+/// The cause for a thread in a state; `asleep`: the cause if it sleeps. `None`: it waits only for a
+/// CPU.
 fn of(state: State, asleep: impl FnOnce(bool) -> Cause) -> Option<Cause> {
     match state {
         State::Preempted | State::New => None,

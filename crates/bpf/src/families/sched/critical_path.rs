@@ -1,4 +1,4 @@
-//! The table `critical_path`, by switches and wake-ups.
+//! The table `critical_path`, from switches and wake-ups.
 
 use sysdock_calls::{
     Cause,
@@ -13,7 +13,7 @@ use crate::conversion::Conversion;
 
 use super::rows::{Absence, Names, State, Waker};
 
-/// What it is made of.
+/// The absences that the path is computed from.
 #[derive(Default)]
 pub(super) struct CriticalPath {
     absences: Vec<Absence>,
@@ -50,10 +50,10 @@ impl CriticalPath {
         }
     }
 
-    /// Write its rows, in the order of time.
+    /// Write the rows, ordered by time.
     pub(super) fn write(mut self, words: &mut Names, conversion: &mut Conversion<'_>) -> Result<(), TableError> {
         if self.is_too_long {
-            // Nothing is reported rather than something wrong.
+            // No path is better than a wrong one.
             conversion.recording.manifest.tables.remove("critical_path");
             return Ok(());
         }
@@ -68,8 +68,8 @@ impl CriticalPath {
     }
 }
 
-/// Whether what a thread waits for is done by another: not by a timer, nor by a disk, whose interrupt comes to a CPU that may be running
-/// any thread.
+/// Whether the wait depends on the thread that ends it. A wait for a timer or a disk does not: the
+/// interrupt comes to a CPU that may be running any thread.
 fn depends_on_waker(absence: &Absence) -> bool {
     match absence.state {
         State::New => true,

@@ -18,7 +18,7 @@ use crate::{
 
 use absences::Absences;
 
-/// Makes rows of them.
+/// Collects rows of both.
 #[derive(Default)]
 pub(crate) struct Sched(Absences);
 

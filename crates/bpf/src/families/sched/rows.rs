@@ -1,4 +1,4 @@
-//! Times on no CPU as rows of `run_states`.
+//! Rows of `run_states`: times on no CPU.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ use crate::{conversion::waits::WaitedFor, families::calls::call_kinds::CallKinds
 
 use super::cause;
 
-/// What a thread is in while it is on no CPU; the values of `run_states.state`.
+/// State of a thread on no CPU: the values of `run_states.state`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Sleeping,
@@ -25,7 +25,7 @@ pub(super) enum State {
     Traced,
     Preempted,
     New,
-    /// It was on no CPU already when recording began.
+    /// It was on no CPU when recording began.
     Unknown,
 }
 
@@ -60,39 +60,39 @@ pub(super) enum Waker {
     Interrupt,
     /// A recorded thread, by its task.
     Thread(u32),
-    /// Another one, by the number of its name.
+    /// Another thread, by the number of its name.
     Other(u32),
 }
 
-/// A time that a thread was on no CPU. All that there are may stay in memory until the end, so it is small.
+/// A time on no CPU. All of them may stay in memory until the end, so the structure is small.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Absence {
     pub(super) task: u32,
     pub(super) from_ns: i64,
-    /// Of one that waits for nothing, `from_ns`.
+    /// When the thread was woken; `from_ns` if it waits for nothing.
     pub(super) woken_ns: i64,
     pub(super) until_ns: i64,
     pub(super) state: State,
     pub(super) waker: Waker,
     /// Number of the system call; below 0: one of `enum no_call`.
     pub(super) call: i16,
-    /// Below 0: it did not run again.
+    /// The CPU on which it ran next; below 0: it did not run again.
     pub(super) cpu: i16,
-    /// What the call works on, a row in `paths`; below 0: nothing, or not known.
+    /// The object of the call, a row in `paths`; below 0: none, or unknown.
     pub(super) object: i32,
-    /// Where the call was made, a stack; below 0: not known.
+    /// Stack of the call; below 0: unknown.
     pub(super) stack: i32,
-    /// The lock of the kernel that it waits for, a row in `locks`; below 0: none, or not known.
+    /// The lock of the kernel that it waits for, a row in `locks`; below 0: none, or unknown.
     pub(super) lock: i32,
-    /// Who had the lock of the program that it waits for when it began to wait, a task; below 0: not known.
+    /// The task that held the lock of the program when the wait for it began; below 0: unknown.
     pub(super) holder: i32,
-    /// What it waits for; none: a CPU only, or not looked for yet.
+    /// What it waits for; `None`: only for a CPU, or not determined yet.
     pub(super) cause: Option<Cause>,
 }
 
 const _: () = assert!(size_of::<Absence>() == 64, "pages state it");
 
-/// Numbers to names.
+/// Names by number.
 pub(super) struct Names {
     meanings: CallKinds,
     wakers: Vec<String>,
@@ -122,7 +122,8 @@ impl Names {
         }
     }
 
-    /// The absence with its cause, which follows from the object that its call works on, or from what the thread was at meanwhile.
+    /// The absence with its cause, which follows from the object of its call, or from what the
+    /// thread waited for.
     pub(super) fn explained(&mut self, absence: Absence, wait: Option<WaitedFor>, objects: &Objects) -> Absence {
         let may_wait = matches!(absence.state, State::Sleeping | State::Uninterruptible);
         match wait.filter(|_| may_wait) {
@@ -155,7 +156,7 @@ impl Names {
     }
 }
 
-/// Rows not yet written.
+/// Rows of `run_states` that are not written yet.
 #[derive(Default)]
 pub(super) struct Rows(Batch<RunStatesColumns>);
 

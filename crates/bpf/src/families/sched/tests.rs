@@ -1,4 +1,4 @@
-//! From switches and wake-ups to rows.
+//! Tests of rows from switches and wake-ups.
 
 use crate::{
     events::{
@@ -22,7 +22,7 @@ fn preempted(at_ns: u64, tid: u32) -> Bytes {
     leaves(at_ns, tid, 0, NO_CALL).flag(SWITCH_PREEMPTED)
 }
 
-/// It gets CPU 1.
+/// A thread gets CPU 1.
 fn returns(at_ns: u64, to_tid: u32) -> Bytes {
     Bytes::of(EVENT_SWITCH, &SwitchEvent { at_ns, to_tid, cpu: 1, call: -1, ..SwitchEvent::default() })
 }
@@ -44,22 +44,22 @@ fn absences_have_rows() {
     let events = [
         path(F, &["data", "home"]),
         exec(5, (7, 7), 7, "/bin/x", "x\0"),
-        // Waits for the disk in a read.
+        // It waits for the disk in a read.
         leaves(20, 7, STATE_UNINTERRUPTIBLE, libc::SYS_read),
         wake(50, 7, 0, WAKE_INTERRUPT),
-        // Only the first counts.
+        // Only the first wake-up counts.
         wake(55, 7, 99, WAKE_OTHER),
         returns(60, 7),
-        // Preempted within it.
+        // It is preempted within the call.
         leaves(62, 7, 0, libc::SYS_read).flag(SWITCH_PREEMPTED),
         returns(64, 7),
         call(7, 15, 55, libc::SYS_read, 10).fd(3).file(F),
-        // After its end, on the way back to the program.
+        // It is preempted after the end of the call, on the way back to the program.
         leaves(72, 7, 0, libc::SYS_read).flag(SWITCH_PREEMPTED),
         returns(75, 7),
         call(7, 77, 1, libc::SYS_getpid, 7),
         leaves(80, 7, STATE_SLEEPING, libc::SYS_nanosleep),
-        // It is woken before it sleeps the next time, too: that counts for nothing.
+        // It is woken before it sleeps: this wake-up does not count.
         wake(90, 7, 99, WAKE_OTHER),
         returns(95, 7),
         wake(97, 7, 99, WAKE_OTHER),
@@ -73,7 +73,7 @@ fn absences_have_rows() {
         "62 2 0 0 preempted - - 1 read read /home/data",
         "72 3 0 0 preempted - - 1 - - -",
         "80 15 10 0 sleeping timer kworker 1 nanosleep wait -",
-        // Until recording ends.
+        // It is away until recording ends.
         "100 20 20 0 sleeping lock - - futex lock -",
     ];
     assert_eq!(rows, expected);
@@ -92,7 +92,8 @@ fn a_lock_of_a_program_has_a_holder() {
         exec(7, (9, 9), 9, "/bin/y", "y\0"),
         waits(10, 7, 8),
         returns(11, 7),
-        // Itself, an unknown thread, and a thread of another process are numbers that mean something else.
+        // Itself, an unknown thread, and a thread of another process: numbers that mean something
+        // else.
         waits(20, 7, 7),
         returns(21, 7),
         waits(30, 7, 555),
@@ -101,7 +102,7 @@ fn a_lock_of_a_program_has_a_holder() {
         returns(41, 7),
         waits(50, 7, 9).flag(SWITCH_SHARED),
         returns(51, 7),
-        // A number is left from a call before: this wait is for something else.
+        // A number is left from an earlier call: this wait is for something else.
         leaves(60, 7, STATE_SLEEPING, libc::SYS_nanosleep),
         returns(61, 7),
         exit(120, (7, 7), 0, true),
@@ -125,11 +126,11 @@ fn threads_that_were_away_at_the_start_and_lost_events() {
         returns(4, 7),
         exec(5, (7, 7), 7, "/bin/x", "x\0"),
         task(6, (8, 8), 1, "other", "other\0"),
-        // It was not seen to leave.
+        // Its leaving was not seen.
         returns(20, 8),
         // It left between the two: that event was lost.
         returns(30, 8),
-        // A thread that is gone, and one that is unknown.
+        // A thread that has ended, and an unknown one.
         exit(40, (8, 8), 0, true),
         leaves(45, 8, STATE_DEAD, libc::SYS_exit_group),
         leaves(46, 99, STATE_SLEEPING, NO_CALL),
@@ -147,11 +148,11 @@ fn switches_without_an_event_are_counted() {
     };
     let events = [
         exec(5, (7, 7), 7, "/bin/x", "x\0"),
-        // How often it left its CPU before is not known.
+        // The number of its earlier switches is unknown.
         left(10, STATE_SLEEPING, u32::MAX),
         wake(20, 7, 0, WAKE_INTERRUPT),
         returns(21, 7),
-        // It wraps; two times are missing.
+        // The number wraps; two switches are missing.
         left(30, STATE_SLEEPING, 2),
         // No thread wakes it.
         returns(40, 7),
@@ -179,7 +180,8 @@ fn switches_without_an_event_are_counted() {
 
 #[test]
 fn the_critical_path_goes_through_wakers_and_makers() {
-    // 7 makes 8 and waits for it; 8 waits for a timer, and for 9, which it made and which computes. 8 ends.
+    // 7 creates 8 and waits for it; 8 waits for a timer, and for 9, which it created and which
+    // computes. 8 ends.
     let events = [
         exec(5, (7, 7), 7, "/bin/x", "x\0"),
         fork(20, (7, 7), (8, 8)),
@@ -241,7 +243,7 @@ fn a_thread_that_has_ended_gives_back_what_it_had_before_it_is_gone() {
     let events = [
         exec(5, (7, 7), 7, "/bin/x", "x\0"),
         exit(100, (7, 7), 0, true),
-        // It waits for a lock of its memory, and is gone then.
+        // It waits for a lock of its memory, and has ended then.
         leaves(110, 7, STATE_UNINTERRUPTIBLE, libc::SYS_exit_group),
         wake(120, 7, 0, WAKE_INTERRUPT),
         returns(125, 7),
@@ -309,7 +311,7 @@ fn the_path_goes_on_with_who_has_the_lock() {
         exec(5, (7, 7), 7, "/bin/x", "x\0"),
         fork(10, (7, 7), (7, 8)),
         returns(12, 8),
-        // The first waits for the second, which sleeps: before that, and until it lets go.
+        // The first waits for the second, which sleeps before that and until it releases the lock.
         leaves(20, 8, STATE_SLEEPING, libc::SYS_nanosleep),
         leaves(30, 7, STATE_UNINTERRUPTIBLE, read),
         wake(60, 8, 0, WAKE_INTERRUPT),

@@ -1,5 +1,6 @@
-//! Asks the kernel which sockets there are, in the recorder's network namespace: those that were made before, local ones, and what
-//! connections have moved until the end. By `NETLINK_SOCK_DIAG`, sock_diag(7).
+//! Asks the kernel for the sockets in the recorder's network namespace: those that existed before,
+//! local ones, and the amounts that connections have transferred by the end. Uses
+//! `NETLINK_SOCK_DIAG`, sock_diag(7).
 
 use std::{
     io,
@@ -14,17 +15,17 @@ use crate::{
 };
 
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
-/// All states but those of connections that no process has: SYN_RECV and TIME_WAIT.
+/// All states except those of connections that no process has: SYN_RECV and TIME_WAIT.
 const STATES: u32 = !(1 << 3 | 1 << 6);
 const INET_DIAG_INFO: u16 = 2;
 const UNIX_DIAG_NAME: u16 = 0;
 const UNIX_DIAG_PEER: u16 = 2;
 const UDIAG_SHOW_NAME_AND_PEER: u32 = 1 | 4;
-/// Of `struct nlmsghdr`, `struct inet_diag_msg` and `struct unix_diag_msg`.
+/// Sizes of `struct nlmsghdr`, `struct inet_diag_msg` and `struct unix_diag_msg`.
 const MESSAGE: usize = 16;
 const INET: usize = 72;
 const UNIX: usize = 16;
-/// What is requested: family and protocol.
+/// Families and protocols that are requested.
 const KINDS: [(i32, i32); 5] = [
     (libc::AF_INET, libc::IPPROTO_TCP),
     (libc::AF_INET6, libc::IPPROTO_TCP),
@@ -32,20 +33,20 @@ const KINDS: [(i32, i32); 5] = [
     (libc::AF_INET6, libc::IPPROTO_UDP),
     (libc::AF_UNIX, 0),
 ];
-/// The kernel answers at once; one that does not is not waited for.
+/// The kernel answers at once; a late answer is not awaited.
 static PATIENCE: libc::timeval = libc::timeval { tv_sec: 0, tv_usec: 200_000 };
 
-/// Sockets of the machine, as they were when it was last asked.
+/// The sockets of the machine at the last query.
 #[derive(Debug)]
 pub(crate) struct Census {
     socket: OwnedFd,
-    /// The other end of each, by inode: without what changes all the time.
+    /// The other end of each socket, by inode, without values that change constantly.
     known: FxHashMap<u64, ([u8; 16], u16, u64)>,
     buffer: Vec<u8>,
 }
 
 impl Census {
-    /// `None`: the kernel does not answer such questions.
+    /// `None`: the kernel does not answer such queries.
     pub(crate) fn open() -> Option<Census> {
         // SAFETY: takes numbers only; the descriptor has no other owner.
         let socket = unsafe {
@@ -60,7 +61,8 @@ impl Census {
         Some(Census { socket, known: FxHashMap::default(), buffer: vec![0; 1 << 16] })
     }
 
-    /// Events for the spool: of `all`, or of those that are new or have another end since. What the kernel does not report is left out.
+    /// Events for the spool: about `all` sockets, or about those that are new or have another end
+    /// now. Sockets that the kernel does not report are left out.
     pub(crate) fn read(&mut self, all: bool) -> Vec<u8> {
         let (mut out, mut now) = (Vec::new(), FxHashMap::default());
         for (family, protocol) in KINDS {
@@ -85,12 +87,12 @@ impl Census {
     ) -> io::Result<()> {
         let fd = self.socket.as_raw_fd();
         let question = question(family, protocol);
-        // SAFETY: as many bytes as there are.
+        // SAFETY: the buffer has the given length.
         if unsafe { libc::send(fd, question.as_ptr().cast(), question.len(), 0) } < 0 {
             return Err(io::Error::last_os_error());
         }
         loop {
-            // SAFETY: as much room as is given.
+            // SAFETY: the buffer has the given length.
             let got = unsafe { libc::recv(fd, self.buffer.as_mut_ptr().cast(), self.buffer.len(), 0) };
             let Ok(got) = usize::try_from(got) else { return Err(io::Error::last_os_error()) };
             let mut rest = &self.buffer[..got];
@@ -133,7 +135,7 @@ fn question(family: i32, protocol: i32) -> Vec<u8> {
     question
 }
 
-/// Kind and content of the first message, and what follows it.
+/// Kind and content of the first message, and the bytes after it.
 fn message(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
     let length = number::<4>(bytes, 0)? as usize;
     let kind = number::<2>(bytes, 4)? as u16;
@@ -152,7 +154,7 @@ fn attribute(bytes: &[u8], mut at: usize, wanted: u16) -> Option<&[u8]> {
     }
 }
 
-/// Of `struct inet_diag_msg`.
+/// Parse a `struct inet_diag_msg`.
 fn internet(message: &[u8], protocol: i32) -> Option<(SocketEvent, &'static [u8])> {
     let port = |at: usize| Some(u16::from_be_bytes(*message.get(at..)?.first_chunk()?));
     let mut socket = SocketEvent {
@@ -186,7 +188,7 @@ fn internet(message: &[u8], protocol: i32) -> Option<(SocketEvent, &'static [u8]
     Some((socket, &[]))
 }
 
-/// Of `struct unix_diag_msg`.
+/// Parse a `struct unix_diag_msg`.
 fn local(message: &[u8]) -> Option<(SocketEvent, &[u8])> {
     let name = attribute(message, UNIX, UNIX_DIAG_NAME).unwrap_or_default();
     let peer = attribute(message, UNIX, UNIX_DIAG_PEER).and_then(|peer| number::<4>(peer, 0));
@@ -211,7 +213,7 @@ fn local(message: &[u8]) -> Option<(SocketEvent, &[u8])> {
     Some((socket, name))
 }
 
-/// A number of so many bytes at a place.
+/// The number of `N` bytes at an offset.
 fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<u64> {
     let bytes: &[u8; N] = bytes.get(at..)?.first_chunk()?;
     Some(bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
@@ -255,7 +257,7 @@ mod tests {
         assert_eq!((client_end.remote_port, client_end.remote[..4].to_vec()), (server_end.local_port, vec![127, 0, 0, 1]));
         assert_eq!((server_end.received_bytes, server_end.known & SOCKET_COUNTS), (1000, SOCKET_COUNTS));
         assert_eq!((of(inode(&one)).peer, of(inode(&other)).peer), (inode(&other), inode(&one)));
-        // Only what is new is reported again, unless all is wanted.
+        // Only new sockets are reported again, unless all are requested.
         let again = found(&census.read(false));
         assert!(again.iter().all(|socket| socket.inode != inode(&client)));
         assert!(found(&census.read(true)).iter().any(|socket| socket.inode == inode(&client)));

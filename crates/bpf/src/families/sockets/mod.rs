@@ -1,4 +1,5 @@
-//! The two ends of sockets: the table `sockets`. Programs see TCP connections come and go; the user side requests the others ([`census`]).
+//! The two ends of sockets: the table `sockets`. The programs report when TCP connections begin and
+//! end; the user side queries the others ([`census`]).
 
 pub(crate) mod census;
 mod rows;
@@ -14,7 +15,7 @@ use crate::{
 
 use rows::Socket;
 
-/// What is known of sockets, by inode.
+/// What is known about sockets, by inode.
 #[derive(Default)]
 pub(crate) struct Sockets(BTreeMap<u64, Socket>);
 

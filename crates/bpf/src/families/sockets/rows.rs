@@ -1,4 +1,4 @@
-//! Sockets as rows of `sockets`: those that a recorded program has used.
+//! Rows of `sockets`: sockets that a recorded program has used.
 
 use std::{
     collections::BTreeMap,
@@ -16,7 +16,7 @@ use crate::{
     events::{SOCKET_ADDRESSES, SOCKET_COUNTS, SOCKET_PEER, SocketEvent},
 };
 
-/// A socket, by all that was reported of it.
+/// A socket, from all events about it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Socket {
     protocol: Option<&'static str>,
@@ -36,7 +36,7 @@ struct Counts {
 }
 
 impl Socket {
-    /// What one event says.
+    /// Add the content of an event.
     pub(super) fn see(&mut self, event: &SocketEvent, name: &[u8]) {
         self.protocol = match (i32::from(event.family), i32::from(event.protocol)) {
             (libc::AF_UNIX, _) => Some("unix"),
@@ -45,7 +45,7 @@ impl Socket {
             _ => None,
         };
         if event.known & SOCKET_ADDRESSES != 0 {
-            // A connection that has ended has no other end any more.
+            // A connection that has ended no longer has another end, so known addresses are kept.
             self.local = address(event.family, &event.local, event.local_port).or(self.local);
             self.remote = address(event.family, &event.remote, event.remote_port).or(self.remote);
         }
@@ -68,7 +68,7 @@ impl Socket {
     }
 }
 
-/// Of what has a port.
+/// Address of a socket that has a port.
 fn address(family: u16, bytes: &[u8; 16], port: u16) -> Option<SocketAddr> {
     let ip: IpAddr = match i32::from(family) {
         libc::AF_INET => Ipv4Addr::from(*bytes.first_chunk::<4>()?).into(),
@@ -78,7 +78,8 @@ fn address(family: u16, bytes: &[u8; 16], port: u16) -> Option<SocketAddr> {
     (port != 0).then_some(SocketAddr::new(ip, port))
 }
 
-/// Write the rows. The other end is the socket with the two addresses exchanged, or that the kernel names.
+/// Write the rows. The other end is the socket with the two addresses exchanged, or the one that
+/// the kernel names.
 pub(super) fn write(sockets: &BTreeMap<u64, Socket>, conversion: &mut Conversion<'_>) -> Result<(), TableError> {
     let pair = |socket: &Socket| Some((socket.protocol?, socket.local?, socket.remote?));
     let ends: FxHashMap<_, u64> = sockets.iter().filter_map(|(inode, socket)| Some((pair(socket)?, *inode))).collect();
@@ -111,7 +112,7 @@ fn path_of(inode: u64, conversion: &Conversion<'_>) -> Option<i32> {
     conversion.objects.find(format!("socket:[{inode}]").as_bytes()).map(|id| id as i32)
 }
 
-/// An address, or the name of a local socket: a path, or `@` and what follows for those without a file.
+/// An address, or the name of a local socket: a path, or `@` and a name for sockets without a file.
 fn address_text(address: Option<SocketAddr>, name: &[u8]) -> Option<String> {
     if let Some(address) = address {
         return Some(address.to_string());

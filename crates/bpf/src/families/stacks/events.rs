@@ -1,11 +1,12 @@
-//! Events about stacks, and about what code lies where.
+//! Events about stacks, and about mapped code.
 
 use crate::{
     events::{ProgramEvent, Raw, STACK_AGAIN, STACK_INTERRUPTED, STACK_OF_SAMPLE, StackEvent},
     stacks::vdso,
 };
 
-/// What a stack belongs to. A sample may come in between those of a call of the same thread.
+/// What a stack belongs to. A sample may come between the parts of a call's stack of the same
+/// thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Of {
     Call,
@@ -13,13 +14,13 @@ pub(crate) enum Of {
 }
 
 impl Of {
-    /// Of an event about a stack.
+    /// The owner that the flags of an event about a stack state.
     pub(crate) fn flags(flags: u32) -> Self {
         if flags & STACK_OF_SAMPLE == 0 { Of::Call } else { Of::Sample }
     }
 }
 
-/// A part of a stack. The first part stands at offset 0.
+/// A part of a stack. The first part has offset 0.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StackPart<'a> {
     pub(crate) id: u64,
@@ -28,10 +29,11 @@ pub(crate) struct StackPart<'a> {
     pub(crate) registers: [u64; 8],
     pub(crate) tid: u32,
     pub(crate) offset: u32,
-    /// The id was reported before.
+    /// Whether the id was reported before.
     pub(crate) again: bool,
     pub(crate) of: Of,
-    /// The first register is the next instruction, not the one after what entered the kernel.
+    /// Whether ip is the next instruction, rather than the one after the instruction that entered
+    /// the kernel.
     pub(crate) interrupted: bool,
     pub(crate) bytes: &'a [u8],
 }
@@ -47,7 +49,7 @@ impl<'a> StackPart<'a> {
     }
 }
 
-/// A program that the kernel mapped, and its loader: nothing else is in `image`.
+/// A program and its loader, which the kernel mapped: `image` contains nothing else.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProgramMapped {
     pub(crate) image: u64,
@@ -55,11 +57,11 @@ pub(crate) struct ProgramMapped {
     pub(crate) file: u64,
     pub(crate) code_start: u64,
     pub(crate) code_bytes: u64,
-    /// Where the loader lies; 0: there is none.
+    /// Address of the loader; 0: there is none.
     pub(crate) loader: u64,
-    /// Where the kernel has put its own code; 0: there is none.
+    /// Address of the kernel's own code (vdso); 0: there is none.
     pub(crate) vdso: u64,
-    /// Where the program begins to run.
+    /// Address at which the program starts to run.
     pub(crate) entry: u64,
 }
 

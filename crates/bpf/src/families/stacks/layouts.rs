@@ -1,5 +1,5 @@
-//! What code lies where in processes that are there when recording begins, from /proc: `layouts.h` has it of those that come later.
-//! What a process maps between this and the first event is not known.
+//! Mapped code of processes that exist when recording begins, from /proc: `layouts.h` has that of
+//! later processes. What a process maps between this and the first event is unknown.
 
 use std::{fs, os::unix::fs::MetadataExt, path::Path};
 
@@ -10,12 +10,12 @@ use crate::{
     stacks::vdso,
 };
 
-/// `LAYOUT_TAGS`, `GRANULE_SHIFT` of `layouts.h`.
+/// `LAYOUT_TAGS` and `GRANULE_SHIFT` of `layouts.h`.
 const TAGS: usize = 1024;
 const SHIFT: u32 = 17;
 /// Size of `struct python`.
 const PYTHON_BYTES: usize = 48;
-/// Code of a file, as a line of /proc/PID/maps has it.
+/// Code of a file, from a line of /proc/PID/maps.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Code {
     start: u64,
@@ -40,7 +40,8 @@ impl LayoutReporter {
         LayoutReporter { secret, now_ns, files: FxHashMap::default(), images: FxHashSet::default(), events: Vec::new() }
     }
 
-    /// `struct layout` of a process, and the events that report its image. `None`: it is gone, or may not be read.
+    /// `struct layout` of a process, and the events that report its image. `None`: the process has
+    /// ended, or may not be read.
     pub(crate) fn layout(&mut self, pid: u32) -> Option<Vec<u8>> {
         let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
         let codes: Vec<Code> = maps.lines().filter_map(parse).collect();
@@ -50,7 +51,8 @@ impl LayoutReporter {
         }
         let program = fs::read_link(format!("/proc/{pid}/exe")).ok();
         let header = binary_of_python(&maps, program.as_deref().and_then(Path::to_str));
-        // What of the stack points there is not looked for: it makes calls only where it can do nothing itself.
+        // The vdso is not searched for return addresses: it makes calls only when it cannot answer
+        // by itself.
         let of_files: Vec<Code> = codes.into_iter().filter(|code| code.path != vdso::NAME).collect();
         Some([layout(image, &of_files), python(header)].concat())
     }
@@ -68,7 +70,7 @@ impl LayoutReporter {
         image
     }
 
-    /// The id of a file; it is reported the first time.
+    /// The id of a file, which is reported the first time.
     fn file(&mut self, path: &str) -> Option<u64> {
         if let Some(known) = self.files.get(path) {
             return *known;
@@ -86,7 +88,7 @@ impl LayoutReporter {
         })
     }
 
-    /// A path event. Its device and file system are not needed: only code is looked for by it.
+    /// Add a path event. It needs no device and file system, because only code is looked up by it.
     fn path(&mut self, id: u64, path: &str, found: &fs::Metadata) {
         let mut names = Vec::new();
         for name in path.split('/').rev().filter(|name| !name.is_empty()) {
@@ -111,7 +113,8 @@ fn mix(a: u64, b: u64) -> u64 {
     h ^ (h >> 29)
 }
 
-/// A line of /proc/PID/maps, if it is code of a file, or what the kernel puts into each process: `start-end perms offset device inode path`.
+/// Parse a line of /proc/PID/maps, if it is code of a file, or the code that the kernel adds to
+/// each process: `start-end perms offset device inode path`.
 fn parse(line: &str) -> Option<Code> {
     let mut words = line.splitn(6, ' ');
     let (start, end) = words.next()?.split_once('-')?;
@@ -128,7 +131,8 @@ fn parse(line: &str) -> Option<Code> {
     })
 }
 
-/// Where the header lies in memory of the binary that may hold an interpreter of Python: a libpython, else the program. 0: of none.
+/// Address of the ELF header of the binary that may contain an interpreter of Python: a libpython,
+/// else the program; 0: there is none.
 fn binary_of_python(maps: &str, program: Option<&str>) -> u64 {
     let header_of = |line: &str| -> Option<(u64, String)> {
         let mut words = line.splitn(6, ' ');
@@ -143,7 +147,7 @@ fn binary_of_python(maps: &str, program: Option<&str>) -> u64 {
     library.or_else(|| headers.iter().find(|(_, path)| Some(path.as_str()) == program)).map_or(0, |(start, _)| *start)
 }
 
-/// `struct python`: it is sought in this binary.
+/// `struct python`: an interpreter is searched for in this binary.
 fn python(header: u64) -> Vec<u8> {
     const SOUGHT: u32 = 1;
     let state = if header == 0 { 0 } else { SOUGHT };
@@ -153,7 +157,8 @@ fn python(header: u64) -> Vec<u8> {
     out
 }
 
-/// `struct layout` but for its last part: the image, the largest stretch of code, what lies between the first and the last, tags.
+/// `struct layout` without its last part: the image, the largest range of code, the span from the
+/// first to the last, tags.
 fn layout(image: u64, codes: &[Code]) -> Vec<u8> {
     let largest = codes.iter().max_by_key(|code| code.end - code.start);
     let (code_start, code_bytes) = largest.map_or((0, 0), |code| (code.start, code.end - code.start));

@@ -1,6 +1,7 @@
-//! Where in programs calls are made: the number of a stack in the rows of calls, if that is requested, else in those of long waits; and the
-//! rows of `stacks`, which samples have, too. `stacks.h` distinguishes stacks by a
-//! fingerprint and copies each once, `layouts.h` reports what code lies where, `interpreters.h` and `python.h` find functions of Python.
+//! Places in programs from which calls are made: the number of a stack in the rows of calls, if
+//! requested, else in those of long waits; and the rows of `stacks`, which samples use, too.
+//! `stacks.h` distinguishes stacks by a fingerprint and copies each once, `layouts.h` reports
+//! mapped code, `interpreters.h` and `python.h` find functions of Python.
 
 pub(crate) mod events;
 pub(crate) mod layouts;
@@ -27,7 +28,7 @@ use rows::Counts;
 /// Numbers the stacks of calls.
 #[derive(Default)]
 pub(crate) struct Stacks {
-    /// Else only waits have them.
+    /// Whether stacks were requested; else only waits have them.
     is_asked_for: bool,
 }
 
@@ -64,7 +65,7 @@ impl Converter for Stacks {
     }
 
     fn at_ns(event: &Raw<'_>) -> Option<u64> {
-        // The others are needed before their time: a stack may be copied on another CPU.
+        // The other events are needed before their time: a stack may be copied on another CPU.
         let is_timed = matches!(event.kind, EVENT_STACK | EVENT_PYTHON);
         event.first_number().filter(|_| is_timed)
     }

@@ -11,7 +11,7 @@ pub(crate) struct PythonFrames<'a> {
     pub(crate) id: u64,
     pub(crate) tid: u32,
     pub(crate) of: Of,
-    /// There are more.
+    /// Whether there are more.
     pub(crate) cut: bool,
     bytes: &'a [u8],
 }
@@ -25,7 +25,7 @@ impl<'a> PythonFrames<'a> {
         Some(PythonFrames { id: fixed.id, tid: fixed.tid, of: Of::flags(event.flags), cut: event.flags & PYTHON_CUT != 0, bytes })
     }
 
-    /// Code object, place in it [B], and whether C called it; the innermost first.
+    /// Code object, offset in it [B], and whether C called it; the innermost first.
     pub(crate) fn frames(&self) -> impl Iterator<Item = (u64, u32, bool)> + use<'a> {
         let mut rest = self.bytes;
         std::iter::from_fn(move || events::take(&mut rest)).map(|PythonFrame { code, at, entry }| (code, at, entry != 0))
@@ -36,7 +36,7 @@ impl<'a> PythonFrames<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PythonCode<'a> {
     pub(crate) fixed: PythonCodeEvent,
-    /// May be cut.
+    /// The table of lines; may be cut.
     pub(crate) lines: &'a [u8],
 }
 
@@ -50,7 +50,8 @@ impl<'a> PythonCode<'a> {
 }
 
 impl PythonText {
-    /// A text as Python keeps it: one, two or four bytes a character. What was not copied is shown as dots.
+    /// A text as Python keeps it: one, two or four bytes for each character. Characters that were
+    /// not copied are shown as dots.
     pub(crate) fn text(&self) -> String {
         let length = self.length as usize;
         let size = match self.state >> 2 & 7 {
@@ -83,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_code_object_is_read_with_its_names() {
-        // The state of a text: bytes a character from the third bit on.
+        // The state of a text: bytes for each character from the third bit on.
         let file = text(3, 2 << 2, &[0xe5, 0x65, b'a', 0, 0x2c, 0x67]);
         let name = text(600, 1 << 2, &[b'f'; 512]);
         let fixed = PythonCodeEvent { id: 7, first_line: 11, first_instruction: 184, file, name, lines_bytes: 3 };

@@ -1,7 +1,8 @@
-//! Where in programs calls were made: `stacks`, and the ids of its rows.
+//! Places in programs from which calls were made: `stacks`, and the numbers of its stacks.
 //!
-//! States of an id: *unknown* -> *copied* (parts of its stack have come, those of a thread one after another) -> *known* (the call after
-//! them has come: its frames are found, and the copy is gone). Equal frames have one number, whatever their ids.
+//! States of an id: *unknown* -> *copied* (parts of its stack have arrived, those of a thread one
+//! after another) -> *known* (the call after them has arrived: its frames are found, and the copy
+//! is dropped). Equal frames have one number, whatever their ids.
 
 use rustc_hash::FxHashMap;
 use sysdock_table::{
@@ -23,30 +24,32 @@ use crate::{
     },
 };
 
-/// Threads whose stacks may come in parts at a time: of others the copy is given up.
+/// Limit for threads whose stacks arrive in parts at a time; copies of others are dropped.
 const MOST_COPIES: usize = 4096;
-/// Longer than the kernel side copies.
+/// Longer than a copy of the kernel side [B].
 const LONGEST_COPY: usize = 64 << 10;
 const STACKS_PER_GROUP: usize = 16_384;
-/// At the end of a stack: why there are no more functions of Python.
+/// Last frame of a stack of which functions of Python are missing.
 const MORE_PYTHON: &str = "[more functions of Python]";
 
-/// What is counted.
+/// Numbers about stacks, for the manifest.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     /// Calls and samples whose stack was never reported.
     pub(crate) lost: u64,
-    /// Stacks that were copied again, and how many of those had other frames than the first of their id.
+    /// Stacks that were copied again, and how many of those had other frames than the first of
+    /// their id.
     pub(crate) compared: u64,
     pub(crate) differed: u64,
     /// Stacks that end before the place where their thread began.
     pub(crate) cut: u64,
 }
 
-/// A stack: frames of the machine, why there are no more, and frames of Python, of which there may be more than are known.
+/// A stack: frames of the machine, why there are no more, frames of Python, and whether there are
+/// more of these.
 type Stack = (Box<[Frame]>, End, Box<[PythonFrame]>, bool);
 
-/// The names of functions of the kernel, and the id of the start of the machine that addresses are of.
+/// The names of functions of the kernel, and the boot id to which addresses belong.
 type Kernel<'a> = (&'a KernelNames, Option<&'a str>);
 
 /// A thread, and which of its stacks.
@@ -58,7 +61,7 @@ pub(crate) struct StackRows {
     frames: Frames,
     /// By thread, with the id and whether it was reported before.
     copies: FxHashMap<Whose, (u64, bool, Copy)>,
-    /// Of Python, by thread, with the id of the stack that they belong to.
+    /// Frames of Python by thread, with the id of their stack.
     python: FxHashMap<Whose, (u64, Box<[PythonFrame]>, bool)>,
     numbers: FxHashMap<u64, i32>,
     /// By number.
@@ -68,7 +71,7 @@ pub(crate) struct StackRows {
 }
 
 impl StackRows {
-    /// A part of a stack.
+    /// Add a part of a stack.
     pub(crate) fn part(&mut self, part: &StackPart<'_>) {
         if part.offset == 0 {
             if self.copies.len() >= MOST_COPIES {
@@ -85,7 +88,7 @@ impl StackRows {
         }
     }
 
-    /// Functions of Python, before the first part of the stack that they belong to.
+    /// Add functions of Python. They come before the first part of their stack.
     pub(crate) fn python(&mut self, frames: &PythonFrames<'_>, codes: &Codes) {
         if self.python.len() >= MOST_COPIES {
             self.python.clear();
@@ -93,7 +96,7 @@ impl StackRows {
         self.python.insert((frames.tid, frames.of), (frames.id, codes.frames(frames), frames.cut));
     }
 
-    /// The number of the stack of a call or a sample of a thread of a process; -1: it has none.
+    /// The number of the stack of a call or a sample of a thread; -1: it has none.
     #[inline]
     pub(crate) fn number(
         &mut self,
@@ -113,7 +116,7 @@ impl StackRows {
             let python = self.python.remove(&(tid, of)).filter(|(of, ..)| *of == id);
             let (frames, end) = self.frames.of(&copy, pid, places, epoch_ns);
             let (python, more) = python.map(|(_, frames, more)| (frames, more)).unwrap_or_default();
-            // A sample may lie where a stack has no frame yet.
+            // A sample may be taken where a stack has no frame yet.
             let is_cut = of == Of::Call && (end != End::Whole || more);
             return self.copied(id, again, is_cut, (frames.into_boxed_slice(), end, python, more));
         }
@@ -122,8 +125,9 @@ impl StackRows {
         number
     }
 
-    /// The number of a stack of the kernel, by the addresses of its functions, the innermost first; -1: there are none. `interrupted`: the
-    /// innermost was stopped where it was; else it called what recorded the stack.
+    /// The number of a stack of the kernel, from the addresses of its functions, the innermost
+    /// first; -1: there are none. `interrupted`: the innermost function was stopped at its address;
+    /// otherwise it called the code that recorded the stack.
     pub(crate) fn kernel_number(&mut self, addresses: impl Iterator<Item = u64>, end: End, interrupted: bool) -> i32 {
         let object = self.frames.objects.kernel();
         let frames = addresses.zip(0..).map(|(address, place)| Frame { object, address, interrupted: interrupted && place == 0 });
@@ -150,7 +154,7 @@ impl StackRows {
         number
     }
 
-    /// The functions of stacks of the kernel, the innermost first, by the stack's number.
+    /// The functions of stacks of the kernel, the innermost first, by number of the stack.
     pub(crate) fn kernel_functions(&self, stacks: &[i32], (names, boot): Kernel<'_>) -> FxHashMap<i32, Vec<String>> {
         let frames = |stack: &i32| usize::try_from(*stack).ok().and_then(|stack| self.known.get(stack)).map(|known| &known.0);
         let address = |frame: &Frame| frame.address.wrapping_sub(after(frame));
@@ -166,7 +170,7 @@ impl StackRows {
         stacks.iter().filter_map(functions).collect()
     }
 
-    /// How many there are.
+    /// Number of stacks.
     pub(crate) fn len(&self) -> usize {
         self.known.len()
     }
@@ -181,7 +185,7 @@ impl StackRows {
         Ok(())
     }
 
-    /// Of each frame.
+    /// The symbols of each frame.
     fn symbols(&self, (names, boot): Kernel<'_>) -> FxHashMap<Frame, Vec<Symbol>> {
         let mut by_object: FxHashMap<u32, Vec<Frame>> = FxHashMap::default();
         let mut all: FxHashMap<Frame, Vec<Symbol>> = FxHashMap::default();
@@ -254,10 +258,10 @@ impl StackRows {
         rows
     }
 
-    /// One row for each function at the place of a frame.
+    /// Add one row for each function at the address of a frame.
     fn rows_of(&self, frame: &Frame, symbols: &[Symbol], add: &mut impl FnMut(Row)) {
         let object = Some(self.frames.objects.all[frame.object as usize].path.display().to_string());
-        // Those in the kernel are left out: they would help attackers.
+        // Addresses in the kernel are left out, because they would help attackers.
         let address = Some(frame.address.cast_signed()).filter(|_| !self.frames.objects.is_kernel(frame.object));
         if symbols.is_empty() {
             add(Row { object, address, offset: address, ..Row::default() });
@@ -272,8 +276,8 @@ impl StackRows {
     }
 }
 
-/// How far after the instruction that is meant its address stands: a call before the address that it returns to. So does the instruction
-/// that entered the kernel.
+/// Distance of a frame's address from the instruction that it stands for [B]: a call is before the
+/// address to which it returns, and so is the instruction that entered the kernel.
 fn after(frame: &Frame) -> u64 {
     u64::from(!frame.interrupted)
 }
@@ -283,7 +287,7 @@ fn python_row(frame: &PythonFrame, codes: &Codes) -> Row {
     Row { object, function, source, ..Row::default() }
 }
 
-/// A row, but for its key.
+/// A row without its key.
 #[derive(Debug, Default)]
 struct Row {
     object: Option<String>,
@@ -369,7 +373,7 @@ mod tests {
         let part = |id, offset, bytes| StackPart { id, offset, bytes, ..fixed };
         stacks.part(&part(5, 0, &[1; 16]));
         stacks.part(&part(5, 16, &[2; 8]));
-        // Of another stack, and one with a gap before it.
+        // A part of another stack, and one with a gap before it.
         stacks.part(&part(6, 24, &[3; 8]));
         stacks.part(&part(5, 32, &[4; 8]));
         assert_eq!(stacks.copies[&(7, Of::Call)].2.bytes, [[1; 8], [1; 8], [2; 8]].concat());

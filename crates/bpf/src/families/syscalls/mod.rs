@@ -1,4 +1,5 @@
-//! How long system calls take, where an event for each would be too much: histograms by process and call, in the table `syscall_times`.
+//! Durations of system calls, where an event for each would be too much: histograms by process and
+//! call, in the table `syscall_times`.
 
 #[cfg(test)]
 mod tests;

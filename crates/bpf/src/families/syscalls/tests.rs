@@ -26,7 +26,7 @@ fn the_last_of_a_sum_is_its_row() {
         written(&sum(7, 0, 24, 1, 35)),
         written(&sum(7, 0, 24, 3, 100)),
         written(&sum(7, 1, 0, 2, 0)),
-        // Of an unknown thread, a call without a name, more than there can be.
+        // An unknown thread, a call without a name, and larger numbers than are possible.
         written(&sum(99, 500, u16::MAX, u64::MAX, u64::MAX)),
         exit(60, (7, 7), 0, true),
     ];

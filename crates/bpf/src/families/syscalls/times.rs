@@ -1,4 +1,4 @@
-//! Sums of system calls as rows of `syscall_times`.
+//! Rows of `syscall_times` from sums.
 
 use rustc_hash::FxHashMap;
 use sysdock_calls::syscalls::CLASS_WORDS;
@@ -13,13 +13,13 @@ use crate::{
     families::calls::call_kinds::CallKinds,
 };
 
-/// As `CLASSES_OF_A_POWER` in events.h.
+/// `CLASSES_OF_A_POWER` of events.h.
 const CLASSES: u64 = 8;
 
-/// Process (when it began, number), call, class of durations.
+/// Process (start and number), call, class of durations.
 type Key = (u64, u32, u16, u16);
 
-/// The last that was written of each sum, and what it was when the recording began.
+/// The last value of each sum, and its value when recording began.
 #[derive(Default)]
 pub(super) struct Times {
     last: FxHashMap<Key, CallTimes>,
@@ -27,14 +27,14 @@ pub(super) struct Times {
 }
 
 impl Times {
-    /// A sum was written; `is_before`: as it was when the recording began.
+    /// Add the value of a sum; `is_before`: the value when recording began.
     pub(super) fn add(&mut self, sum: &CallTimesEvent, is_before: bool) {
         let key = (sum.key.started_ns, sum.key.pid, sum.key.number, sum.key.duration_class);
         let sums = if is_before { &mut self.before } else { &mut self.last };
         sums.insert(key, sum.times);
     }
 
-    /// Write them all: who had a number is known now.
+    /// Write all rows. At the end it is known which task had which process number.
     pub(super) fn write(self, conversion: &mut Conversion<'_>) -> Result<(), TableError> {
         let owners = Owners::of(&conversion.threads);
         let mut meanings = CallKinds::new();
@@ -67,7 +67,7 @@ fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// What came to a sum after it was `before`.
+/// The increase of a sum since `before`.
 fn added(times: CallTimes, before: Option<&CallTimes>) -> CallTimes {
     let Some(before) = before else { return times };
     CallTimes {

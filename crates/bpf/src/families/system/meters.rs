@@ -1,5 +1,6 @@
-//! Reads what the kernel counts of the machine, and of the control group that is recorded: files that are opened while there are rights for
-//! it, and read again and again. Only the lines that become rows go into the spool.
+//! Reads the kernel's counters of the machine, and of the recorded control group, from files that
+//! are opened while the process has the rights, and read repeatedly. Only lines that become rows go
+//! into the spool.
 
 use std::{fs::File, io, os::unix::fs::FileExt, path::Path};
 
@@ -13,7 +14,8 @@ use crate::{
     transport::spool::monotonic_ns,
 };
 
-/// The length of an event has 16 bits. What is longer (thousands of CPUs or disks) is cut after a line.
+/// The length of an event has 16 bits. A longer text (thousands of CPUs or disks) is cut after a
+/// line.
 const MOST_TEXT: usize = 60_000;
 const MOST_READ: usize = 1 << 20;
 
@@ -36,17 +38,18 @@ const GROUP: [(u32, &str); 5] = [
     (SYSTEM_GROUP_IO, "io.stat"),
 ];
 
-/// What the kernel counts, and which sockets there are.
+/// The open files of counters, and the sockets.
 #[derive(Debug)]
 pub struct Meters {
-    /// Without a file: this kernel has none, which is reported once.
+    /// `None` in place of a file: this kernel does not have it, which is reported once.
     files: Vec<(u32, Option<File>)>,
     text: Vec<u8>,
     sockets: Option<Census>,
 }
 
 impl Meters {
-    /// What these families need, if they need anything: of the machine, and of the control group in this folder.
+    /// Open what these families need, if anything: the files of the machine, and of the control
+    /// group in this folder.
     #[must_use]
     pub fn open(families: &[Family], group: Option<&Path>) -> Option<Meters> {
         let sockets = families.contains(&SOCKETS).then(Census::open).flatten();
@@ -57,12 +60,13 @@ impl Meters {
         (!meters.files.is_empty() || meters.sockets.is_some()).then_some(meters)
     }
 
-    /// Events about sockets: those that are new, or `all`.
+    /// Events about sockets: about new ones, or about `all`.
     pub(crate) fn sockets(&mut self, all: bool) -> Vec<u8> {
         self.sockets.as_mut().map(|sockets| sockets.read(all)).unwrap_or_default()
     }
 
-    /// Read all: events for the spool. What cannot be read any more is left out. Of sockets those that are new, or `all`.
+    /// Read everything, as events for the spool. Files that can no longer be read are left out. Of
+    /// sockets only new ones are reported, or `all`.
     pub(crate) fn read(&mut self, all: bool) -> Vec<u8> {
         let mut out = self.sockets(all);
         let Meters { files, text, .. } = self;
@@ -133,7 +137,7 @@ fn is_wanted(source: u32, line: &[u8]) -> bool {
             "SwapFree:",
         ]),
         SYSTEM_PAGING => begins(&["pgfault ", "pgmajfault ", "pgpg", "pswp", "allocstall", "compact_stall ", "oom_kill "]),
-        // Disks that were never used.
+        // Disks that were never used are left out.
         SYSTEM_DISKS => line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).skip(3).any(|word| word != b"0"),
         _ => true,
     }

@@ -1,5 +1,5 @@
-//! What the kernel counts of the whole machine while it is recorded: the table `system_metrics`. The recorder reads it in user space
-//! ([`meters`]); the lines of the kernel become rows here.
+//! The kernel's counters of the whole machine while it is recorded: the table `system_metrics`. The
+//! recorder reads them in user space ([`meters`]); the lines become rows here.
 
 pub(crate) mod meters;
 mod rows;
@@ -15,7 +15,7 @@ use crate::{
 
 use rows::{MetricRows, Reading};
 
-/// Makes rows of them.
+/// Collects rows of `system_metrics`.
 #[derive(Default)]
 pub(crate) struct System(MetricRows);
 

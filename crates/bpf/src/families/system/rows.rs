@@ -1,5 +1,6 @@
-//! Lines of /proc and of control groups as rows of `system_metrics`. What a line means: proc(5), Documentation/admin-guide/iostats.rst,
-//! Documentation/accounting/psi.rst and Documentation/admin-guide/cgroup-v2.rst of the kernel.
+//! Rows of `system_metrics` from lines of /proc and of control groups. The lines are described in
+//! proc(5), Documentation/admin-guide/iostats.rst, Documentation/accounting/psi.rst and
+//! Documentation/admin-guide/cgroup-v2.rst of the kernel.
 
 use sysdock_table::{
     Batch, ROWS_PER_GROUP, Recording, TableError,
@@ -12,9 +13,9 @@ use crate::events::{
     SYSTEM_STAT, SystemEvent,
 };
 
-/// `USER_HZ`, in which /proc/stat counts: the same on all of x86.
+/// Unit of times in /proc/stat, 1 / `USER_HZ`, which is the same on all of x86.
 const TICK_NS: f64 = 1e9 / 100.0;
-/// Of /proc/diskstats, whatever the device has.
+/// Size of a sector in /proc/diskstats, independent of the device [B].
 const SECTOR: f64 = 512.0;
 const MS: f64 = 1e6;
 const US: f64 = 1e3;
@@ -36,7 +37,7 @@ impl<'a> Reading<'a> {
         Some(Reading { source: fixed.source.into(), is_missing: fixed.is_missing != 0, text })
     }
 
-    /// What the file is about, and of which object all of it is.
+    /// The value of `about` for the file, and the object that all of it is about, if there is one.
     fn about(&self) -> Option<(&'static str, Option<&'static str>)> {
         Some(match self.source {
             SYSTEM_STAT => ("cpu", None),
@@ -55,7 +56,7 @@ impl<'a> Reading<'a> {
         })
     }
 
-    /// Show what stands there.
+    /// Pass all numbers of the file to `take`.
     fn metrics(&self, take: &mut Take<'_>) -> Result<(), TableError> {
         let text = String::from_utf8_lossy(self.text);
         for line in text.lines() {
@@ -115,13 +116,13 @@ fn group(source: u32, first: &str, rest: &[&str], take: &mut Take<'_>) -> Result
     }
 }
 
-/// Takes a number: of which object, its name, its unit, whether it counts up, its value.
+/// Receives a number: object, name, unit, whether it counts up, value.
 type Take<'a> = dyn FnMut(Option<&str>, &str, &'static str, bool, f64) -> Result<(), TableError> + 'a;
 
 /// `guest` and `guest_nice` follow, which are parts of `user` and `nice`.
 const CPU: [&str; 8] = ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"];
 
-/// Numbers with their names; what is no number is left out.
+/// Numbers with their names. Words that are no numbers are left out.
 fn each(names: &[&str], words: &[&str], take: &mut impl FnMut(&str, f64) -> Result<(), TableError>) -> Result<(), TableError> {
     for (name, word) in names.iter().zip(words) {
         if let Some(value) = word.parse::<f64>().ok().filter(|value| value.is_finite()) {
@@ -131,10 +132,10 @@ fn each(names: &[&str], words: &[&str], take: &mut impl FnMut(&str, f64) -> Resu
     Ok(())
 }
 
-/// Name, unit, whether it counts up, and what the number is multiplied by.
+/// Name, unit, whether it counts up, and a factor for the number.
 type Column = (&'static str, &'static str, bool, f64);
 
-/// Of a disk, after its name; "" is left out.
+/// Columns of a disk, after its name; those without a name are left out.
 const DISK: [Column; 11] = [
     ("reads", "count", true, 1.0),
     ("", "", true, 1.0),
@@ -149,7 +150,7 @@ const DISK: [Column; 11] = [
     ("queue_time", "ns", true, MS),
 ];
 
-/// Of a network interface, after its name.
+/// Columns of a network interface, after its name.
 const NETWORK: [Column; 12] = [
     ("received_bytes", "B", true, 1.0),
     ("received_packets", "count", true, 1.0),
@@ -185,7 +186,7 @@ fn columns(columns: &[Column], name: &str, numbers: &[&str], take: &mut Take<'_>
     Ok(())
 }
 
-/// Rows not yet written.
+/// Rows of `system_metrics` that are not written yet.
 #[derive(Default)]
 pub(super) struct MetricRows(Batch<SystemMetricsColumns>);
 

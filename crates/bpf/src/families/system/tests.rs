@@ -19,7 +19,7 @@ fn lines_of_the_kernel_are_rows() {
         reading(40, SYSTEM_PRESSURE_IO, "some avg10=0.00 avg60=1.00 avg300=0.00 total=12\n"),
         reading(50, SYSTEM_GROUP_IO, "254:0 rbytes=4096 wios=nan\n\n"),
         Bytes::of(EVENT_SYSTEM, &missing),
-        // Of a newer recorder.
+        // A file of a newer recorder.
         reading(70, 999, "1 2 3"),
     ];
     let tables = Tables::of(&[&events]);

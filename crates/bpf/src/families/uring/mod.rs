@@ -1,5 +1,6 @@
-//! Operations of io_uring. Their events are those of system calls that do the same (`families/calls/events.h`, `CALL_RING`); what is left
-//! to say is that there were some, where they were not recorded.
+//! Operations of io_uring. Their events are those of the equivalent system calls
+//! (`families/calls/events.h`, `CALL_RING`). This family only counts rings, to report operations
+//! that were not recorded.
 
 use sysdock_calls::{CallRow, Issue, NONE, syscalls::Shape};
 
@@ -14,7 +15,7 @@ use crate::{
 /// Counts rings.
 #[derive(Debug, Default)]
 pub(crate) struct Uring {
-    /// Calls that set up an io_uring.
+    /// Number of calls that set up an io_uring.
     rings: u64,
 }
 
@@ -24,7 +25,8 @@ impl Converter for Uring {
         shows: "operations of io_uring",
         recorded: Recorded::Usually,
         object: programs!("uring"),
-        // In 6.1 the tracepoint of the submission has another name, and up to 6.12 that of the completion has other arguments.
+        // In 6.1 the tracepoint of the submission has another name, and up to 6.12 that of the
+        // completion has other arguments.
         left_out: &[&["submitted_early", "completed_early"], &["submitted_early", "completed"], &["submitted", "completed"]],
         ..Family::NONE
     };
