@@ -1,4 +1,5 @@
-//! How fast a map of a thousand million blocks is drawn: `cargo run --release -p sysdock-disk --example map_speed`.
+//! Measures how fast a map of a thousand million blocks is drawn: `cargo run --release -p
+//! sysdock-disk --example map_speed`.
 #![allow(clippy::print_stdout)]
 
 use std::{hint::black_box, time::Instant};
@@ -10,13 +11,13 @@ const BLOCKS: u64 = 1_000_000_000;
 const EXTENTS: u64 = 30_000_000;
 const ROUNDS: usize = 5;
 
-/// Numbers that are the same in each run.
+/// Pseudo-random numbers, the same in each run.
 fn random(state: &mut u64, below: u64) -> u64 {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     (*state >> 33) % below
 }
 
-/// Extents of 1 to 64 blocks one after another, of all classes.
+/// Adjacent extents of 1 to 64 blocks, of all classes.
 fn pieces() -> Vec<Piece> {
     let (mut state, mut end) = (1, 0);
     let mut piece = |number: u64| {

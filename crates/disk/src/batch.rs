@@ -1,11 +1,11 @@
-//! Files on their way from a method to the tables, many at a time, so that threads can collect them side by side.
+//! Batches of files that threads pass from a method to the tables.
 
 use crate::{
     extent::{Extent, flag},
     fragments::Fragments,
 };
 
-/// What an inode is; the values of `inodes.kind`.
+/// Type of an inode: the values of `inodes.kind`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Kind {
     #[default]
@@ -13,14 +13,14 @@ pub(crate) enum Kind {
     Directory,
     Symlink,
     Other,
-    /// Of the file system itself: journal, reserved inodes, quota.
+    /// A file of the file system itself: journal, reserved inodes, quota.
     Internal,
 }
 
 pub(crate) const KIND_WORDS: [&str; 5] = ["file", "directory", "symlink", "other", "internal"];
 
 impl Kind {
-    /// From the mode of a file.
+    /// The kind for the mode of a file.
     pub(crate) fn of_mode(mode: u32) -> Self {
         match mode & libc::S_IFMT {
             libc::S_IFREG => Kind::File,
@@ -31,7 +31,7 @@ impl Kind {
     }
 }
 
-/// What is known of a file besides its extents.
+/// An inode, without its extents.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Inode {
     pub(crate) number: u64,
@@ -41,7 +41,7 @@ pub(crate) struct Inode {
     pub(crate) modified_ns: Option<i64>,
 }
 
-/// A file as `inodes` has it.
+/// A file as a row of `inodes`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct File {
     pub(crate) inode: Inode,
@@ -79,7 +79,7 @@ impl Batch {
         self.add_file(file, path);
     }
 
-    /// Add a file whose extents come or came another way.
+    /// Add a file whose extents are passed separately.
     pub(crate) fn add_file(&mut self, file: File, path: Option<&[u8]>) {
         self.files.push(file);
         if let Some(path) = path {
@@ -88,13 +88,13 @@ impl Batch {
         }
     }
 
-    /// Names in the order of the files that have one.
+    /// Names, in the order of the files that have one.
     pub(crate) fn names(&self) -> impl Iterator<Item = &[u8]> {
         let starts = std::iter::once(0).chain(self.name_ends.iter().copied());
         starts.zip(&self.name_ends).map(|(start, end)| &self.names[start..*end])
     }
 
-    /// Every extent, with the number of its file.
+    /// Visit each extent, with the number of its file.
     pub(crate) fn each_extent(&self, mut visit: impl FnMut(u64, &Extent)) {
         let mut extents = self.extents.iter();
         for file in &self.files {
@@ -102,7 +102,7 @@ impl Batch {
         }
     }
 
-    /// Whether it is time to hand it over.
+    /// Whether the batch should be passed on.
     pub(crate) fn is_full(&self) -> bool {
         const MOST: usize = 1 << 12;
         self.files.len() >= MOST || self.extents.len() >= MOST

@@ -1,7 +1,10 @@
-//! What one more request costs a device, and how fast it is read in order: measured with few reads, past the page cache.
+//! What one more request costs a device, and how fast it is read sequentially: measured with few
+//! reads that bypass the page cache.
 //!
-//! A file in pieces takes T = bytes / bandwidth + pieces * cost of a request. The kernel reads files ahead, with many requests in progress at
-//! a time, and so does this: what a request costs is how much later the last of many is done for each that is added.
+//! Reading a fragmented file takes T = bytes / bandwidth + fragments * cost of a request. The
+//! kernel reads files ahead, with many requests in progress at a time, and so does this
+//! measurement: the cost of a request is how much later the last of many completes for each one
+//! that is added.
 
 use std::{
     alloc::{Layout, alloc, dealloc},
@@ -25,42 +28,44 @@ use sysdock_table::Cancel;
 
 use crate::target::Target;
 
-/// Reads at random places, of a size that every device takes past the cache [B].
+/// Random reads, of a size that every device accepts without the cache [B].
 const RANDOM: Reads = Reads { count: 128, bytes: 4096, under_way: 8, limit: Duration::from_millis(250) };
-/// Reads in order. Together with the others they stay below 64 MiB and half a second, however slow the device is, but for its last reads.
+/// Sequential reads. Both together stay below 64 MiB and half a second, however slow the device is,
+/// except for its last reads.
 const IN_ORDER: Reads = Reads { count: 32, bytes: 1 << 20, under_way: 4, limit: Duration::from_millis(100) };
-/// On a device that is done so soon, reads at random places are repeated, and the median counts: a busy machine delays some of them.
+/// On a device that is faster than this, random reads are repeated, and the median counts: a busy
+/// machine delays some of them.
 const FAST: Duration = Duration::from_millis(60);
 const ROUNDS: usize = 5;
-/// Below this there is no result [reads].
+/// With fewer reads there is no result.
 const FEWEST: usize = 4;
 
-/// How something is read.
+/// A series of reads.
 #[derive(Clone, Copy, Debug)]
 struct Reads {
     count: usize,
     bytes: usize,
-    /// Requests in progress at a time.
+    /// Number of requests in progress at a time.
     under_way: usize,
     /// No read begins later.
     limit: Duration,
 }
 
-/// What a device was measured to do.
+/// Measured performance of a device.
 #[derive(Debug)]
 pub struct Cost {
-    /// What one request more costs, beyond the time of its bytes [ns].
+    /// Cost of one more request, beyond the transfer of its bytes [ns].
     pub request_ns: u64,
-    /// In order, in large requests.
+    /// Bandwidth of large sequential requests.
     pub bytes_per_second: u64,
-    /// What was read for it, as text.
+    /// The reads that were made for the measurement, as text.
     pub measurement: String,
 }
 
-/// Measure the device that a target lies on; `Err` says why not, as text.
+/// Measure the device of a target.
 ///
 /// # Errors
-/// The reason: no block device, no right to read it, a read that failed.
+/// The reason, as text: no block device, no right to read it, a read that failed.
 pub fn measure(target: &Target, cancel: &Cancel) -> Result<Cost, String> {
     let path = target.device();
     if !metadata(path).is_ok_and(|status| status.file_type().is_block_device()) {
@@ -121,7 +126,7 @@ fn description(apart: usize, in_order: usize, time: Duration) -> String {
     )
 }
 
-/// Read at some places; when each read was done, in that order.
+/// Read at these offsets. Returns when each read completed, in that order.
 fn timed(file: &File, reads: &Reads, places: &[u64], cancel: &Cancel) -> io::Result<Vec<Duration>> {
     let next = AtomicUsize::new(0);
     let done = Mutex::new(Vec::with_capacity(places.len()));
@@ -144,8 +149,8 @@ fn timed(file: &File, reads: &Reads, places: &[u64], cancel: &Cancel) -> io::Res
     Ok(done)
 }
 
-/// How much later each further read was done [ns]: the slope of the line that lies nearest to all. Devices that let requests through in
-/// bursts, and the moment that threads take to begin, count little in it.
+/// How much later each further read completed [ns]: the slope of the line closest to all. Bursts of
+/// a device, and the start of threads, have little influence on it.
 fn time_of_each(done: &[Duration]) -> Option<f64> {
     if done.len() < FEWEST {
         return None;
@@ -157,7 +162,8 @@ fn time_of_each(done: &[Duration]) -> Option<f64> {
     Some((slope / spread).max(1.0))
 }
 
-/// Xorshift (Marsaglia, 2003): places that differ from one scan to the next, so that no cache of the device has them.
+/// Xorshift (Marsaglia, 2003): offsets that differ between scans, so that no cache of the device
+/// contains them.
 struct Random(u64);
 
 impl Random {
@@ -169,7 +175,7 @@ impl Random {
     }
 }
 
-/// Memory as O_DIRECT expects it: at the start of a page.
+/// Memory for O_DIRECT, aligned to a page.
 struct Buffer {
     start: NonNull<u8>,
     layout: Layout,
@@ -183,10 +189,10 @@ impl Buffer {
         Buffer { start: start.unwrap_or_else(|| std::alloc::handle_alloc_error(layout)), layout }
     }
 
-    /// Read all of it from a place.
+    /// Fill the buffer from an offset.
     fn fill(&mut self, file: &File, place: u64) -> io::Result<()> {
         let place = libc::off_t::try_from(place).map_err(io::Error::other)?;
-        // SAFETY: the buffer has that many bytes, and has no other owner.
+        // SAFETY: the buffer has this size, and no other owner.
         let read = unsafe { libc::pread(file.as_raw_fd(), self.start.as_ptr().cast(), self.layout.size(), place) };
         match usize::try_from(read) {
             Ok(read) if read == self.layout.size() => Ok(()),
@@ -211,7 +217,7 @@ mod tests {
     fn the_time_of_each_read_is_the_slope() {
         let even: Vec<Duration> = (0..50).map(|number| Duration::from_micros(700 + 20 * number)).collect();
         assert!((time_of_each(&even).unwrap() - 20_000.0).abs() < 1.0);
-        // 10 at once each 100 ms, as a throttle of 100 a second lets them through.
+        // 10 at once every 100 ms, as with a throttle of 100 per second.
         let bursts: Vec<Duration> = (0..40).map(|number| Duration::from_millis(100 * (number / 10))).collect();
         assert!((time_of_each(&bursts).unwrap() / 1e7 - 1.0).abs() < 0.1);
         assert!(time_of_each(&even[..3]).is_none());

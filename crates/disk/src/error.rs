@@ -5,15 +5,15 @@ use std::{
 
 use sysdock_table::{Fact, TableError};
 
-/// What can go wrong between a file system and its tables. Text for people is formed in `native`.
+/// Errors between a file system and its tables. The text for people is formed in `native`.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum DiskError {
-    /// The target, or the file system it lies in, cannot be read.
+    /// The target, or the file system that contains it, cannot be read.
     Io(PathBuf, io::Error),
-    /// A device or image without a file system that is known.
+    /// A device or image without a known file system.
     NoFileSystem(PathBuf),
-    /// A file system that is not read as it stands: why, and what to do.
+    /// A file system that is refused in its present state: the reason, and what to do.
     Refused(PathBuf, Fact, &'static str),
     /// The recording cannot be written.
     Table(TableError),
@@ -38,14 +38,14 @@ impl fmt::Display for DiskError {
 
 impl std::error::Error for DiskError {}
 
-/// Who could not go on.
+/// The side that failed: the kernel, or the tables.
 pub(crate) enum Refused {
     Kernel(io::Error),
     Table(TableError),
 }
 
 impl Refused {
-    /// `path` is what the kernel was asked about.
+    /// The error for `path`, about which the kernel was asked.
     pub(crate) fn at(self, path: &Path) -> DiskError {
         match self {
             Refused::Kernel(error) => DiskError::Io(path.into(), error),

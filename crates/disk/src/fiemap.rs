@@ -7,7 +7,7 @@ use crate::{
     ioctl,
 };
 
-/// What the ioctl takes and gives, without the extents after it.
+/// The structure of the ioctl, without the extents after it.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct Head {
@@ -33,7 +33,7 @@ struct Raw {
 const FS_IOC_FIEMAP: libc::Ioctl = ioctl::read_write(b'f', 11, size_of::<Head>());
 
 const LAST: u32 = 0x1;
-/// Bits of the kernel, and ours. An extent without a known place (UNKNOWN) is one that has none yet.
+/// Flags of the kernel, and ours. An extent at an unknown location (UNKNOWN) has no location yet.
 const FLAGS: [(u32, u8); 7] = [
     (0x2 | 0x4, flag::DELAYED),
     (0x8, flag::COMPRESSED),
@@ -44,7 +44,7 @@ const FLAGS: [(u32, u8); 7] = [
     (0x2000, flag::SHARED),
 ];
 
-/// Extents requested at a time.
+/// Number of extents requested at a time.
 const ROOM: usize = 1024;
 
 #[repr(C)]
@@ -53,10 +53,10 @@ struct Request {
     extents: [Raw; ROOM],
 }
 
-// SAFETY: it holds numbers, and as many extents as it says.
+// SAFETY: it contains numbers, and room for as many extents as it states.
 unsafe impl ioctl::Request for Request {}
 
-/// Asks for the extents of one file after another.
+/// Requests the extents of one file after another.
 pub(crate) struct Fiemap(Box<Request>);
 
 impl Fiemap {
@@ -64,7 +64,8 @@ impl Fiemap {
         Fiemap(Box::new(Request { head: Head::default(), extents: [Raw::default(); ROOM] }))
     }
 
-    /// The extents of an open file, in order. A file that changes meanwhile gives what it had when asked.
+    /// The extents of an open file, in order. If the file changes meanwhile, each is reported as it
+    /// was when requested.
     pub(crate) fn extents(&mut self, file: RawFd, found: &mut Vec<Extent>) -> io::Result<()> {
         found.clear();
         let mut start = 0;

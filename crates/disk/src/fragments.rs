@@ -1,9 +1,10 @@
-//! How many pieces a file is in.
+//! Counts the fragments of a file.
 
 use crate::extent::{Extent, flag};
 
-/// Counts pieces by the rule of `filefrag` (e2fsprogs 1.47, `filefrag_fiemap`): an extent goes on where the one before it ended, or as far
-/// from it on the device as in the file.
+/// Counts fragments by the rule of `filefrag` (e2fsprogs 1.47, `filefrag_fiemap`): an extent
+/// continues the previous one if it begins where that ended, or as far from it on the device as in
+/// the file.
 #[derive(Debug, Default)]
 pub(crate) struct Fragments {
     count: u32,
@@ -29,11 +30,13 @@ impl Fragments {
     }
 }
 
-/// Counts pieces as `e2fsck` does: what lies between two extents that follow one another does not part them where it is the file's own metadata.
+/// Counts fragments as `e2fsck` does: two consecutive extents count as one fragment if only the
+/// file's own metadata is between them.
 pub(crate) struct Forgiving;
 
 impl Forgiving {
-    /// `is_own` says of a piece of the device, by its ends, whether it holds nothing but metadata of the file.
+    /// `is_own` tells whether a range of the device, given by its ends, contains nothing but
+    /// metadata of the file.
     pub(crate) fn count(extents: &[Extent], is_own: impl Fn(u64, u64) -> bool) -> u32 {
         let mut fragments = Fragments::default();
         let mut forgiven = 0;

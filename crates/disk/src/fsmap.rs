@@ -1,5 +1,7 @@
-//! The map of a mounted file system, as the kernel reports it (GETFSMAP, include/uapi/linux/fsmap.h): ext4 and xfs. Anybody may ask; who may not
-//! know whose blocks these are gets free space and "unknown" on xfs. Not atomic: records are of the moment in which they were requested.
+//! The map of a mounted file system, as the kernel reports it (GETFSMAP,
+//! include/uapi/linux/fsmap.h): ext4 and xfs. Any user may query it; on xfs, one without the right
+//! to see owners gets free space and "unknown". It is not atomic: each record is of the time when
+//! it was requested.
 
 use std::{
     fs::File,
@@ -45,7 +47,7 @@ const SHARED: u32 = 0x8;
 const SPECIAL_OWNER: u32 = 0x10;
 const LAST: u32 = 0x20;
 
-/// Records requested at a time.
+/// Number of records requested at a time.
 const ROOM: usize = 16384;
 
 #[repr(C)]
@@ -54,28 +56,28 @@ struct Request {
     records: [Raw; ROOM],
 }
 
-// SAFETY: it holds numbers, and has the room that it states.
+// SAFETY: it contains numbers, and has the size that it states.
 unsafe impl ioctl::Request for Request {}
 
-/// Whose a piece of the device is.
+/// Owner of a range of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
     Free,
-    /// Of the file system itself: the value of `layout.part`.
+    /// The file system itself: the value of `layout.part`.
     Part(&'static str),
-    /// Of an inode: its number.
+    /// An inode, by its number.
     Inode(u64),
 }
 
-/// A piece of the device [B].
+/// A range of the device [B].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Piece {
     pub(crate) owner: Owner,
     pub(crate) physical: u64,
     pub(crate) length: u64,
-    /// Where in the file, if it is of one.
+    /// Offset in the file, if it belongs to one.
     pub(crate) offset: u64,
-    /// It holds what the file system notes about the inode: attributes, or the map of its extents.
+    /// Whether it contains metadata of the inode: attributes, or the map of its extents.
     pub(crate) is_metadata: bool,
     pub(crate) is_unwritten: bool,
     pub(crate) is_shared: bool,
@@ -86,7 +88,8 @@ const fn owner(kind: u8, code: u32) -> u64 {
     (kind as u64) << 32 | code as u64
 }
 
-/// Owners that are no inodes: of any file system, of ext4 (fs/ext4/fsmap.h) and of xfs (fs/xfs/libxfs/xfs_fs.h).
+/// Owners other than inodes: of any file system, of ext4 (fs/ext4/fsmap.h) and of xfs
+/// (fs/xfs/libxfs/xfs_fs.h).
 const PARTS: [(u64, &str); 15] = [
     (owner(0, 2), "unknown"),
     (owner(0, 3), "metadata"),
@@ -124,7 +127,8 @@ impl Raw {
     }
 }
 
-/// Write every piece of the device that is not `taken`: what is free, and what the file system keeps for itself.
+/// Write every range of the device that is not `taken`: free space, and what the file system keeps
+/// for itself.
 pub(crate) fn write(
     folder: &File,
     device: u64,
@@ -157,7 +161,8 @@ pub(crate) fn write(
     }
 }
 
-/// Every piece of the data device of the file system that an open file or directory lies in, in order of place.
+/// Pass every range of the data device of the file system that contains an open file or directory,
+/// in order of location.
 fn pieces(file: RawFd, device: u64, mut take: impl FnMut(Piece) -> io::Result<()>) -> io::Result<()> {
     let mut request = Box::new(Request { head: Head::default(), records: [Raw::default(); ROOM] });
     let everything =
@@ -177,7 +182,7 @@ fn pieces(file: RawFd, device: u64, mut take: impl FnMut(Piece) -> io::Result<()
     }
 }
 
-/// The kernel's own form of a device number, as `new_encode_dev` makes it.
+/// The kernel's own form of a device number, as from `new_encode_dev`.
 fn small_device(device: u64) -> u64 {
     let (major, minor) = (u64::from(libc::major(device)), u64::from(libc::minor(device)));
     (minor & 0xff) | major << 8 | (minor & !0xff) << 12

@@ -1,4 +1,4 @@
-//! What the fuzzing targets call (feature `fuzzing`).
+//! Entry points of the fuzzing targets (feature `fuzzing`).
 
 use std::path::Path;
 
@@ -16,11 +16,12 @@ use crate::{
     target::TargetKind,
 };
 
-/// A folder that is scanned as if a file system were mounted there, with a kernel that gives any answers.
+/// A folder that is scanned as if a file system were mounted there, with arbitrary answers of the
+/// kernel.
 pub struct Mounted(Mount);
 
 impl Mounted {
-    /// At a folder that is there.
+    /// An existing folder.
     ///
     /// # Panics
     /// If nothing is mounted above it.
@@ -31,10 +32,11 @@ impl Mounted {
         Mounted(mount)
     }
 
-    /// Scan it as btrfs (`b`), as xfs (`x`), or request the extents of files (any other first byte); the answers stand after that byte.
+    /// Scan it as btrfs (`b`), as xfs (`x`), or request the extents of files (any other first
+    /// byte); the answers follow that byte.
     ///
     /// # Panics
-    /// If the recording cannot be written: what the kernel answers is never a reason.
+    /// If the recording cannot be written: no answer of the kernel is a reason.
     pub fn scan(&self, data: &[u8], recording: &mut Recording) {
         let Some((method, answers)) = data.split_first() else { return };
         answers::set(Some(answers));
@@ -59,7 +61,7 @@ impl Mounted {
     }
 }
 
-/// The extents of files, counted as those of all files are.
+/// Request the extents of files, and count them as those of all files.
 fn extents() {
     let mut found = Vec::new();
     while Fiemap::new().extents(-1, &mut found).is_ok() {

@@ -1,4 +1,4 @@
-//! Numbers of ioctls (include/uapi/asm-generic/ioctl.h), and asking by them.
+//! Numbers of ioctls (include/uapi/asm-generic/ioctl.h), and queries by them.
 
 use std::{io, os::fd::RawFd};
 
@@ -20,20 +20,20 @@ pub(crate) const fn read_write(kind: u8, number: u8, bytes: usize) -> libc::Ioct
     (3 << 30 | (bytes as u64) << 16 | (kind as u64) << 8 | number as u64) as libc::Ioctl
 }
 
-/// A request that the kernel writes its answer into.
+/// A request into which the kernel writes its answer.
 ///
 /// # Safety
-/// Whatever bytes it holds, it is one: it consists of numbers only. It is at least as large as the ioctl that it is for takes it to be, by its
-/// number or by what it states itself.
+/// Any bytes are a valid value: it consists of numbers only. It is at least as large as the ioctl
+/// requires, by the ioctl's number or by a size in the request itself.
 pub(crate) unsafe trait Request {}
 
-/// Ask the kernel about an open file.
+/// Query the kernel about an open file.
 pub(crate) fn query<T: Request>(file: RawFd, number: libc::Ioctl, request: &mut T) -> io::Result<()> {
     #[cfg(feature = "fuzzing")]
     if let Some(answered) = answers::answer(request) {
         return answered;
     }
-    // SAFETY: by the promise of `Request`; it lives through the call.
+    // SAFETY: by the contract of `Request`; it lives through the call.
     match unsafe { libc::ioctl(file, number, std::ptr::from_mut(request)) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),

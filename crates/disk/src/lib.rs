@@ -1,19 +1,21 @@
-//! Where the files of a file system lie on its device, what is free, and what the file system keeps for itself.
+//! The locations of files on the device of a file system, free space, and the space that the file
+//! system keeps for itself.
 //!
-//! [`Target`] says what a path means, [`scan`] picks a `Method` from the list in `fs` and runs it. Everything of one file system
-//! lies in its folder there; a method hands files (`batch`) and pieces of the device to `tables`. [`measure`] says what a request
-//! costs the device, [`add_usage`] how much its files were used, [`map`] draws what was recorded.
+//! [`Target`] interprets a path, [`scan`] picks a `Method` from the list in `fs` and runs it.
+//! Everything about one file system is in its folder there; a method passes files (`batch`) and
+//! ranges of the device to `tables`. [`measure`] measures the cost of a request, [`add_usage`] adds
+//! how much the files were used, [`map`] draws a recording.
 //!
-//! Modules use those of lines below their own, and methods never each other:
+//! Modules use those on lines below their own, and methods never use each other:
 //!
 //! ```text
 //! scan, usage                                     a target, a list of used files
 //! fs                                              the list of methods
 //! fs/ext  fs/xfs  fs/btrfs  fs/fiemap             everything of one file system; any file system, file by file
 //! fsmap, paths                                    the kernel's map of a device; paths from names
-//! mounted, tables, walk                           what is stated of a mounted one; rows; every file below a folder
-//! method, batch, cost, map                        what a method is; files on their way; in addition: measuring, drawing
-//! target, fiemap, fragments                       what a path means; the extents of a file; counting its pieces
+//! mounted, tables, walk                           the result of a mounted one; rows; every file below a folder
+//! method, batch, cost, map                        the trait of methods; batches of files; also: measuring, drawing
+//! target, fiemap, fragments                       the meaning of a path; the extents of a file; counting fragments
 //! error, extent, ioctl, parallel, paths_by_inode, small_tables, statvfs
 //! ```
 
@@ -42,7 +44,7 @@ mod target;
 mod usage;
 mod walk;
 
-/// What a scan is about, as `knowhow/tables` has it.
+/// The subject of a scan, as in `about` of `knowhow/tables`.
 pub const ABOUT: &str = "scan";
 
 pub use cost::{Cost, measure};

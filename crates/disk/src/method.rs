@@ -1,4 +1,5 @@
-//! What a method of reading a file system has to say of itself, what it works with, and what a scan by it comes to.
+//! The interface of a method of reading a file system: what it states about itself, what it works
+//! with, and its outcome.
 
 use std::{
     fs::{self, File, Metadata},
@@ -12,34 +13,37 @@ use sysdock_table::{Cancel, Ending, Fact, Facts, Progress, Recording};
 
 use crate::{DiskError, Target};
 
-/// A way to read where the files of a file system lie. [`crate::fs::METHODS`] lists all of them.
+/// A way to read the locations of the files of a file system. [`crate::fs::METHODS`] lists all of
+/// them.
 pub(crate) trait Method: Sync {
     /// The value of `file_systems.method`.
     fn name(&self) -> &'static str;
 
-    /// Whether a file system that this reads raw begins in a device or image.
+    /// Whether a device or image begins with a file system that this method reads raw.
     fn begins_in(&self, _image: &File) -> bool {
         false
     }
 
-    /// What begins in a device or image, where this reads it only while it is mounted.
+    /// Name of the file system at the beginning of a device or image, if this method reads it only
+    /// while it is mounted.
     fn mounted_only(&self, _image: &File) -> Option<&'static str> {
         None
     }
 
-    /// Whether it may be able to read this target; only then it is asked to scan it.
+    /// Whether it may be able to read this target. It is asked to scan only such targets.
     fn takes(&self, target: &Target) -> bool;
 
     /// Write the tables of a scan.
     ///
     /// # Errors
-    /// [`Unable::Because`], before anything is written, hands the target on to the next method that takes it.
+    /// [`Unable::Because`], before anything is written, makes the next method try that accepts the
+    /// target.
     fn scan(&self, target: &Target, work: &mut Work<'_>) -> Result<Outcome, Unable>;
 
-    /// How it numbers the files below `root`, for those that are looked up by their paths later.
+    /// How it numbers the files below `root`, for files that are looked up by their paths later.
     ///
     /// # Errors
-    /// What the kernel says: `root` cannot be asked about.
+    /// Those of the kernel: `root` cannot be queried.
     fn numbering(&self, root: &Path) -> io::Result<Box<dyn Numbering>> {
         Ok(Box::new(OfDevice(fs::metadata(root)?.dev())))
     }
@@ -47,11 +51,11 @@ pub(crate) trait Method: Sync {
 
 /// How a scan numbers files.
 pub(crate) trait Numbering {
-    /// The number of a file in `inodes`. `None`: it lies on another file system.
+    /// The number of a file in `inodes`. `None`: it is on another file system.
     fn inode(&self, path: &Path, status: &Metadata) -> io::Result<Option<u64>>;
 }
 
-/// As stat(2) does, of which all files of the file system have the same device.
+/// Inode numbers of stat(2), for a file system whose files all have the same device.
 struct OfDevice(u64);
 
 impl Numbering for OfDevice {
@@ -63,19 +67,20 @@ impl Numbering for OfDevice {
 /// How to scan.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Settings {
-    /// Threads that ask; 0: one or two for each core, as the method needs.
+    /// Number of threads that query; 0: one or two for each core, as the method needs.
     pub threads: usize,
-    /// Leave out what files are called: folders are not read, and whatever the number of files, the memory stays small.
+    /// Whether to leave out names: folders are not read, and memory stays small for any number of
+    /// files.
     pub without_names: bool,
 }
 
 impl Settings {
-    /// Threads, or as many as the method needs.
+    /// Number of threads, or as many as the method needs.
     pub(crate) fn threads_or(self, needed: usize) -> usize {
         if self.threads == 0 { needed } else { self.threads }
     }
 
-    /// Threads that ask the kernel: most of them wait for it.
+    /// Number of threads that query the kernel: most of them wait for it.
     pub(crate) fn query_threads(self) -> usize {
         self.threads_or(2 * cores())
     }
@@ -85,13 +90,13 @@ pub(crate) fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// What every method works with.
+/// Everything that a method works with.
 pub(crate) struct Work<'a> {
     pub(crate) recording: &'a mut Recording,
     pub(crate) settings: Settings,
     pub(crate) cancel: &'a Cancel,
     pub(crate) report: &'a mut dyn FnMut(Progress),
-    /// Why a method before this one was not able to read the target; empty: there was none.
+    /// Why an earlier method was not able to read the target; empty: there was none.
     pub(crate) why_not: Option<Fact>,
 }
 
@@ -107,20 +112,21 @@ impl<E: Into<DiskError>> From<E> for Unable {
     }
 }
 
-/// What a scan came to.
+/// Outcome of a scan.
 #[derive(Debug)]
 pub struct Outcome {
     /// Why it ended.
     pub ending: Ending,
     /// The value of `file_systems.method`.
     pub method: &'static str,
-    /// Why by this one.
+    /// Why this method was used.
     pub reason: Facts,
-    /// Files, folders, links and the like that were met, and those of them that could not be read.
+    /// Number of files, folders, links and the like that were met, and of those that could not be
+    /// read.
     pub files: u64,
     /// See `files`.
     pub unread: u64,
-    /// One of them, and why.
+    /// An unreadable file, and the error.
     pub example: Option<(PathBuf, io::Error)>,
     /// How the file system was made and is used, for `environment`: names and values.
     pub facts: Vec<(String, String)>,

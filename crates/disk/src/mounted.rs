@@ -1,4 +1,4 @@
-//! What a scan states at its end of a mounted file system, whose kernel it asked.
+//! Writes the result of a scan of a mounted file system, whose kernel was queried.
 
 use std::{io, path::Path};
 
@@ -13,13 +13,13 @@ use crate::{
     statvfs::StatVfs,
 };
 
-/// What the kernel reported about it.
+/// What the kernel reported.
 pub(crate) struct MountedScan<'a> {
     pub(crate) mount: &'a Mount,
-    /// A folder or file that was asked about.
+    /// The folder or file that was queried.
     pub(crate) path: &'a Path,
     pub(crate) uuid: Option<[u8; 16]>,
-    /// Requested before anything else: the device may be gone by now.
+    /// Queried before anything else: the device may have disappeared since.
     pub(crate) space: StatVfs,
     pub(crate) is_whole: bool,
     /// The value of `file_systems.moment`.
@@ -31,23 +31,23 @@ pub(crate) struct MountedScan<'a> {
     pub(crate) unread: u64,
     /// What could not be read: values of `import_issues.issue`, and details.
     pub(crate) issues: Vec<(&'static str, Fact)>,
-    /// Why it is not complete: the kernel stopped answering.
+    /// Why the scan is not complete: the kernel stopped answering.
     pub(crate) broken: Option<io::Error>,
     pub(crate) devices: Devices,
 }
 
-/// Which devices it lies on.
+/// The devices of the file system.
 pub(crate) enum Devices {
     /// Unknown.
     Unknown,
-    /// On one.
+    /// One device.
     One,
-    /// On these.
+    /// These devices.
     All(Vec<DeviceRow>),
 }
 
 impl MountedScan<'_> {
-    /// Write the rows of `file_systems` and `devices` and the issues, and say what the scan came to.
+    /// Write the rows of `file_systems` and `devices` and the issues, and return the outcome.
     pub(crate) fn outcome(self, work: &mut Work<'_>) -> Result<Outcome, DiskError> {
         let MountedScan { mount, space, method, reason, files, unread, mut issues, .. } = self;
         let row = FileSystemRow {

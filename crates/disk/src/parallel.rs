@@ -1,4 +1,4 @@
-//! Work that threads do side by side, and whose results are taken in order.
+//! Parallel work whose results are taken in order.
 
 use std::{
     collections::BTreeMap,
@@ -34,7 +34,7 @@ impl<R> Shared<R> {
     }
 }
 
-/// Wakes all threads, also when a thread panics: the panic goes on when the threads are joined.
+/// Wakes all threads, also when a thread panics: the panic continues when the threads are joined.
 struct EndOnDrop<'a, R>(&'a Shared<R>, bool);
 
 impl<R> Drop for EndOnDrop<'_, R> {
@@ -45,8 +45,9 @@ impl<R> Drop for EndOnDrop<'_, R> {
     }
 }
 
-/// Do `count` pieces of work in `threads` threads. `take` gets the results in order; it ends everything by an error. At most eight results for
-/// each thread wait to be taken: with fewer, all would wait for one whose thread lost its core.
+/// Do `count` units of work in `threads` threads. `take` gets the results in order; its error ends
+/// everything. At most eight results for each thread wait to be taken: with fewer, all would wait
+/// for one whose thread lost its core.
 pub(crate) fn in_order<R: Send, E>(
     count: u64,
     threads: usize,

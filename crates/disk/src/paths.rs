@@ -1,5 +1,5 @@
-//! Paths, from the name of each file and the folder that holds it. A path is put together when its row is written; those of folders are
-//! remembered.
+//! Paths, from the name of each file and its folder. A path is composed when its row is written;
+//! those of folders are cached.
 
 use std::{mem, panic, sync::mpsc, thread};
 
@@ -11,12 +11,12 @@ use crate::{
     tables::{PathRows, Tables},
 };
 
-/// The longest path that is put together: longer ones no call can name (PATH_MAX).
+/// Longest path that is composed: no call can use longer ones (PATH_MAX).
 const LONGEST: usize = 4096;
 
-/// What the folders of a file system say.
+/// Names in the folders of a file system.
 pub(crate) trait NamesByInode: Sync {
-    /// The folder that holds an inode, and its name there; of several one.
+    /// The folder of an inode, and its name there; of several, one.
     fn name_of(&self, inode: u64) -> Option<(u64, &[u8])>;
 }
 
@@ -24,11 +24,11 @@ pub(crate) trait NamesByInode: Sync {
 pub(crate) struct NeedsPath {
     pub(crate) number: u64,
     pub(crate) kind: Kind,
-    /// Some folder should name it.
+    /// Whether some folder should name it.
     pub(crate) is_linked: bool,
 }
 
-/// Files that some folder should name, and none does.
+/// Files that some folder should name, but none does.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Nameless {
     pub(crate) count: u64,
@@ -39,7 +39,8 @@ pub(crate) struct Nameless {
 /// Whether each of some files has a path, and those paths.
 type Paired = (Vec<bool>, Batch<PathsColumns>);
 
-/// Write the paths of `files`, in the order in which they came to the tables. A thread makes them.
+/// Write the paths of `files`, in the order in which they were passed to the tables. A thread
+/// composes them.
 pub(crate) fn write<N: NamesByInode>(
     files: impl Iterator<Item = NeedsPath> + Send,
     paths: Paths<'_, N>,
@@ -78,15 +79,16 @@ fn make<N: NamesByInode>(
             return nameless;
         }
     }
-    // The receiver has reported why it is gone.
+    // The receiver has reported why it ended.
     let _ = sender.send((named, rows.take()));
     nameless
 }
 
-/// Puts paths together; remembers those of directories.
+/// Composes paths, and caches those of directories.
 pub(crate) struct Paths<'a, N> {
     names: &'a N,
-    /// Where the paths of directories stand in `text`; `None`: it is not connected to the root.
+    /// Ranges of the paths of directories in `text`; `None`: the directory is not connected to the
+    /// root.
     known: FxHashMap<u64, Option<(usize, usize)>>,
     text: Vec<u8>,
     last: (u64, Option<(usize, usize)>),
@@ -95,7 +97,7 @@ pub(crate) struct Paths<'a, N> {
 }
 
 impl<'a, N: NamesByInode> Paths<'a, N> {
-    /// `prefix` is the path of the inode `root`, with or without a slash at its end.
+    /// `prefix` is the path of the inode `root`, with or without a trailing slash.
     pub(crate) fn new(names: &'a N, root: u64, prefix: &[u8]) -> Self {
         let prefix = prefix.strip_suffix(b"/").unwrap_or(prefix);
         let place = Some((0, prefix.len()));
@@ -124,7 +126,8 @@ impl<'a, N: NamesByInode> Paths<'a, N> {
         (self.path.len() <= LONGEST).then_some(&self.path)
     }
 
-    /// Where the path of a directory stands. Those above it are found first, from the root down.
+    /// The range of the path of a directory in `text`. Directories above it are resolved first,
+    /// from the root down.
     fn directory(&mut self, inode: u64) -> Option<(usize, usize)> {
         let mut chain = Vec::new();
         let mut at = inode;
@@ -132,7 +135,7 @@ impl<'a, N: NamesByInode> Paths<'a, N> {
             if let Some(known) = self.known.get(&at) {
                 break *known;
             }
-            // A loop ends here too: a folder that is met again has no path yet.
+            // A loop ends here, too: a folder that is met again has no path yet.
             self.known.insert(at, None);
             chain.push(at);
             match self.names.name_of(at) {

@@ -1,4 +1,4 @@
-//! The path of every inode below a folder, from what its folders say.
+//! The path of every inode below a folder, from the content of the folders.
 
 use std::{
     collections::hash_map::Entry,
@@ -8,7 +8,8 @@ use std::{
 
 use rustc_hash::FxHashMap;
 
-/// Paths one after another, found by inode. Of several names of a file the first by its bytes is kept: threads find them in any order.
+/// Paths one after another, indexed by inode. Of several names of a file the first by its bytes is
+/// kept, because threads find them in any order.
 #[derive(Debug, Default)]
 pub(crate) struct PathsByInode {
     bytes: Vec<u8>,
@@ -32,19 +33,19 @@ impl PathsByInode {
     }
 }
 
-/// The path of this number.
+/// The path at this index.
 fn path_at<'a>(bytes: &'a [u8], ends: &[usize], number: u32) -> &'a [u8] {
     let number = number as usize;
     let start = if number == 0 { 0 } else { ends[number - 1] };
     &bytes[start..ends[number]]
 }
 
-/// PathsByInode that several threads find.
+/// Paths that several threads find.
 #[derive(Debug, Default)]
 pub(crate) struct SharedPaths(Mutex<PathsByInode>);
 
 impl SharedPaths {
-    /// With the folder that the search begins at.
+    /// With the folder where the search begins.
     pub(crate) fn of(root: &Path, inode: u64) -> Self {
         use std::os::unix::ffi::OsStrExt;
         let mut names = PathsByInode::default();
@@ -52,7 +53,7 @@ impl SharedPaths {
         SharedPaths(Mutex::new(names))
     }
 
-    /// Those of one folder at a time.
+    /// Add the paths of one folder.
     pub(crate) fn add_all<'a>(&self, found: impl Iterator<Item = (u64, &'a [u8])>) {
         let mut names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         found.for_each(|(inode, path)| names.add(inode, path));

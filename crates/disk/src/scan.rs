@@ -12,21 +12,21 @@ use crate::{
 };
 
 impl Target {
-    /// Examine a path. A plain file is taken for an image if a file system begins in it.
+    /// Examine a path. A plain file counts as an image if a file system begins in it.
     ///
     /// # Errors
-    /// [`DiskError::Io`] if it is not there, or may not be accessed.
+    /// [`DiskError::Io`] if it does not exist, or may not be accessed.
     pub fn of(path: &Path) -> Result<Target, DiskError> {
         target(&METHODS, path)
     }
 }
 
-/// What a path means to these methods.
+/// The meaning of a path for these methods.
 pub(crate) fn target(methods: &[&dyn Method], path: &Path) -> Result<Target, DiskError> {
     Target::at(path, |file| methods.iter().any(|method| method.begins_in(file)))
 }
 
-/// Read where files lie, into the tables of a recording.
+/// Read the locations of files into the tables of a recording.
 ///
 /// # Errors
 /// [`DiskError`]: nothing can be read there, or the recording cannot be written.
@@ -40,7 +40,7 @@ pub fn scan(
     scan_by(&METHODS, target, Work { recording, settings, cancel, report, why_not: None })
 }
 
-/// By the first of these methods that is able to.
+/// Scan with the first of these methods that is able to.
 pub(crate) fn scan_by(methods: &[&dyn Method], target: &Target, mut work: Work<'_>) -> Result<Outcome, DiskError> {
     if matches!(target.place, TargetKind::Within(_)) {
         refuse_unmounted(methods, target)?;
@@ -59,7 +59,7 @@ pub(crate) fn scan_by(methods: &[&dyn Method], target: &Target, mut work: Work<'
     Err(why)
 }
 
-/// An image of xfs is not meant as one file of the file system it lies in.
+/// Refuse an image of xfs: it is not meant as one file of the file system that contains it.
 fn refuse_unmounted(methods: &[&dyn Method], target: &Target) -> Result<(), DiskError> {
     let may_be_image = match &target.place {
         TargetKind::FileSystem(_) | TargetKind::Image(Some(_)) => false,
@@ -77,7 +77,8 @@ fn refuse_unmounted(methods: &[&dyn Method], target: &Target) -> Result<(), Disk
     }
 }
 
-/// A device or image in which no file system was found: there is none, or its beginning cannot be read.
+/// Why no file system was found in a device or image: there is none, or its beginning cannot be
+/// read.
 fn why_unknown(path: &Path) -> DiskError {
     let mut start = [0; 4096];
     match File::open(path).and_then(|file| file.read_at(&mut start, 0)) {

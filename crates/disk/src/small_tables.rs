@@ -53,18 +53,18 @@ impl FileSystemRow {
 /// A row of `devices`.
 #[derive(Clone, Debug)]
 pub(crate) struct DeviceRow {
-    /// As `extents` and others name it.
+    /// Number of the device in `extents` and other tables.
     pub(crate) number: u32,
     pub(crate) path: Option<String>,
     pub(crate) size_bytes: u64,
-    /// What chunks lie on, in a file system that has them.
+    /// Size of the ranges that belong to chunks, for a file system with chunks [B].
     pub(crate) allocated_bytes: Option<u64>,
     pub(crate) free_bytes: Option<u64>,
     pub(crate) is_missing: bool,
 }
 
 impl DeviceRow {
-    /// The only one of a file system.
+    /// The only device of a file system.
     pub(crate) fn only(file_system: &FileSystemRow) -> DeviceRow {
         DeviceRow {
             number: 0,
@@ -88,7 +88,7 @@ impl DeviceRow {
     }
 }
 
-/// What could not be understood of `path`: kinds, and how many of each with an example.
+/// Write what could not be understood of `path`: kinds, and the number of each with an example.
 pub(crate) fn write_issues(issues: &[(&'static str, Fact)], path: &Path, recording: &mut Recording) -> Result<(), TableError> {
     if issues.is_empty() {
         return Ok(());

@@ -2,7 +2,7 @@
 
 use std::{io, os::unix::ffi::OsStrExt, path::Path};
 
-/// What statvfs(3) says [B].
+/// Result of statvfs(3) [B].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StatVfs {
     pub(crate) block_bytes: u64,
@@ -13,7 +13,7 @@ pub(crate) struct StatVfs {
 pub(crate) fn statvfs(path: &Path) -> io::Result<StatVfs> {
     let path = std::ffi::CString::new(path.as_os_str().as_bytes())?;
     let mut space = std::mem::MaybeUninit::<libc::statvfs>::uninit();
-    // SAFETY: the path ends in NUL, and the kernel fills the struct where it does not fail.
+    // SAFETY: the path ends in NUL, and the kernel fills the struct unless it fails.
     let space = unsafe {
         if libc::statvfs(path.as_ptr(), space.as_mut_ptr()) != 0 {
             return Err(io::Error::last_os_error());

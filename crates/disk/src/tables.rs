@@ -1,4 +1,5 @@
-//! Writes what a method finds: rows of `inodes`, `extents`, `paths`, `free_extents` and `layout`, encoded a block at a time.
+//! Writes the results of a method: rows of `inodes`, `extents`, `paths`, `free_extents` and
+//! `layout`, encoded a block at a time.
 
 use std::marker::PhantomData;
 
@@ -16,7 +17,7 @@ use crate::{
     extent::{Extent, flag},
 };
 
-/// A piece of the device that the file system keeps for itself [B].
+/// A range of the device that the file system keeps for itself [B].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part {
     pub(crate) part: &'static str,
@@ -27,7 +28,7 @@ pub(crate) struct Part {
     pub(crate) device: u32,
 }
 
-/// A piece of free space [B].
+/// A range of free space [B].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Free {
     pub(crate) physical: u64,
@@ -35,26 +36,26 @@ pub(crate) struct Free {
     pub(crate) device: u32,
 }
 
-/// A file on its way to `inodes`.
+/// A file that will become a row of `inodes`.
 struct FileRow {
     file: File,
     path_id: Option<i32>,
 }
 
-/// An extent on its way to `extents`.
+/// An extent that will become a row of `extents`.
 struct ExtentRow {
     inode: u64,
     extent: Extent,
     address: Option<u64>,
 }
 
-/// A part on its way to `layout`, with the number of its text.
+/// A part that will become a row of `layout`, with the number of its text.
 struct PartRow {
     part: Part,
     word: usize,
 }
 
-/// The texts of a table: each table has one column of them at most.
+/// The texts of a table, which has at most one column of them.
 #[derive(Clone)]
 struct Texts(Vec<String>);
 
@@ -83,11 +84,11 @@ impl<C: TableOf<T>, T: Send + 'static> BlockEncoder for Encoder<C, T> {
     }
 }
 
-/// Rows of a table on their way through an encoder, which works in parallel.
+/// Rows of a table that an encoder processes in parallel.
 struct Rows<C: TableOf<T>, T: Send + 'static> {
     encoder: EncoderThread<Encoder<C, T>>,
     rows: Vec<T>,
-    /// With the encoder, of the group.
+    /// Number of rows of the group that were passed to the encoder.
     sent: usize,
     words: Texts,
     /// Groups that lack this column until [`Rows::complete`].
@@ -95,10 +96,10 @@ struct Rows<C: TableOf<T>, T: Send + 'static> {
 }
 
 impl<C: TableOf<T>, T: Send + 'static> Rows<C, T> {
-    /// Rows usually differ in the columns `varying`. Values of the column `late`, if there is one, become known when all rows have come: they
-    /// wait in memory, encoded.
+    /// Rows usually differ in the columns `varying`. Values of the column `late`, if there is one,
+    /// become known after the last row: until then the rows wait in memory, encoded.
     fn new(varying: &'static [ColumnNumber], words: Vec<String>, late: Option<ColumnNumber>) -> Self {
-        /// Blocks that may wait for the encoder.
+        /// Number of blocks that may wait for the encoder.
         const WAITING: usize = 4;
         let make = move || Encoder {
             groups: late.map_or_else(GroupEncoder::default, GroupEncoder::without).varying(varying),
@@ -130,7 +131,7 @@ impl<C: TableOf<T>, T: Send + 'static> Rows<C, T> {
         self.encoder.block(std::mem::replace(&mut self.rows, Vec::with_capacity(ROWS_PER_BLOCK)));
     }
 
-    /// Nothing is waited for.
+    /// End the group, without waiting for the encoder.
     fn end_group(&mut self) {
         if !self.rows.is_empty() {
             self.encode();
@@ -148,14 +149,15 @@ impl<C: TableOf<T>, T: Send + 'static> Rows<C, T> {
         Ok(())
     }
 
-    /// Write what is left; all columns are known.
+    /// Write the remaining rows; all columns are known.
     fn finish(&mut self, recording: &mut Recording) -> Result<(), TableError> {
         self.end_group();
         let rest: Vec<EncodedGroup> = self.encoder.rest().collect();
         rest.into_iter().try_for_each(|group| self.keep(group, recording))
     }
 
-    /// Write what is left, with the values of the late column, of which there are as many as rows.
+    /// Write the remaining rows, with the values of the late column, of which there are as many as
+    /// rows.
     fn complete(&mut self, values: &mut impl Iterator<Item = Option<i32>>, recording: &mut Recording) -> Result<(), TableError> {
         self.finish(recording)?;
         let Some((column, groups)) = self.late.take() else { return Ok(()) };
@@ -170,7 +172,7 @@ impl<C: TableOf<T>, T: Send + 'static> Rows<C, T> {
     }
 }
 
-/// The rows of `paths`, numbered as they come.
+/// The rows of `paths`, numbered in order of arrival.
 #[derive(Default)]
 pub(crate) struct PathRows {
     rows: RowBatch<PathsColumns>,
@@ -179,12 +181,12 @@ pub(crate) struct PathRows {
 }
 
 impl PathRows {
-    /// Of paths that are numbered from `first` on.
+    /// Rows that are numbered from `first` on.
     pub(crate) fn numbered_from(first: i32) -> Self {
         PathRows { next: first, ..PathRows::default() }
     }
 
-    /// Add a path; its number.
+    /// Add a path. Returns its number.
     pub(crate) fn add(&mut self, path: &[u8], kind: Kind) -> i32 {
         let path = readable(path);
         let path_id = self.next;
@@ -198,18 +200,18 @@ impl PathRows {
     pub(crate) fn is_full(&self) -> bool {
         // More bytes than a column of text may have.
         const MOST: usize = 1 << 28;
-        // Fewer rows than of numbers: while some are written, the next can be made.
+        // Fewer rows than for numbers: while some are written, the next can be made.
         self.rows.len() >= ROWS_PER_GROUP / 8 || self.text_bytes >= MOST
     }
 
-    /// All of them; those that follow are numbered on.
+    /// Take all rows; later ones are numbered after them.
     pub(crate) fn take(&mut self) -> RowBatch<PathsColumns> {
         self.text_bytes = 0;
         std::mem::take(&mut self.rows)
     }
 }
 
-/// Rows on their way to the recording.
+/// Rows that are being written to the recording.
 pub(crate) struct Tables<'a> {
     recording: &'a mut Recording,
     files: Rows<InodesColumns, FileRow>,
@@ -217,13 +219,13 @@ pub(crate) struct Tables<'a> {
     free: Rows<FreeExtentsColumns, Free>,
     parts: Rows<LayoutColumns, PartRow>,
     paths: PathRows,
-    /// Lower numbers of paths are those of another capture.
+    /// Lower numbers of paths belong to another capture.
     first_path: i32,
-    /// Which files have a path, of those that came before their paths.
+    /// Which files have a path, of those that were passed before their paths.
     named: Vec<bool>,
     /// The number of the next of these paths.
     pub(crate) next_late_path: i32,
-    /// Files taken so far.
+    /// Number of files so far.
     pub(crate) taken: u64,
 }
 
@@ -232,7 +234,7 @@ impl<'a> Tables<'a> {
         Self::with(recording, None)
     }
 
-    /// For files that come without their paths, which follow by [`Tables::late_paths`].
+    /// For files that are passed without their paths, which follow by [`Tables::late_paths`].
     pub(crate) fn with_late_paths(recording: &'a mut Recording) -> Self {
         Self::with(recording, Some(InodesColumns::PATH_ID))
     }
@@ -253,12 +255,12 @@ impl<'a> Tables<'a> {
         }
     }
 
-    /// All files of a batch.
+    /// Add all files of a batch.
     pub(crate) fn batch(&mut self, batch: &Batch) -> Result<(), TableError> {
         self.batch_by(batch, |tables, inode, extent| tables.extent(inode, extent))
     }
 
-    /// All files of a batch, whose extents `write` makes rows of.
+    /// Add all files of a batch; `write` makes rows of their extents.
     pub(crate) fn batch_by(
         &mut self,
         batch: &Batch,
@@ -269,7 +271,7 @@ impl<'a> Tables<'a> {
         for file in &batch.files {
             let path = if file.has_name { names.next() } else { None };
             self.file(file, path)?;
-            // Those of a method that hands extents over by themselves are not in it.
+            // If a method passes extents separately, the batch does not contain them.
             for extent in extents.by_ref().take(file.extents as usize) {
                 write(self, file.inode.number, extent)?;
             }
@@ -277,7 +279,7 @@ impl<'a> Tables<'a> {
         Ok(())
     }
 
-    /// A file; its extents come by [`Tables::extent`].
+    /// Add a file; its extents are passed by [`Tables::extent`].
     pub(crate) fn file(&mut self, file: &File, path: Option<&[u8]>) -> Result<(), TableError> {
         self.taken += 1;
         let path_id = path.map(|path| self.paths.add(path, file.inode.kind));
@@ -287,7 +289,8 @@ impl<'a> Tables<'a> {
         self.files.add(FileRow { file: *file, path_id }, self.recording)
     }
 
-    /// Paths of the next of those files that came without; `named` says for each file whether it has one.
+    /// Add paths of the next of the files that were passed without; `named` says for each file
+    /// whether it has one.
     pub(crate) fn late_paths(&mut self, named: &[bool], paths: &mut RowBatch<PathsColumns>) -> Result<(), TableError> {
         self.named.extend_from_slice(named);
         let count = named.iter().filter(|has_path| **has_path).count();
@@ -299,7 +302,7 @@ impl<'a> Tables<'a> {
         self.placed_extent(inode, extent, None)
     }
 
-    /// One that has an address of its own in addition to its place on a device.
+    /// Add an extent that has an address of its own in addition to its location on a device.
     pub(crate) fn placed_extent(&mut self, inode: u64, extent: &Extent, address: Option<u64>) -> Result<(), TableError> {
         self.extents.add(ExtentRow { inode, extent: *extent, address }, self.recording)
     }
@@ -317,14 +320,14 @@ impl<'a> Tables<'a> {
         self.parts.add(PartRow { part, word }, self.recording)
     }
 
-    /// Write what is left.
+    /// Write the remaining rows.
     pub(crate) fn finish(mut self) -> Result<(), TableError> {
-        // All of them are at their last group at the same time.
+        // The last groups of all tables are encoded at the same time.
         self.files.end_group();
         self.extents.end_group();
         self.write_paths()?;
         let mut next = self.first_path..;
-        // A file that never came to its turn has no path.
+        // A file that was not reached has no path.
         let named = self.named.into_iter().chain(std::iter::repeat(false));
         let mut path_ids = named.map(|has_path| if has_path { next.next() } else { None });
         self.files.complete(&mut path_ids, self.recording)?;
@@ -338,12 +341,12 @@ impl<'a> Tables<'a> {
     }
 }
 
-/// Counts beyond what the column holds are as good as the most.
+/// A count; larger values than the column can contain become its maximum.
 fn count(value: u32) -> i32 {
     i32::try_from(value).unwrap_or(i32::MAX)
 }
 
-/// In most blocks some rows have a value and others none.
+/// Columns in which most blocks have rows with and without a value.
 const VARYING_IN_INODES: [ColumnNumber; 3] =
     [InodesColumns::PATH_ID, InodesColumns::FORGIVING_FRAGMENTS, InodesColumns::MODIFIED_TS_NS];
 

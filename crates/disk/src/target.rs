@@ -1,4 +1,4 @@
-//! What the user means by a path: a whole file system, a folder or a file of it, a device, an image.
+//! What the user means by a path: a whole file system, a folder or file in it, a device, an image.
 
 use std::{
     fs::{File, metadata},
@@ -20,14 +20,14 @@ pub struct Target {
     pub(crate) place: TargetKind,
 }
 
-/// Where it is.
+/// The kind of a target.
 #[derive(Clone, Debug)]
 pub(crate) enum TargetKind {
     /// A mounted file system, as a whole.
     FileSystem(Mount),
-    /// A folder or file of one.
+    /// A folder or file of a file system.
     Within(Mount),
-    /// A block device or a file with a file system in it; mounted or not.
+    /// A block device or a file that contains a file system; mounted or not.
     Image(Option<Mount>),
 }
 
@@ -56,7 +56,7 @@ impl Target {
         Ok(Target { path, place })
     }
 
-    /// The mount that it is, or lies in.
+    /// The mount that the target is, or is in.
     pub(crate) fn mount(&self) -> Option<&Mount> {
         match &self.place {
             TargetKind::FileSystem(mount) | TargetKind::Within(mount) => Some(mount),
@@ -69,7 +69,8 @@ impl Target {
         self.mount().filter(|_| !matches!(self.place, TargetKind::Within(_)))
     }
 
-    /// The device it lies on, as the kernel or the user names it; of an image file the file itself.
+    /// The device that contains the target, as the kernel or the user names it; of an image file
+    /// the file itself.
     #[must_use]
     pub fn device(&self) -> &Path {
         match &self.place {
@@ -78,7 +79,7 @@ impl Target {
         }
     }
 
-    /// The folder, or the file, below which its files have their paths.
+    /// The folder or file below which its files have their paths.
     ///
     /// # Errors
     /// [`DiskError::Refused`]: it is not mounted.
@@ -93,7 +94,7 @@ impl Target {
         }
     }
 
-    /// Whether it is a device, or a file with a file system in it.
+    /// Whether it is a device, or a file that contains a file system.
     #[must_use]
     pub fn is_image(&self) -> bool {
         matches!(self.place, TargetKind::Image(_))

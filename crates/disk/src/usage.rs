@@ -1,4 +1,5 @@
-//! How much files were used in a recording of calls, in addition to where they lie: the table `file_usage`.
+//! How much files were used in a recording of calls, in addition to their locations: the table
+//! `file_usage`.
 
 use std::{
     fs, io,
@@ -15,14 +16,14 @@ use crate::{DiskError, fs::METHODS, method::Numbering, target::Target};
 const GONE: &str = "used_file_gone";
 const ELSEWHERE: &str = "used_file_elsewhere";
 
-/// What became of the files that a list names.
+/// What was found of the files that a list names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// They have a row.
+    /// Number of files that have a row.
     pub files: u64,
-    /// There is no such file any more, or it may not be accessed.
+    /// Number of files that no longer exist, or may not be accessed.
     pub gone: u64,
-    /// They lie on another file system, or outside of the folder that was scanned.
+    /// Number of files on another file system, or outside of the folder that was scanned.
     pub elsewhere: u64,
 }
 
@@ -33,20 +34,21 @@ struct Use {
     faults: i64,
     read_bytes: i64,
     written_bytes: i64,
-    /// `None`: not known.
+    /// `None`: unknown.
     time_ns: Option<i64>,
 }
 
-/// Look up the files of a list where they are now, and write what was done with them.
+/// Look up the files of a list at their present locations, and write what was done with them.
 ///
-/// The list has entries that end in NUL: calls, page faults, bytes read, bytes written, time in ns (empty: not known) and path, with tabs
-/// between.
+/// The list has entries that end in NUL: calls, page faults, bytes read, bytes written, time in ns
+/// (empty: unknown) and path, with tabs between.
 ///
 /// # Errors
-/// [`DiskError`]: the list cannot be read, the target is not mounted, or the recording cannot be written.
+/// [`DiskError`]: the list cannot be read, the target is not mounted, or the recording cannot be
+/// written.
 ///
 /// # Panics
-/// If `method` is not that of an [`crate::Outcome`]: an error in sysdock.
+/// If `method` is not that of an [`crate::Outcome`], which is an error in sysdock.
 pub fn add_usage(target: &Target, method: &str, list: &Path, recording: &mut Recording) -> Result<Found, DiskError> {
     let failed = |error| DiskError::Io(list.into(), error);
     let root = target.root()?;
@@ -70,7 +72,7 @@ pub fn add_usage(target: &Target, method: &str, list: &Path, recording: &mut Rec
     Ok(found)
 }
 
-/// The inode of a file as the scan numbers it, if it is a file below the root of the scan.
+/// The inode number of a file in the scan, if the file is below the root of the scan.
 fn place(path: &Path, root: &Path, numbering: &dyn Numbering) -> io::Result<Option<u64>> {
     let path = path.canonicalize()?;
     let status = fs::metadata(&path)?;
@@ -97,7 +99,7 @@ fn parse(entry: &[u8]) -> Option<(Use, PathBuf)> {
 }
 
 impl Use {
-    /// Another name of the file was used too.
+    /// Add the use of another name of the file.
     fn add(&mut self, more: &Use) {
         self.calls = self.calls.saturating_add(more.calls);
         self.faults = self.faults.saturating_add(more.faults);

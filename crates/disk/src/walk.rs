@@ -1,7 +1,8 @@
-//! Every file below a folder, requested its extents one by one, by several threads.
+//! Walks all files below a folder and requests their extents one by one, in several threads.
 //!
-//! A thread takes a folder, reads its names, and requests the files in the order of their inodes, which is that of the inode tables as a
-//! rule; folders that it finds are put back for all. It needs no more rights than reading the files; those that it may not read are counted.
+//! A thread takes a folder, reads its names, and requests the files in the order of their inodes,
+//! which is usually that of the inode tables; folders that it finds are queued for all. It needs no
+//! more rights than reading the files; those that it may not read are counted.
 
 use std::{
     ffi::CString,
@@ -30,30 +31,30 @@ use crate::{
     small_tables::UNREADABLE_BLOCK,
 };
 
-/// What all threads share.
+/// State that all threads share.
 pub(crate) struct Walk<'a> {
-    /// `st_dev` of the file system: what else is mounted below is left out.
+    /// `st_dev` of the file system: other file systems mounted below are left out.
     device: u64,
     cancel: &'a Cancel,
-    /// Where names go, if they are all that is wanted: then files are not opened.
+    /// Collects names, if only they are wanted: then files are not opened.
     names: Option<&'a SharedPaths>,
-    /// Files are handed over without their paths.
+    /// Whether files are passed on without their paths.
     without_names: bool,
     waiting: Mutex<Waiting>,
     more: Condvar,
     /// Files with several names that were met already.
     linked: Mutex<FxHashSet<u64>>,
-    /// Files that were met and could not be read.
+    /// Number of files that could not be read.
     pub(crate) unread: AtomicU64,
-    /// Symbolic links, devices and the like, which have no extents that can be requested.
+    /// Number of symbolic links, devices and the like, which have no extents that can be requested.
     pub(crate) others: AtomicU64,
-    /// The first reason for one.
+    /// The first unreadable file, and the error.
     pub(crate) reason: Mutex<Option<(PathBuf, io::Error)>>,
-    /// Those of them that the device did not give, and the first of these.
+    /// Number of files that the device failed to read, and the first of these.
     read_errors: Mutex<(u64, String)>,
 }
 
-/// Folders that are not read yet, and how many threads are reading one.
+/// Folders that are not read yet, and the number of threads that are reading one.
 struct Waiting {
     folders: Vec<Vec<u8>>,
     busy: usize,
@@ -101,10 +102,11 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// One thread's work, until no folder is left.
+    /// The work of one thread, until no folder is left.
     pub(crate) fn work(&self, batches: &SyncSender<Batch>) {
-        // Descriptors of its own: the kernel locks and counts those that threads share, at each open, question and close. Where it may not have
-        // them, it works as well. SAFETY: it changes nothing but which table of descriptors this thread has.
+        // Use a table of descriptors of its own: the kernel locks and counts shared ones at each
+        // open, query and close. Without permission, shared ones work as well. SAFETY: it only
+        // changes which table of descriptors this thread has.
         let _ = unsafe { libc::unshare(libc::CLONE_FILES) };
         let mut worker = Worker::new(self, batches);
         while let Some(folder) = self.next() {
@@ -115,7 +117,7 @@ impl<'a> Walk<'a> {
         worker.hand_over();
     }
 
-    /// The next folder; waits while other threads may still find some.
+    /// The next folder. Waits while other threads may still find some.
     fn next(&self) -> Option<Vec<u8>> {
         let mut waiting = locked(&self.waiting);
         loop {
@@ -133,7 +135,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What the device did not give, as an issue.
+    /// Failures of the device, as an issue.
     pub(crate) fn issues(&self) -> Vec<(&'static str, Fact)> {
         let (count, example) = &*locked(&self.read_errors);
         let detail = || facts::unreadable_files(*count, example.to_string());
@@ -153,7 +155,8 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Whether a device, or a server, could not give what it holds: a matter of the file system, not of rights, or of a file that was just removed.
+/// Whether a device or a server failed to read: a problem of the file system, not of rights, or of
+/// a file that was just removed.
 fn is_of_device(error: &io::Error) -> bool {
     const CODES: [i32; 8] =
         [libc::EIO, libc::ENODEV, libc::ENXIO, libc::EUCLEAN, libc::EBADMSG, libc::ESHUTDOWN, libc::ENOTCONN, libc::ESTALE];
@@ -178,7 +181,7 @@ impl<'a> Worker<'a> {
 
     fn hand_over(&mut self) {
         if !self.batch.is_empty() {
-            // The receiver is gone: the walk is over.
+            // The receiver has ended, so the walk is over.
             let _ = self.batches.send(std::mem::take(&mut self.batch));
         }
     }
@@ -190,7 +193,7 @@ impl<'a> Worker<'a> {
         };
         let mut entries = Vec::new();
         if let Err(error) = read_entries(opened.as_raw_fd(), &mut entries) {
-            // What it gave until then is there.
+            // Entries that were read before the error are used.
             self.walk.refused(folder, error);
         }
         if let Some(names) = self.walk.names {
@@ -212,7 +215,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Note the names in a folder, and keep the folders in it to be read. What is mounted on one of them is recognized by its device.
+    /// Record the names in a folder, and queue the folders in it. A mount point in it is recognized
+    /// by its device.
     fn names(&mut self, names: &SharedPaths, opened: RawFd, folder: &[u8], entries: &[Entry]) {
         match status_of(opened) {
             Ok(status) if status.st_dev == self.walk.device => {}
@@ -234,7 +238,7 @@ impl<'a> Worker<'a> {
         self.path = paths;
     }
 
-    /// Ask for a file or folder; a folder of this file system is kept to be read.
+    /// Request a file or folder; a folder of this file system is queued.
     fn file(&mut self, folder: RawFd, name: &CString, path: &[u8]) {
         let read = open(folder, name, libc::O_NOFOLLOW).and_then(|file| Ok((status_of(file.as_raw_fd())?, file)));
         let (status, file) = match read {
@@ -294,22 +298,22 @@ fn c_string(bytes: &[u8]) -> CString {
     CString::new(bytes).expect("names of files hold no NUL")
 }
 
-/// Not blocking: a pipe would be waited for.
+/// Open without blocking: otherwise a pipe would be waited for.
 fn open(folder: RawFd, name: &CString, flags: i32) -> io::Result<OwnedFd> {
     let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK | flags;
-    // Not by openat(3), which makes ready to be cancelled each time. SAFETY: the name ends in NUL.
+    // Not openat(3), which prepares for cancellation each time. SAFETY: the name ends in NUL.
     let file = unsafe { libc::syscall(libc::SYS_openat, folder, name.as_ptr(), flags) };
     let Ok(file) = RawFd::try_from(file) else { return Err(io::Error::last_os_error()) };
     if file < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: just opened, and has no other owner.
+    // SAFETY: just opened, without another owner.
     Ok(unsafe { OwnedFd::from_raw_fd(file) })
 }
 
 fn status_of(file: RawFd) -> io::Result<libc::stat> {
     let mut status = MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: the kernel fills it all where it does not fail.
+    // SAFETY: the kernel fills the whole struct unless it fails.
     unsafe {
         match libc::fstat(file, status.as_mut_ptr()) {
             0 => Ok(status.assume_init()),
@@ -323,7 +327,7 @@ fn read_entries(folder: RawFd, found: &mut Vec<Entry>) -> io::Result<()> {
     const HEAD: usize = 19; // inode, position, length, kind
     let mut buffer = vec![0_u8; 1 << 16];
     loop {
-        // SAFETY: the buffer has the room that is stated.
+        // SAFETY: the buffer has the stated size.
         let filled = unsafe { libc::syscall(libc::SYS_getdents64, folder, buffer.as_mut_ptr(), buffer.len()) };
         let Ok(filled) = usize::try_from(filled) else { return Err(io::Error::last_os_error()) };
         if filled == 0 {

@@ -1,4 +1,5 @@
-//! Maps of known pieces: each cell by hand, sums against the tables, and what no file system would write.
+//! Maps of known ranges: each cell by hand, sums against the tables, and ranges that no file system
+//! would write.
 
 use std::{fs, path::Path};
 
@@ -7,7 +8,7 @@ use sysdock_table::{Ending, Manifest, Recording, rows};
 
 const BLOCK: u64 = 4096;
 
-/// Inode, logical, physical, length, stored, flags, device; places in blocks.
+/// Inode, logical, physical, length, stored, flags, device; offsets in blocks.
 type Row = (i64, i64, Option<i64>, i64, Option<i64>, &'static str, i32);
 
 fn bytes(blocks: i64) -> i64 {
@@ -33,7 +34,8 @@ fn file_system(blocks: i64) -> [rows::FileSystems<'static>; 1] {
     }]
 }
 
-/// A recording of a device of `size` blocks, with extents, free pieces and parts (name, start, length).
+/// A recording of a device of `size` blocks, with extents, free ranges and parts (name, start,
+/// length).
 fn recording(folder: &Path, size: i64, extents: &[Row], free: &[(i64, i64)], parts: &[(&'static str, i64, i64)]) {
     let mut recording = Recording::create(folder, Manifest::new("disk", "events", "calls")).unwrap();
     recording.write_rows(file_system(size)).unwrap();
@@ -70,7 +72,8 @@ fn extent(row: &Row, address: Option<i64>) -> rows::Extents<'static> {
     }
 }
 
-/// 16 blocks: metadata, a whole file of 2, a broken one of 3 + 2, unwritten, compressed, the rest free but for 2 that are in no table.
+/// 16 blocks: metadata, a whole file of 2, a fragmented one of 3 + 2, unwritten, compressed, the
+/// rest free except for 2 that are in no table.
 fn known(folder: &Path) -> Space {
     let extents = [
         (12, 0, Some(1), 2, None, "", 0),
@@ -145,7 +148,7 @@ fn a_window_shows_its_own_blocks_larger() {
 fn blended_cells_hold_shares_and_the_worst_ones_are_breaks() {
     let folder = tempfile::tempdir().unwrap();
     let space = known(folder.path());
-    // Cells of four blocks; the third holds a break, a contiguous block and two free ones.
+    // Cells of four blocks; the third contains a break, a contiguous block and two free ones.
     let small = Settings { side: 2, ..settings(&space, Curve::Hilbert) };
     let mix = |of: usize| {
         let sum: u32 = LINE[8..12].iter().map(|class| u32::from(class.paint().colour[of])).sum();
@@ -156,7 +159,7 @@ fn blended_cells_hold_shares_and_the_worst_ones_are_breaks() {
     assert_eq!(map::draw(&space, &worst).pixel(1, 1), Class::Break.paint().colour);
 }
 
-/// Numbers that are the same in each run.
+/// Pseudo-random numbers, the same in each run.
 fn random(state: &mut u64, below: u64) -> u64 {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     (*state >> 33) % below
@@ -177,7 +180,7 @@ fn shares_sum_to_the_tables_and_each_order_refines_the_one_before() {
         sums[Class::Unknown as usize] += gap;
         end += gap + length;
     }
-    // In any order they come.
+    // The order does not matter.
     pieces.reverse();
     let space = Space::new(end + 12_345, BLOCK, pieces);
     sums[Class::Unknown as usize] += 12_345;
@@ -222,7 +225,7 @@ fn rows_that_overlap_or_lie_beyond_the_end_are_counted_and_do_no_harm() {
     assert!(map::pack(&recorded.space, 1).count <= 1);
 }
 
-/// Numbers of devices, and where on the map they begin [blocks].
+/// Numbers of devices, and their beginnings on the map [blocks].
 fn devices(recorded: &map::Recorded) -> Vec<(i64, u64)> {
     recorded.facts.devices.iter().map(|device| (device.number, device.start / BLOCK)).collect()
 }
@@ -239,7 +242,8 @@ fn devices_are_laid_after_one_another() {
 #[test]
 fn stripes_are_no_breaks_and_devices_have_their_size() {
     let folder = tempfile::tempdir().unwrap();
-    // Stripes of two blocks. File 12 is in one piece by its addresses, 13 goes on elsewhere, 14 is one compressed extent of two stripes.
+    // Stripes of two blocks. File 12 is contiguous by its addresses, 13 continues elsewhere, 14 is
+    // one compressed extent of two stripes.
     let extents = [
         (12, 0, Some(4), 2, None, "", 1),
         (12, 2, Some(6), 2, None, "", 2),

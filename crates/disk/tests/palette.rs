@@ -1,7 +1,7 @@
-//! The colours of a map are distinguishable for everyone: CAM02-UCS over the colour vision deficiencies (Machado, Oliveira and Fernandes 2009, full
-//! severity), and lightness alone.
+//! Tests that the colours of a map are distinguishable for everyone: CAM02-UCS over the colour
+//! vision deficiencies (Machado, Oliveira and Fernandes 2009, full severity), and lightness alone.
 
-// The numbers stand in docs/explain/measurements.md.
+// The printed numbers are in docs/explain/measurements.md.
 #![allow(clippy::print_stdout)]
 
 use sysdock_disk::map::{Class, Pattern};
@@ -34,7 +34,8 @@ fn linear(colour: [u8; 3]) -> Colour {
     })
 }
 
-/// CIECAM02 in the viewing conditions of sRGB (64 lux, grey surround of 20 %), made uniform (Luo, Cui and Li 2006).
+/// CIECAM02 under the viewing conditions of sRGB (64 lux, grey surround of 20 %), made uniform
+/// (Luo, Cui and Li 2006).
 fn cam02_ucs(linear: Colour) -> Colour {
     let adapting = 64.0 / std::f64::consts::PI / 5.0;
     let k: f64 = 1.0 / (5.0 * adapting + 1.0);

@@ -9,5 +9,6 @@ mod fiemap;
 mod made_up;
 mod xfs;
 
-/// Those that know a file system best come first; each that takes a target is tried until one is able to read it.
+/// Ordered by how well they know a file system. Each one that accepts a target is tried until one
+/// can read it.
 pub(crate) static METHODS: [&dyn Method; 4] = [&ext::Raw, &xfs::ReverseMap, &btrfs::Trees, &fiemap::FileByFile];

@@ -1,7 +1,8 @@
-//! Answers of a kernel that does not exist, for the fuzzing targets.
+//! Answers of a fictitious kernel, for the fuzzing targets.
 //!
-//! An answer is a byte with the number of places of the request are written to, and for each the place and the length (16 bits each, little
-//! endian) and the bytes. 255 stands for an error. After the last answer all others are errors.
+//! An answer is a byte with the number of ranges of the request that are written, and for each its
+//! offset and length (16 bits each, little endian) and the bytes. 255 is an error. After the last
+//! answer all others are errors.
 
 use std::{
     io,
@@ -12,18 +13,19 @@ use super::Request;
 
 static ANSWERS: Mutex<Option<Vec<u8>>> = Mutex::new(None);
 
-/// Give these answers from now on, in the order of the questions of all threads; `None`: ask the kernel.
+/// Use these answers from now on, in the order of the queries of all threads; `None`: query the
+/// kernel.
 pub(crate) fn set(answers: Option<&[u8]>) {
-    // What comes first is taken off the end.
+    // Reversed, so that the first answer is taken from the end.
     let reversed = answers.map(|answers| answers.iter().rev().copied().collect());
     *ANSWERS.lock().unwrap_or_else(PoisonError::into_inner) = reversed;
 }
 
-/// Write the next answer into a request; `None`: the kernel is to be asked.
+/// Write the next answer into a request; `None`: query the kernel.
 pub(crate) fn answer<T: Request>(request: &mut T) -> Option<io::Result<()>> {
     let mut guard = ANSWERS.lock().unwrap_or_else(PoisonError::into_inner);
     let answers = guard.as_mut()?;
-    // SAFETY: a request may hold any bytes, and these are all of it.
+    // SAFETY: any bytes are a valid request, and this is all of it.
     let bytes = unsafe { std::slice::from_raw_parts_mut(std::ptr::from_mut(request).cast::<u8>(), size_of::<T>()) };
     Some(write(answers, bytes).ok_or_else(|| io::Error::from_raw_os_error(libc::EIO)))
 }

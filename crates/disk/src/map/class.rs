@@ -1,15 +1,15 @@
-//! What a place of the device is used for, and its colour.
+//! Classes of places on the device, and their colours.
 
 /// What a place of the device is used for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Class {
     Free,
-    /// Of a file in one piece.
+    /// Part of a file that has one fragment.
     Unfragmented,
-    /// Of a file in several pieces, but not where one begins.
+    /// Part of a file with several fragments, except where one begins.
     Contiguous,
-    /// The first block of a piece that is not the first of its file.
+    /// The first block of a fragment, except the first fragment of its file.
     Break,
     Metadata,
     /// Allocated, but reads as zeros.
@@ -36,7 +36,7 @@ pub struct Paint {
     pub colour: [u8; 3],
     /// The other colour of the pattern.
     pub second: [u8; 3],
-    /// How they alternate.
+    /// How the two alternate.
     pub pattern: Pattern,
 }
 
@@ -46,8 +46,9 @@ const fn plain(colour: [u8; 3]) -> Paint {
 
 const BLUE: [u8; 3] = [0x5A, 0x99, 0xC8];
 
-/// By class. The plain ones were searched for: they stay apart for colour-blind eyes and in grey (a test computes it). The patterns keep the
-/// colour of data, and have a second one that is far from it in lightness.
+/// By class. The plain colours were found by a search: they stay distinguishable for colour-blind
+/// eyes and in grey (a test computes it). Patterns combine the colour of data with a second one
+/// that differs strongly in lightness.
 const PAINTS: [Paint; Class::COUNT] = [
     plain([0xF7, 0xF7, 0xF7]),
     plain(BLUE),
@@ -59,14 +60,14 @@ const PAINTS: [Paint; Class::COUNT] = [
     Paint { colour: [0xDE, 0xDE, 0xDE], second: [0x9A, 0x9A, 0x9A], pattern: Pattern::Lines },
 ];
 
-/// Cells that hold something that was searched for.
+/// Colour of cells that match a search.
 pub(super) const LIT: [u8; 3] = [0xC2, 0x00, 0x7B];
 
 impl Class {
-    /// How many there are.
+    /// Number of classes.
     pub const COUNT: usize = 8;
 
-    /// All of them, in the order of their numbers.
+    /// All classes, in the order of their numbers.
     pub const ALL: [Class; Class::COUNT] = [
         Class::Free,
         Class::Unfragmented,
@@ -78,13 +79,13 @@ impl Class {
         Class::Unknown,
     ];
 
-    /// Its name.
+    /// Name of the class.
     #[must_use]
     pub fn name(self) -> &'static str {
         ["free", "unfragmented", "contiguous", "break", "metadata", "unwritten", "compressed", "unknown"][self as usize]
     }
 
-    /// How it is drawn.
+    /// How the class is drawn.
     #[must_use]
     pub fn paint(self) -> Paint {
         PAINTS[self as usize]

@@ -25,10 +25,10 @@ use sysdock_table::{FORMAT_VERSION, Part, TableEntry};
 
 use super::MapError;
 
-/// Rows that are in memory.
+/// Number of rows in memory at a time.
 const ROWS_AT_A_TIME: usize = 1 << 14;
 
-/// What is read of recording.json.
+/// The part of recording.json that is read.
 #[derive(Deserialize)]
 struct Listed {
     format_version: u32,
@@ -53,12 +53,13 @@ impl Tables {
         Ok(Tables { folder: folder.into(), listed })
     }
 
-    /// Whether the table is in the recording, with or without rows.
+    /// Whether the recording lists the table, with or without rows.
     pub(super) fn has(&self, table: &str) -> bool {
         self.listed.tables.contains_key(table)
     }
 
-    /// Give these columns of a table, some thousand rows at a time. A table that is not listed has no rows: it was never written to.
+    /// Pass these columns of a table, some thousand rows at a time. A table that is not listed has
+    /// no rows: it was never written.
     pub(super) fn read(
         &self,
         table: &str,
@@ -81,7 +82,8 @@ impl Tables {
         Ok(())
     }
 
-    /// The path of a part, if it lies in the folder and is what was written: damaged Parquet mostly reads as wrong numbers without an error.
+    /// The path of a part, if it is in the folder and has the recorded hash: damaged Parquet mostly
+    /// reads as wrong numbers without an error.
     fn checked(&self, part: &Part) -> Result<PathBuf, MapError> {
         let path = self.folder.join(&part.file);
         let damaged = |how: &str| MapError::Damaged(path.clone(), how.into());
@@ -107,18 +109,19 @@ impl Tables {
     }
 }
 
-/// A part of this length.
+/// Open a part of this length.
 fn open(file: File, bytes: u64) -> Result<SerializedFileReader<File>, String> {
     let reader = SerializedFileReader::new(file).map_err(|error| error.to_string())?;
     if can_be_right(reader.metadata(), bytes) { Ok(reader) } else { Err("its footer is invalid".into()) }
 }
 
-/// What the Parquet library does: it panics on some malformed files.
+/// The result of a call to the Parquet library, which panics on some malformed files.
 fn caught<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err("the Parquet library cannot read it".into()))
 }
 
-/// From now on print nothing when a library that reads tables panics: the panic is caught, and reported as an error.
+/// From now on print nothing when a library that reads tables panics: the panic is caught, and
+/// reported as an error.
 pub fn expect_panics_of_libraries() {
     let before = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
@@ -129,7 +132,8 @@ pub fn expect_panics_of_libraries() {
     }));
 }
 
-/// Whether everything in a footer lies in a file of this length: the reader relies on it, and panics.
+/// Whether everything in a footer is within a file of this length: the reader relies on it, and
+/// panics otherwise.
 fn can_be_right(footer: &ParquetMetaData, bytes: u64) -> bool {
     let is_right = |group: &RowGroupMetaData| group.columns().iter().all(|column| lies_inside(column, bytes));
     footer.row_groups().iter().all(|group| group.num_rows() >= 0 && is_right(group))
@@ -142,9 +146,9 @@ fn lies_inside(column: &ColumnChunkMetaData, bytes: u64) -> bool {
     end.is_some_and(|end| end <= bytes) && column.num_values() >= 0
 }
 
-/// Some columns of a row group, which are read side by side.
+/// Some columns of a row group, which are read in parallel.
 struct Group {
-    /// Rows that were not read yet.
+    /// Number of rows that were not read yet.
     left: usize,
     columns: Vec<(String, ColumnOf)>,
 }
@@ -168,7 +172,7 @@ impl Group {
         if columns.is_empty() { Err(format!("no column {}", wanted.join(", "))) } else { Ok(Group { left, columns }) }
     }
 
-    /// Some thousand rows more; `None` at the end.
+    /// The next rows; `None` at the end.
     fn next_rows(&mut self) -> Result<Option<Rows>, String> {
         let count = self.left.min(ROWS_AT_A_TIME);
         if count == 0 {
@@ -228,7 +232,7 @@ pub(super) struct Rows {
     columns: Vec<(String, Values)>,
 }
 
-/// Of a column. `None` is NULL.
+/// Values of a column. `None` is NULL.
 enum Values {
     Numbers(Vec<Option<i64>>),
     Texts(Vec<Option<ByteArray>>),
@@ -257,12 +261,12 @@ impl Rows {
         }
     }
 
-    /// The text of the first row; empty where it is NULL.
+    /// The text of the first row; empty if it is NULL.
     pub(super) fn first_text(&self, name: &str) -> Result<String, String> {
         Ok(self.all_texts(name)?.into_iter().next().unwrap_or_default())
     }
 
-    /// A column of few texts; empty where they are NULL.
+    /// A column with few rows of texts; empty if they are NULL.
     pub(super) fn all_texts(&self, name: &str) -> Result<Vec<String>, String> {
         let found = RefCell::new(Vec::new());
         let keep = |text: Option<&str>| {
@@ -274,7 +278,8 @@ impl Rows {
         Ok(places.into_iter().map(|place| found[place].clone()).collect())
     }
 
-    /// A column of texts, each turned into something by `meaning`: once for equal ones in a row.
+    /// A column of texts, each converted by `meaning`, which is called once for equal texts in a
+    /// row.
     pub(super) fn texts<T: Copy>(&self, name: &str, meaning: impl Fn(Option<&str>) -> T) -> Result<Vec<T>, String> {
         let wrong = || format!("column {name} holds no texts");
         let texts = match self.column(name) {

@@ -1,17 +1,19 @@
-//! Where on a square the cells of a line of addresses lie.
+//! Positions on a square of the cells of a range of addresses.
 
 /// How a line is laid on a square of 2^order by 2^order cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Curve {
-    /// What is near on the line is near on the square, and a square of twice the side shows each cell as the four that lie in it.
+    /// Cells that are close on the line are close on the square, and a square of twice the side
+    /// shows each cell as four cells at the same position.
     #[default]
     Hilbert,
-    /// Line by line, like text.
+    /// Row by row, like text.
     Rows,
 }
 
-/// The curve in one of its four orientations: itself, mirrored at the diagonal, turned by half, mirrored at the other diagonal. For each
-/// quarter along the curve: its column and row, and the orientation of the curve in it.
+/// The curve in one of its four orientations: itself, mirrored at the diagonal, rotated by half a
+/// turn, mirrored at the other diagonal. For each quarter along the curve: its column and row, and
+/// the orientation of the curve in it.
 const ORIENTATIONS: [[(u32, u32, usize); 4]; 4] = [
     [(0, 0, 1), (0, 1, 0), (1, 1, 0), (1, 0, 3)],
     [(0, 0, 0), (1, 0, 1), (1, 1, 1), (0, 1, 2)],
@@ -19,10 +21,11 @@ const ORIENTATIONS: [[(u32, u32, usize); 4]; 4] = [
     [(1, 1, 2), (0, 1, 3), (0, 0, 3), (1, 0, 0)],
 ];
 
-/// Levels of the curve that [`STEPS`] goes down at once.
+/// Number of levels of the curve that [`STEPS`] covers at once.
 const LEVELS: u32 = 4;
 
-/// By orientation and place along the curve of 2^LEVELS by 2^LEVELS cells: column, row, and the orientation in the cell.
+/// By orientation and index along the curve of 2^LEVELS by 2^LEVELS cells: column, row, and the
+/// orientation in the cell.
 static STEPS: [[(u8, u8, u8); 1 << (2 * LEVELS)]; 4] = steps();
 
 const fn steps() -> [[(u8, u8, u8); 1 << (2 * LEVELS)]; 4] {
@@ -40,7 +43,7 @@ const fn steps() -> [[(u8, u8, u8); 1 << (2 * LEVELS)]; 4] {
     found
 }
 
-/// Go down `levels` levels from a cell, one by one.
+/// Descend `levels` levels from a cell, one by one.
 const fn descend(levels: u32, index: u64, from: (u32, u32, usize)) -> (u32, u32, usize) {
     let (mut x, mut y, mut orientation) = from;
     let mut level = levels;

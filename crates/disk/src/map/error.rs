@@ -1,16 +1,17 @@
 use std::{fmt, io, path::PathBuf};
 
-/// Why a map cannot be made. Text for people is formed in `native`.
+/// Why a map cannot be made. The text for people is formed in `native`.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum MapError {
     /// A file of the recording cannot be read.
     Io(PathBuf, io::Error),
-    /// A file of the recording is not what recording.json says, or not what a table must be: and how.
+    /// A file of the recording differs from recording.json, or from what a table must be: how it
+    /// differs.
     Damaged(PathBuf, String),
-    /// The recording has no such table: it is none of a disk.
+    /// The recording has no such table: it is not a scan of a disk.
     NoTable(PathBuf, &'static str),
-    /// Nothing of that path is in the recording.
+    /// The recording contains nothing with this path.
     NotFound(String),
     /// There is nothing to draw: the device has no size.
     Empty(PathBuf),

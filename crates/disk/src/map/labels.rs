@@ -1,4 +1,4 @@
-//! Where the names of groups stand on a map.
+//! Positions of the names of groups on a map.
 
 use super::{Curve, Window};
 
@@ -11,23 +11,24 @@ pub struct Group {
     pub length: u64,
 }
 
-/// A name on the map: of one group, or of several one after another where each alone is too small.
+/// A name on the map: of one group, or of several adjacent ones if each alone is too small.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Label {
-    /// Which device they lie on.
+    /// Number of the device that contains the groups.
     pub device: i64,
-    /// The first and the last of them.
+    /// The first and the last of the groups.
     pub groups: (i32, i32),
-    /// The middle of their cells, as parts of the side of the picture.
+    /// The middle of their cells, as fractions of the side of the picture.
     pub place: (f64, f64),
 }
 
-/// A label needs about this part of the picture for itself: 1 / `MOST`.
+/// Smallest share of the picture for a label: 1 / `MOST`.
 const MOST: u64 = 256;
-/// Cells of a group that are searched for its middle.
+/// Number of cells of a group that are examined for its middle.
 const SAMPLES: u64 = 64;
 
-/// Labels for the groups that lie in a window, which are in order of address. Groups of a device are put together until each label has room.
+/// Labels for the groups in a window, which are ordered by address. Groups of a device are joined
+/// until each label has room.
 #[must_use]
 pub fn labels(groups: &[Group], window: Window, curve: Curve, order: u32) -> Vec<Label> {
     let end = window.from.saturating_add(window.length);

@@ -1,7 +1,8 @@
-//! A map of a device: cells in the order of addresses along a curve, coloured by what lies in them.
+//! A map of a device: cells in the order of addresses along a curve, coloured by their content.
 //!
-//! [`read`] makes a [`Space`] of a recording: pieces in order of address that do not overlap. [`Space::cells`] goes over them once and sums
-//! up each cell, [`draw`] gives cells their place ([`Curve`]) and colour ([`Class`]).
+//! [`read`] makes a [`Space`] from a recording: ranges ordered by address that do not overlap.
+//! [`Space::cells`] iterates over them once and sums up each cell, [`draw`] gives cells their
+//! position ([`Curve`]) and colour ([`Class`]).
 
 mod class;
 mod columns;

@@ -1,25 +1,28 @@
-//! Pieces for a page that draws the map itself.
+//! Ranges of the device for a page that draws the map itself.
 
 use super::{Piece, Space};
 
-/// Pieces as bytes: columns one after another, of numbers of 7 bits a byte with the lowest first; see [`pack`].
+/// Ranges as bytes: columns one after another, of numbers with 7 bits per byte, the lowest first;
+/// see [`pack`].
 #[derive(Debug)]
 pub struct Packed {
     /// The columns.
     pub bytes: Vec<u8>,
-    /// Numbers by which files are named in it, ascending.
+    /// Numbers of the files that are referenced, ascending.
     pub owners: Vec<u32>,
-    /// Pieces in it.
+    /// Number of ranges.
     pub count: usize,
-    /// What all numbers of bytes are divided by.
+    /// All sizes in bytes are divided by this.
     pub unit: u64,
-    /// Pieces that were left out, what they held [B], and the length below which they were [B].
+    /// Number of ranges that were left out, their total size [B], and the length below which they
+    /// were left out [B].
     pub left_out: (usize, u64, u64),
 }
 
-/// Pack the pieces of a space, of more than `most` the longest. The columns are: the gap before each piece, its length, its class and marks
-/// (class + 8 where it is a break + 16 where it was searched for), and 0 for no owner's, else 1 + the difference of its file's place in `owners`
-/// to that of the piece before, folded (0, -1, 1, -2, ...).
+/// Pack the ranges of a space; if there are more than `most`, the longest. The columns are: the gap
+/// before each range, its length, its class and marks (class + 8 if it is a break + 16 if it
+/// matches the search), and 0 for no owner, else 1 + the difference of its file's index in `owners`
+/// to that of the previous range, folded (0, -1, 1, -2, ...).
 #[must_use]
 pub fn pack(space: &Space, most: usize) -> Packed {
     let least = shortest(space.pieces(), most);
@@ -52,7 +55,7 @@ pub fn pack(space: &Space, most: usize) -> Packed {
     Packed { bytes: columns.concat(), owners, count: kept.len(), unit, left_out }
 }
 
-/// The length that pieces must have so that about `most` have it; 0 where all may stay.
+/// The length that about `most` ranges reach; 0 if all may stay.
 fn shortest(pieces: &[Piece], most: usize) -> u64 {
     if pieces.len() <= most || most == 0 {
         return 0;
@@ -70,7 +73,7 @@ fn number(column: &mut Vec<u8>, mut value: u64) {
     column.push(value as u8);
 }
 
-/// The greatest common one.
+/// The greatest common divisor.
 fn divisor(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { divisor(b, a % b) }
 }

@@ -9,13 +9,13 @@ use super::{Cell, Class, Curve, Space, Window, class::LIT};
 pub struct Settings {
     /// Side of the picture [pixels]: a power of two.
     pub side: u32,
-    /// How addresses are laid on it.
+    /// How addresses are laid out.
     pub curve: Curve,
-    /// Paint a cell as a break if a quarter of it is.
+    /// Whether to paint a cell as a break if a quarter of it is one.
     pub is_worst: bool,
-    /// What part of the device.
+    /// The part of the device to draw.
     pub window: Window,
-    /// Fade all that was not searched for.
+    /// Whether to fade everything that does not match the search.
     pub is_search: bool,
 }
 
@@ -26,7 +26,7 @@ pub struct Picture {
     pub side: u32,
     /// The square has 2^order by 2^order cells.
     pub order: u32,
-    /// Of the window as a whole.
+    /// Sum of the whole window.
     pub sum: Cell,
     /// Red, green, blue; row by row.
     pixels: Vec<u8>,
@@ -54,10 +54,11 @@ pub fn draw(space: &Space, settings: &Settings) -> Picture {
     Picture { side, order, sum, pixels }
 }
 
-/// Columns and rows after which all patterns repeat.
+/// Number of columns and rows after which all patterns repeat.
 const PERIOD: u32 = 4;
 
-/// The colours of all classes as numbers to sum up, by the place of a pixel in the patterns. (Four numbers a colour: so they are summed at once.)
+/// The colours of all classes as numbers to sum up, by the position of a pixel in the patterns.
+/// (Four numbers per colour, so that they are summed at once.)
 struct Palette([[[f32; 4]; Class::COUNT]; (PERIOD * PERIOD) as usize]);
 
 impl Palette {
@@ -83,7 +84,8 @@ impl Palette {
         if settings.is_search { colour.map(|value| (value / 2).saturating_add(0x7B)) } else { colour }
     }
 
-    /// The colours of all classes, each by its share. Without a branch for each: which classes a cell holds cannot be foreseen.
+    /// The colours of all classes, weighted by their shares. It has no branches, because they could
+    /// not be predicted.
     fn blend(&self, cell: &Cell, x: u32, y: u32) -> [u8; 3] {
         let colours = &self.0[(y % PERIOD * PERIOD + x % PERIOD) as usize];
         let total = cell.total();
@@ -116,7 +118,7 @@ impl Picture {
     /// Write it as PNG.
     ///
     /// # Errors
-    /// What the sink says.
+    /// Those of the sink.
     pub fn write_png(&self, sink: impl Write) -> Result<(), png::EncodingError> {
         let mut encoder = png::Encoder::new(sink, self.side, self.side);
         encoder.set_color(png::ColorType::Rgb);

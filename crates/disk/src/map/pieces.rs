@@ -1,26 +1,25 @@
-//! A device as pieces in order of address, and its cells.
+//! A device as ranges ordered by address, and its cells.
 
 use super::Class;
 
-/// A piece of the device that is used for one thing [B].
+/// A range of the device that is used for one purpose [B].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Piece {
-    /// Where it begins.
+    /// Offset of its beginning.
     pub start: u64,
-    /// Its length.
     pub length: u64,
-    /// Number of the file it belongs to, [`Piece::NO_OWNER`] if to none.
+    /// Index of its file, [`Piece::NO_OWNER`] if there is none.
     pub owner: u32,
     /// What it is used for.
     pub class: Class,
-    /// Whether a file that began elsewhere goes on here: its first block is a [`Class::Break`].
+    /// Whether a new fragment of a file begins here: its first block is a [`Class::Break`].
     pub is_break: bool,
-    /// Whether it was searched for.
+    /// Whether it matches the search.
     pub is_lit: bool,
 }
 
 impl Piece {
-    /// No file's.
+    /// The range belongs to no file.
     pub const NO_OWNER: u32 = u32::MAX;
 
     fn end(&self) -> u64 {
@@ -28,15 +27,16 @@ impl Piece {
     }
 }
 
-/// A device, or several laid one after another.
+/// A device, or several one after another.
 #[derive(Debug, Default)]
 pub struct Space {
     size: u64,
     block: u64,
     pieces: Vec<Piece>,
-    /// Bytes that more than one row claims (files that share extents, a file's data in what is free): each was counted once.
+    /// Bytes that more than one row claims (files that share extents, a file's data in free space):
+    /// each was counted once.
     pub claimed_again: u64,
-    /// Bytes of rows that lie beyond the end of the device.
+    /// Bytes of rows beyond the end of the device.
     pub beyond: u64,
 }
 
@@ -47,23 +47,24 @@ pub struct Window {
     pub length: u64,
 }
 
-/// What a cell, or all of a window, holds [B].
+/// Content of a cell, or of a whole window [B].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cell {
     /// By [`Class`].
     pub bytes: [u64; Class::COUNT],
-    /// Of what was searched for.
+    /// Bytes that match the search.
     pub lit: u64,
-    /// What was found last in it: in most cells of a small window there is nothing else.
+    /// The class found last: most cells of a small window contain no other.
     pub(super) last: Class,
 }
 
 impl Space {
-    /// Put pieces in order. Where two overlap, the place belongs to the one that begins first.
+    /// Sort ranges. If two overlap, the common part belongs to the one that begins first.
     #[must_use]
     pub fn new(size: u64, block: u64, mut pieces: Vec<Piece>) -> Self {
         let mut space = Space { size, block: block.max(1), ..Space::default() };
-        // Of pieces that begin at the same place, what was searched for comes first, and then the longest.
+        // Of ranges that begin at the same offset, those that match the search come first, then the
+        // longest.
         let order = |piece: &Piece| (piece.start, !piece.is_lit, u64::MAX - piece.length);
         if !pieces.is_sorted_by_key(order) {
             pieces.sort_unstable_by_key(order);
@@ -84,43 +85,44 @@ impl Space {
         space
     }
 
-    /// Make it at least so long [B]. What is added is unknown: for maps of several devices, or states of one, to one scale.
+    /// Extend the space to at least this size [B]. The added part is unknown: for maps of several
+    /// devices, or states of one, at the same scale.
     pub fn extend_to(&mut self, size: u64) {
         self.size = self.size.max(size);
     }
 
-    /// Its length [B].
+    /// Size [B].
     #[must_use]
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// Length of a block [B].
+    /// Size of a block [B].
     #[must_use]
     pub fn block(&self) -> u64 {
         self.block
     }
 
-    /// In order of address; none overlap.
+    /// Ranges ordered by address, without overlap.
     #[must_use]
     pub fn pieces(&self) -> &[Piece] {
         &self.pieces
     }
 
-    /// All of it.
+    /// The window that covers the whole space.
     #[must_use]
     pub fn whole(&self) -> Window {
         Window { from: 0, length: self.size }
     }
 
-    /// The part of a window that lies on the device.
+    /// The part of a window that is on the device.
     #[must_use]
     pub fn clipped(&self, window: Window) -> Window {
         let from = window.from.min(self.size);
         Window { from, length: window.length.min(self.size - from) }
     }
 
-    /// Sum up each of 4^order cells of a window, from the first to the last.
+    /// Sum up each of the 4^order cells of a window, from the first to the last.
     pub fn cells(&self, window: Window, order: u32, mut visit: impl FnMut(u64, &Cell)) {
         let window = self.clipped(window);
         let mut start = window.from;
@@ -148,7 +150,8 @@ impl Space {
 }
 
 impl Window {
-    /// Where a cell begins, from the start of the window: at the same place for each order.
+    /// Beginning of a cell, from the start of the window: the same boundary exists at every higher
+    /// order.
     fn boundary(&self, order: u32, index: u64) -> u64 {
         ((u128::from(self.length) * u128::from(index)) >> (2 * order)) as u64
     }
@@ -165,13 +168,13 @@ impl Window {
 }
 
 impl Cell {
-    /// Everything in it [B].
+    /// Sum of its content [B].
     #[must_use]
     pub fn total(&self) -> u64 {
         self.bytes.iter().sum()
     }
 
-    /// Everything in another one as well.
+    /// Add the content of another cell.
     pub fn include(&mut self, other: &Cell) {
         self.bytes.iter_mut().zip(other.bytes).for_each(|(sum, bytes)| *sum += bytes);
         self.lit += other.lit;

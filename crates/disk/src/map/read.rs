@@ -1,4 +1,4 @@
-//! A recording as a [`Space`].
+//! Reads a recording as a [`Space`].
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -13,16 +13,16 @@ use crate::{
     fragments::Fragments,
 };
 
-/// What the table of the file system says.
+/// Content of the table of the file system.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     pub fs_type: String,
     pub source: String,
-    /// Several are laid one after another, in the order of their numbers.
+    /// Several devices are laid out one after another, ordered by number.
     pub devices: Vec<Device>,
-    /// Rows that cannot be right: without a length, or at a negative place.
+    /// Number of invalid rows: without a length, or at a negative offset.
     pub wrong_rows: u64,
-    /// Extents that lie nowhere: in the inode, or not yet on the device.
+    /// Number of extents without a location: in the inode, or not yet on the device.
     pub nowhere: u64,
 }
 
@@ -32,7 +32,7 @@ pub struct Device {
     pub number: i64,
     /// Empty: unknown, or missing.
     pub path: String,
-    /// Where it begins on the map [B].
+    /// Its beginning on the map [B].
     pub start: u64,
 }
 
@@ -41,13 +41,13 @@ pub struct Device {
 pub struct Recorded {
     pub facts: Facts,
     pub space: Space,
-    /// In order of address.
+    /// Ordered by address.
     pub groups: Vec<Group>,
-    /// Numbers of inodes by [`Piece::owner`].
+    /// Inode numbers by [`Piece::owner`].
     pub inodes: Vec<i64>,
 }
 
-/// Read the tables of a recording; what lies at or below the path `find` is lit.
+/// Read the tables of a recording; everything at or below the path `find` is lit.
 ///
 /// # Errors
 /// [`MapError`]: a table is missing or damaged, or nothing has that path.
@@ -74,7 +74,7 @@ struct Reader {
     facts: Facts,
     size: u64,
     block: u64,
-    /// Of the file system itself.
+    /// Inodes of the file system itself.
     internal: FxHashSet<i64>,
     lit: FxHashSet<i64>,
     devices: BTreeMap<i64, OnDevice>,
@@ -83,7 +83,7 @@ struct Reader {
     file: OneFile,
 }
 
-/// What is known of a device.
+/// What is known about a device.
 #[derive(Default)]
 struct OnDevice {
     path: String,
@@ -93,7 +93,8 @@ struct OnDevice {
 }
 
 impl OnDevice {
-    /// A piece of a file. What goes on here after stripes on other devices is one piece.
+    /// Add a range of a file. If it continues after stripes on other devices, it is joined to the
+    /// last range.
     fn add_striped(&mut self, piece: Piece) {
         let goes_on = |last: &&mut Piece| {
             let is_after = last.start.saturating_add(last.length) == piece.start;
@@ -106,13 +107,13 @@ impl OnDevice {
     }
 }
 
-/// The extents of one file, until the next one comes.
+/// The extents of one file, until the next one begins.
 #[derive(Default)]
 struct OneFile {
     inode: Option<i64>,
     fragments: Fragments,
     is_striped: bool,
-    /// With the device and the count of fragments up to there.
+    /// With the device and the number of fragments up to there.
     pieces: Vec<(i64, Piece, u32)>,
 }
 
@@ -128,7 +129,7 @@ impl Reader {
         })
     }
 
-    /// Those that are listed; in older recordings none are.
+    /// Read the devices that are listed; older recordings list none.
     fn devices(&mut self, tables: &Tables) -> Result<(), MapError> {
         tables.read("devices", &["device", "path", "size_bytes"], |rows| {
             let paths = rows.all_texts("path")?;
@@ -150,7 +151,7 @@ impl Reader {
         })
     }
 
-    /// Files of a path, or below it.
+    /// Find the files at a path, or below it.
     fn search(&mut self, tables: &Tables, path: &str) -> Result<(), MapError> {
         let path = if path.len() > 1 { path.trim_end_matches('/') } else { path };
         let is_found = |text: Option<&str>| {
@@ -229,7 +230,7 @@ impl Reader {
         }
     }
 
-    /// What each extent is follows from all of its file.
+    /// Classify the extents of a file, which depends on all of them.
     fn end_of_file(&mut self) {
         let file = std::mem::take(&mut self.file);
         let Some(inode) = file.inode else { return };
@@ -242,7 +243,7 @@ impl Reader {
         let (is_internal, is_lit) = (self.internal.contains(&inode), self.lit.contains(&inode));
         let mut last = 1;
         for (device, mut piece, fragment) in file.pieces {
-            // Compressed extents are small by design, and no fragments.
+            // Compressed extents are small by design, and not counted as fragments.
             piece.is_break = fragment > last && !is_internal && piece.class != Class::Compressed;
             last = fragment;
             piece.class = match piece.class {
@@ -287,7 +288,7 @@ impl Reader {
         })
     }
 
-    /// Rows that belong to no file; those without a class are left out.
+    /// Add rows that belong to no file; those without a class are left out.
     fn plain(&mut self, rows: &Rows, classes: &[impl Into<Option<Class>> + Copy]) -> Result<(), String> {
         let (starts, lengths) = (rows.numbers("physical_bytes")?, rows.numbers("length_bytes")?);
         let devices = rows.numbers("device")?;
@@ -304,7 +305,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Lay devices one after another.
+    /// Lay the devices out one after another.
     fn finish(mut self, folder: &Path) -> Result<Recorded, MapError> {
         let is_one = self.devices.len() <= 1;
         let (mut pieces, mut groups, mut base) = (Vec::new(), Vec::new(), 0_u64);
@@ -320,7 +321,8 @@ impl Reader {
             }
             pieces.extend(device.pieces.into_iter().map(|piece| Piece { start: piece.start.saturating_add(base), ..piece }));
             groups.extend(device.groups.into_iter().map(|group| Group { start: group.start.saturating_add(base), ..group }));
-            // Older recordings do not state how large it is: it ends where the last thing known of it ends.
+            // Older recordings do not state the size of a device: it ends with the last known
+            // range.
             base = base.saturating_add(known.max(device.size));
         }
         let size = base.max(if self.facts.devices.is_empty() { self.size } else { 0 });
@@ -333,7 +335,7 @@ impl Reader {
     }
 }
 
-/// 0 for what is missing or negative.
+/// 0 for a missing or negative value.
 fn positive(value: Option<i64>) -> u64 {
     value.and_then(|value| u64::try_from(value).ok()).unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! The chunks of btrfs, and its devices.
+//! The chunks of a btrfs, and its devices.
 
 use std::{io, os::fd::RawFd};
 
@@ -7,32 +7,32 @@ use super::{
     spread::Spread,
 };
 
-/// What lies in a chunk: bits of its type, and their names.
+/// Contents of a chunk: bits of its type, and their names.
 pub(super) const CONTENTS: [(u64, &str); 3] = [(1, "data"), (4, "metadata"), (2, "system")];
 
-/// A range of addresses, and where it lies: a part of it on each of its slots.
+/// A range of addresses, and its location: a range on each of its slots.
 #[derive(Debug)]
 pub(crate) struct Chunk {
     pub(crate) address: u64,
     pub(crate) length: u64,
-    /// What it holds, and its profile: bits.
+    /// Content and profile, as bits.
     pub(super) kind: u64,
     pub(super) spread: Spread,
-    /// Device and place of each.
+    /// Device and offset of each slot.
     pub(crate) slots: Vec<(u32, u64)>,
 }
 
 /// All chunks, and the devices.
 #[derive(Debug, Default)]
 pub(crate) struct Chunks {
-    /// In order of address.
+    /// Ordered by address.
     pub(crate) all: Vec<Chunk>,
-    /// Number and size of each.
+    /// Number and size of each device.
     pub(crate) devices: Vec<(u32, u64)>,
 }
 
 impl Chunks {
-    /// `InvalidData`: one of them cannot be right.
+    /// `InvalidData`: one of them is inconsistent.
     pub(crate) fn of(file: RawFd) -> io::Result<Chunks> {
         let mut chunks = Chunks::default();
         items(file, CHUNK_TREE, ALL, (kind::DEVICE, kind::CHUNK), &mut |item| {
@@ -46,7 +46,7 @@ impl Chunks {
         Ok(chunks)
     }
 
-    /// Chunks come in order of address.
+    /// Append a chunk. Chunks are reported ordered by address.
     pub(super) fn add(&mut self, chunk: Chunk) -> Result<(), &'static str> {
         if self.all.last().is_some_and(|last| chunk.address < last.end()) {
             return Err("it begins before the end of another");
@@ -55,12 +55,12 @@ impl Chunks {
         Ok(())
     }
 
-    /// Whether neighbours in the address may lie on different devices.
+    /// Whether adjacent addresses may be on different devices.
     pub(crate) fn is_striped(&self) -> bool {
         self.all.iter().any(|chunk| chunk.spread.is_striped())
     }
 
-    /// What lies in chunks, and the profiles of those: `data` and `RAID0`.
+    /// Contents of chunks, and their profiles: `data` and `RAID0`.
     pub(crate) fn profiles(&self) -> Vec<(&'static str, String)> {
         let of = |(content, word): (u64, &'static str)| {
             let chunks = self.all.iter().filter(|chunk| chunk.kind & content != 0);
@@ -78,7 +78,8 @@ fn wrong(item: &Item<'_>, why: &str) -> io::Error {
 }
 
 impl Chunk {
-    /// `struct btrfs_chunk`: 48 bytes, and 32 for each slot. Nothing in it is trusted: all later arithmetic stays within 64 bits.
+    /// Parse `struct btrfs_chunk`: 48 bytes, and 32 for each slot. Nothing in it is trusted: all
+    /// later arithmetic stays within 64 bits.
     pub(super) fn of(item: &Item<'_>) -> Result<Chunk, &'static str> {
         let (length, kind, slots) = (item.number::<8>(0), item.number::<8>(24), item.number::<2>(44));
         if slots == 0 || item.data.len() < 48 + 32 * slots as usize {
@@ -95,7 +96,7 @@ impl Chunk {
         if chunk.slots.iter().any(is_beyond) { Err("beyond the end of every device") } else { Ok(chunk) }
     }
 
-    /// After its last address.
+    /// The address after its last one.
     pub(super) fn end(&self) -> u64 {
         self.address + self.length
     }

@@ -1,4 +1,4 @@
-//! What the kernel calls the devices of a btrfs, and which of them are missing.
+//! Names of the devices of a btrfs, and which of them are missing.
 
 use std::{ffi::CStr, fs, os::fd::RawFd};
 
@@ -22,12 +22,13 @@ struct Info {
     path: [u8; 1024],
 }
 
-// SAFETY: it holds numbers, and has the size that the number of the ioctl states.
+// SAFETY: it contains numbers, and has the size that the number of the ioctl states.
 unsafe impl ioctl::Request for Info {}
 
 const BTRFS_IOC_DEV_INFO: libc::Ioctl = ioctl::read_write(0x94, 30, size_of::<Info>());
 
-/// The path of a device. `None`: it has none, as one that was not there when the others were mounted.
+/// The path of a device. `None`: it has none, for example because it was absent when the others
+/// were mounted.
 fn path(file: RawFd, number: u32) -> Option<String> {
     let mut info = Box::new(Info {
         number: u64::from(number),
@@ -43,7 +44,7 @@ fn path(file: RawFd, number: u32) -> Option<String> {
     (!path.is_empty()).then(|| path.into_owned())
 }
 
-/// Rows of all devices that the chunk tree knows; `free` is what is free of each.
+/// Rows of all devices in the chunk tree; `free` is the free space of each.
 pub(crate) fn devices(file: RawFd, facts: &Facts, chunks: &Chunks, free: &FxHashMap<u32, u64>) -> Vec<DeviceRow> {
     let mut allocated = FxHashMap::<u32, u64>::default();
     for chunk in &chunks.all {
@@ -55,7 +56,7 @@ pub(crate) fn devices(file: RawFd, facts: &Facts, chunks: &Chunks, free: &FxHash
     let folder = format!("/sys/fs/btrfs/{}/devinfo", hyphenated(facts.uuid));
     let row = |(number, size): &(u32, u64)| {
         let path = path(file, *number);
-        // Kernels before 5.6 do not say it there.
+        // Kernels before 5.6 do not have this file.
         let is_missing =
             fs::read_to_string(format!("{folder}/{number}/missing")).map_or(path.is_none(), |word| word.trim() == "1");
         DeviceRow {

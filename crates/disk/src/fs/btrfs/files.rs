@@ -1,4 +1,4 @@
-//! Files of one subvolume after another: inodes, names and extents, as its tree has them.
+//! Files of one subvolume after another: inodes, names and extents, from its tree.
 
 use std::{io, ops::RangeInclusive, os::fd::RawFd};
 
@@ -14,9 +14,9 @@ use crate::{
     paths::{NamesByInode, Paths},
 };
 
-/// The first number that a file, or a subvolume, can have.
+/// The first number that a file or a subvolume can have.
 const FIRST_FREE: u64 = 256;
-/// Trees with higher numbers are of btrfs itself.
+/// Trees with higher numbers belong to btrfs itself.
 const LAST_FREE: u64 = u64::MAX - 256;
 const TREE_SHIFT: u32 = 48;
 
@@ -24,14 +24,14 @@ const TREE_SHIFT: u32 = 48;
 #[derive(Clone, Debug)]
 pub(crate) struct Subvolume {
     tree: u64,
-    /// Its path from the top level, without a slash in front: empty for the top level itself.
+    /// Path from the top level, without a leading slash; empty for the top level itself.
     path: Vec<u8>,
 }
 
-/// Where a subvolume has its name: in which tree, in which folder of that, and which.
+/// The name of a subvolume: the tree that contains it, the folder in that tree, and the name.
 type RootLocation = (u64, u64, Vec<u8>);
 
-/// All subvolumes and snapshots. The path of one whose name is not found is its number.
+/// All subvolumes and snapshots. If the name of one is not found, its path is its number.
 pub(crate) fn subvolumes(file: RawFd) -> io::Result<Vec<Subvolume>> {
     let (mut trees, mut places) = (vec![TOP_LEVEL], FxHashMap::<u64, RootLocation>::default());
     items(file, ROOT_TREE, ALL, (kind::ROOT, kind::ROOT_NAME), &mut |item| {
@@ -49,7 +49,7 @@ pub(crate) fn subvolumes(file: RawFd) -> io::Result<Vec<Subvolume>> {
     trees.into_iter().map(|tree| Ok(Subvolume { tree, path: path(tree)? })).collect()
 }
 
-/// Nested deeper than this, it is a loop.
+/// Deeper nesting is a loop.
 const DEEPEST: usize = 64;
 
 fn path_of_subvolume(file: RawFd, tree: u64, places: &FxHashMap<u64, RootLocation>, depth: usize) -> io::Result<Vec<u8>> {
@@ -79,7 +79,7 @@ fn join(path: &mut Vec<u8>, name: &[u8]) {
 #[derive(Default)]
 pub(crate) struct Names {
     text: Vec<u8>,
-    /// Inode, folder, and where in the text the name begins and ends; in order of the inodes.
+    /// Inode, folder, and begin and end of the name in `text`; ordered by inode.
     places: Vec<(u64, u64, usize, usize)>,
 }
 
@@ -93,7 +93,8 @@ impl Names {
         Ok(names)
     }
 
-    /// `struct btrfs_inode_ref`: a number, the length of the name, the name; the key's offset is the folder.
+    /// Add a `struct btrfs_inode_ref`: a number, the length of the name, the name. The key's offset
+    /// is the folder.
     fn add(&mut self, item: &Item<'_>) {
         if self.places.last().is_some_and(|place| place.0 == item.object) {
             return;
@@ -104,7 +105,7 @@ impl Names {
         self.places.push((item.object, item.offset, start, self.text.len()));
     }
 
-    /// Those of later inodes.
+    /// Append the names of later inodes.
     fn append(&mut self, later: &Names) {
         let begin = self.text.len();
         self.text.extend_from_slice(&later.text);
@@ -134,20 +135,20 @@ pub(crate) struct Reading<'a> {
 struct Found {
     batch: Batch,
     names: Names,
-    /// Why those after them are not there.
+    /// Why the files after them are missing.
     broken: Option<io::Error>,
 }
 
-/// Every file of a subvolume, in order of its number. Extents have the addresses of btrfs. Returns what the files are called, and why they are not all:
-/// the kernel stopped answering.
+/// Read every file of a subvolume, ordered by number. Extents have addresses of btrfs. Returns the
+/// names of the files, and why some are missing: the kernel stopped answering.
 pub(crate) fn files(
     reading: Reading<'_>,
     subvolume: &Subvolume,
     mut take: impl FnMut(&mut Batch) -> Result<(), TableError>,
 ) -> Result<(Names, Option<io::Error>), TableError> {
-    /// Inode numbers that a thread requests at a time.
+    /// Number of inode numbers that a thread requests at a time.
     const WIDTH: u64 = 1 << 14;
-    /// The most ranges: numbers may be far apart.
+    /// Limit for the number of ranges: inode numbers may be far apart.
     const MOST: u64 = 1 << 16;
     let mut names = Names::default();
     let last = match last_object(reading.file, subvolume.tree, FIRST_FREE..=LAST_FREE) {
@@ -176,7 +177,7 @@ pub(crate) fn files(
 }
 
 impl Subvolume {
-    /// Its files with their paths, as the tables got them and want them.
+    /// Paths of its files, for the tables.
     pub(crate) fn paths<'a>(&self, names: &'a Names, mount_point: &[u8]) -> Paths<'a, Names> {
         let mut root = mount_point.strip_suffix(b"/").unwrap_or(mount_point).to_vec();
         if !self.path.is_empty() {
@@ -187,7 +188,7 @@ impl Subvolume {
     }
 }
 
-/// The number within its subvolume, of a number among all subvolumes.
+/// The number within its subvolume, for a number among all subvolumes.
 pub(crate) fn within_subvolume(number: u64) -> u64 {
     number & ((1 << TREE_SHIFT) - 1)
 }
@@ -214,7 +215,7 @@ impl Found {
         });
         match outcome {
             Ok(()) => building.finish(&mut found.batch, tree),
-            // More extents of the last file may follow.
+            // The last file may have more extents.
             Err(error) => found.broken = Some(error),
         }
         found
@@ -237,7 +238,7 @@ impl Building {
     }
 }
 
-/// `struct btrfs_inode_item`.
+/// Parse `struct btrfs_inode_item`.
 fn inode(item: &Item<'_>) -> Inode {
     let seconds = item.number::<8>(136).cast_signed();
     Inode {
@@ -249,7 +250,7 @@ fn inode(item: &Item<'_>) -> Inode {
     }
 }
 
-/// `struct btrfs_file_extent_item`; `None`: a hole.
+/// Parse `struct btrfs_file_extent_item`; `None`: a hole.
 fn extent(item: &Item<'_>) -> Option<Extent> {
     const INLINE: u64 = 0;
     const UNWRITTEN: u64 = 2;
@@ -270,7 +271,7 @@ fn extent(item: &Item<'_>) -> Option<Extent> {
         flags |= flag::UNWRITTEN;
     }
     let (address, stored) = (item.number::<8>(21), item.number::<8>(29));
-    // A compressed extent is read as a whole, whatever part of it is wanted.
+    // A compressed extent is always read as a whole.
     let physical = if is_compressed { address } else { address.wrapping_add(item.number::<8>(37)) };
     let extent = Extent { logical: item.offset, physical, length: item.number::<8>(45), flags, ..Extent::default() };
     (address != 0).then_some(Extent { stored: is_compressed.then_some(stored), ..extent })

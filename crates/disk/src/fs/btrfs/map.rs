@@ -1,4 +1,5 @@
-//! Puts the addresses of btrfs on its devices, and adds what no file reported: metadata, what is no longer referred to, what is free.
+//! Converts addresses of btrfs to locations on its devices, and adds what no file reports:
+//! metadata, unreferenced extents, free space.
 
 use std::{io, os::fd::RawFd};
 
@@ -12,7 +13,7 @@ use crate::{
     tables::{Free, Part, Tables},
 };
 
-/// `struct btrfs_ioctl_fs_info_args`: the parts that are used.
+/// The parts of `struct btrfs_ioctl_fs_info_args` that are used.
 #[repr(C)]
 struct Info {
     _most_device: u64,
@@ -20,7 +21,7 @@ struct Info {
     uuid: [u8; 16],
     node_bytes: u32,
     _small: [u8; 12],
-    /// What is queried in addition, and then what was reported.
+    /// On input, what is queried in addition; on output, what was reported.
     flags: u64,
     generation: u64,
     _rest: [u8; 1024 - 64],
@@ -35,7 +36,7 @@ struct Features {
     incompatible: u64,
 }
 
-// SAFETY: both hold numbers, and have the sizes that the numbers of their ioctls state.
+// SAFETY: both contain numbers, and have the sizes that the numbers of their ioctls state.
 unsafe impl ioctl::Request for Info {}
 unsafe impl ioctl::Request for Features {}
 
@@ -56,11 +57,12 @@ pub(super) fn newest_transaction(file: RawFd) -> io::Result<Option<u64>> {
     Ok((info.flags & HAS_GENERATION != 0).then_some(info.generation))
 }
 
-/// What btrfs says of itself.
+/// Facts that btrfs reports about itself.
 pub(crate) struct Facts {
     pub(crate) uuid: [u8; 16],
     pub(crate) node_bytes: u64,
-    /// Where stripes lie is not computed, but stored in a tree of its own (zoned devices).
+    /// Whether locations of stripes are not computed, but stored in a tree of their own (zoned
+    /// devices).
     pub(crate) has_stripe_tree: bool,
 }
 
@@ -69,7 +71,7 @@ pub(crate) fn facts(file: RawFd) -> io::Result<Facts> {
     let mut info: Info = unsafe { std::mem::zeroed() };
     ioctl::query(file, BTRFS_IOC_FS_INFO, &mut info)?;
     let mut features = Features::default();
-    // A kernel without this ioctl leaves the struct as it is.
+    // A kernel without this ioctl does not change the structure.
     let _ = ioctl::query(file, BTRFS_IOC_GET_FEATURES, &mut features);
     let has_stripe_tree = features.incompatible & STRIPE_TREE != 0;
     Ok(Facts { uuid: info.uuid, node_bytes: u64::from(info.node_bytes), has_stripe_tree })
@@ -78,7 +80,7 @@ pub(crate) fn facts(file: RawFd) -> io::Result<Facts> {
 /// The value of `import_issues.issue`, explained in docs/reference/import-issues.md.
 const NO_CHUNK: &str = "address_in_no_chunk";
 
-/// Who refers to a piece in use.
+/// The files that refer to an extent in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owners {
     None,
@@ -96,21 +98,23 @@ impl Owners {
     }
 }
 
-/// What is in use, and which of it files refer to.
+/// Extents in use, and which of them files refer to.
 pub(crate) struct Map<'a> {
     chunks: &'a Chunks,
     used: &'a [Used],
-    /// Neighbours in the address may lie on different devices: rows of extents contain the addresses too.
+    /// Whether adjacent addresses may be on different devices. Then rows of extents contain the
+    /// addresses, too.
     is_striped: bool,
-    /// Where the last extent was, in `chunks` and in `used`: the next one is not far from it, as a rule.
+    /// Index of the last extent in `chunks` and in `used`: the next one is usually close.
     last: (usize, usize),
-    /// Of each piece in use, whether a file refers to all of it by one extent.
+    /// For each extent in use, whether a file refers to all of it by one extent.
     is_whole: Vec<bool>,
-    /// Of each piece in use, the files that refer to it, where all of them are read before rows are written.
+    /// For each extent in use, the files that refer to it, if all of them are read before rows are
+    /// written.
     owners: Option<Vec<Owners>>,
-    /// Address and length of what else files refer to.
+    /// Address and length of all other ranges that files refer to.
     referenced: Vec<(u64, u64)>,
-    /// Extents that lie in no chunk, and the first of them: inode and address.
+    /// Number of extents that are in no chunk, and the first of them: inode and address.
     astray: (u64, Option<(u64, u64)>),
 }
 
@@ -128,15 +132,16 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// The piece in use that an address lies in, or after.
+    /// The extent in use that contains an address, or the last one before it.
     fn piece(&mut self, address: u64) -> Option<usize> {
         let number = last_of(self.used, self.last.1, |piece| piece.address <= address);
         self.last.1 = number.unwrap_or_default();
         number
     }
 
-    /// Note who refers to an extent. The count of references that btrfs keeps does not show that: a file that was rewritten in its middle refers
-    /// to its old extent twice, and to what a snapshot shares by a node of its tree there is one reference.
+    /// Record who refers to an extent. The count of references in btrfs does not show that: a file
+    /// that was rewritten in its middle refers to its old extent twice, and what a snapshot shares
+    /// through a node of its tree has one reference.
     pub(crate) fn own(&mut self, inode: u64, extent: &Extent) {
         if extent.flags & flag::NOWHERE != 0 {
             return;
@@ -148,7 +153,7 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// Notes that a file refers to a range; returns whether others do so too.
+    /// Record that a file refers to a range. Returns whether other files refer to it, too.
     fn refer(&mut self, address: u64, length: u64) -> bool {
         let used = self.used;
         let number = self.piece(address);
@@ -164,15 +169,16 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// The chunk that an address lies in.
+    /// The chunk that contains an address.
     fn chunk(&mut self, address: u64) -> Option<&'a Chunk> {
         let chunks = self.chunks.all.as_slice();
         self.last.0 = last_of(chunks, self.last.0, |chunk| chunk.address <= address)?;
         Some(&chunks[self.last.0]).filter(|chunk| address < chunk.end())
     }
 
-    /// Rows of an extent, which has the address of btrfs for a place: where its first copy lies on devices. One that runs over several stripes has
-    /// a row for each piece. (How many fragments a file is in was counted by address, as `filefrag` does.)
+    /// Write the rows of an extent, whose location is an address of btrfs: the locations of its
+    /// first copy on devices. An extent across several stripes has a row for each of them. (The
+    /// fragments of a file are counted by address, as `filefrag` does.)
     pub(crate) fn extent(&mut self, inode: u64, extent: &Extent, tables: &mut Tables<'_>) -> Result<(), TableError> {
         if extent.flags & flag::NOWHERE != 0 {
             return tables.extent(inode, extent);
@@ -192,7 +198,8 @@ impl<'a> Map<'a> {
             (extent.device, extent.physical) = (piece.device, piece.physical);
             match &mut extent.stored {
                 _ if !chunk.is_striped() => {}
-                // A compressed extent cannot be split: all that it holds is reported with the first piece.
+                // A compressed extent cannot be split: its whole length is reported with the first
+                // part.
                 Some(stored) => {
                     *stored = piece.length;
                     if piece.address > address {
@@ -206,14 +213,15 @@ impl<'a> Map<'a> {
         Ok(())
     }
 
-    /// What could not be placed, for `import_issues`.
+    /// Extents that could not be located, for `import_issues`.
     pub(crate) fn issues(&self) -> Vec<(&'static str, Fact)> {
         let described = |(inode, address)| disk::extents_without_chunk(self.astray.0, inode, address);
         self.astray.1.map(described).map(|detail| (NO_CHUNK, detail)).into_iter().collect()
     }
 
-    /// All that is not a file's: metadata, further copies of data, parity, extents or parts of them that no file refers to any more, free space.
-    /// `unclaimed` is the word for pieces of data that no file has. Returns how much of each device is free.
+    /// Write everything that belongs to no file: metadata, further copies of data, parity, extents
+    /// or parts of them that no file refers to any more, free space. `unclaimed` is the word for
+    /// data that no file has. Returns the free space of each device.
     pub(crate) fn rest(mut self, unclaimed: &'static str, tables: &mut Tables<'_>) -> Result<FxHashMap<u32, u64>, TableError> {
         for (number, chunk) in self.chunks.all.iter().enumerate() {
             let (number, length) = (i32::try_from(number).ok(), chunk.slot_bytes());
@@ -250,7 +258,7 @@ impl Map<'_> {
     fn with_later(&self) -> (Vec<Used>, Vec<bool>) {
         let (mut all, mut is_whole) = (Vec::with_capacity(self.used.len()), Vec::with_capacity(self.used.len()));
         let mut pieces = self.used.iter().zip(&self.is_whole).peekable();
-        // Up to here, all is reported.
+        // Everything up to here is reported.
         let mut at = 0;
         let later = |from: u64, until: u64, all: &mut Vec<Used>, is_whole: &mut Vec<bool>| {
             for (address, length) in within_chunks(&self.chunks.all, from, until) {
@@ -277,7 +285,7 @@ impl Map<'_> {
     }
 }
 
-/// The parts of a range that lie in chunks, which are in order: address and length.
+/// The parts of a range that are in chunks, which are ordered: address and length.
 fn within_chunks(chunks: &[Chunk], from: u64, until: u64) -> impl Iterator<Item = (u64, u64)> {
     let first = chunks.partition_point(|chunk| chunk.end() <= from);
     chunks[first..].iter().map_while(move |chunk| {
@@ -286,7 +294,8 @@ fn within_chunks(chunks: &[Chunk], from: u64, until: u64) -> impl Iterator<Item 
     })
 }
 
-/// The last of some things in order that `begins` holds for, looked for from `near` on in steps that double.
+/// Index of the last element for which `begins` holds; it holds for a prefix of `all`. The search
+/// starts at `near`, in steps that double.
 fn last_of<T>(all: &[T], near: usize, begins: impl Fn(&T) -> bool) -> Option<usize> {
     let (mut from, mut until) = (near.min(all.len()), near.min(all.len()));
     let mut step = 1;
@@ -301,8 +310,9 @@ fn last_of<T>(all: &[T], near: usize, begins: impl Fn(&T) -> bool) -> Option<usi
     (from + all[from..until].partition_point(begins)).checked_sub(1)
 }
 
-/// What files do not report of a piece in use. `referenced`: whether a file refers to all of it, what else files refer to from there on; what
-/// of that lies after the piece is returned.
+/// Write the parts of an extent in use that files do not report. `referenced`: whether a file
+/// refers to all of it, and the other ranges that files refer to from there on. Returns those of
+/// them after the extent.
 fn parts_of<'a>(
     chunk: &Chunk,
     piece: &Used,
@@ -322,7 +332,7 @@ fn parts_of<'a>(
         write("metadata", piece.address, end, 0)?;
         return Ok(referenced);
     }
-    // What was reported; since `begin`, files refer to it.
+    // Everything before `at` is done. Files refer to the range from `begin` on.
     let (mut at, mut begin) = (piece.address, piece.address);
     let mine = referenced.iter().take_while(|(address, _)| *address < end).count();
     if is_whole {
@@ -349,7 +359,7 @@ mod tests {
     use super::super::search::{Item, kind};
     use super::*;
 
-    /// One chunk on one device, whose addresses are places.
+    /// A chunk on one device, whose addresses equal offsets.
     fn single(address: u64, length: u64) -> Chunk {
         let mut data = [0; 80];
         data[0..8].copy_from_slice(&length.to_le_bytes());

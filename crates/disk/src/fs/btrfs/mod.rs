@@ -1,8 +1,10 @@
-//! btrfs, by searching its trees through the kernel (`BTRFS_IOC_TREE_SEARCH_V2`): a mounted one is never read raw.
+//! btrfs, by searching its trees through the kernel (`BTRFS_IOC_TREE_SEARCH_V2`): a mounted one is
+//! never read raw.
 //!
-//! btrfs has addresses of its own; the chunk tree says where on which device each lies (`spread.rs`: stripes, copies, parity). The extent tree has what is in use, and how often; the
-//! tree of each subvolume has its files. An inode number is unique in its subvolume only: those of the top level (5) keep theirs, others get
-//! the number of their tree in the upper 16 bits.
+//! btrfs has addresses of its own; the chunk tree maps each to offsets on devices (`spread.rs`:
+//! stripes, copies, parity). The extent tree lists what is in use, and how often; the tree of each
+//! subvolume lists its files. An inode number is unique in its subvolume only: numbers of the top
+//! level (5) are unchanged, others get the number of their tree in the upper 16 bits.
 //!
 //! Formats: include/uapi/linux/btrfs_tree.h and btrfs.h of Linux.
 
@@ -30,7 +32,6 @@ use chunks::{Chunk, Chunks};
 use map::Facts;
 use used::Used;
 
-/// The method.
 pub(super) struct Trees;
 
 impl Method for Trees {
@@ -39,7 +40,7 @@ impl Method for Trees {
     }
 
     fn mounted_only(&self, image: &File) -> Option<&'static str> {
-        /// The first super block, and the magic in it.
+        /// Offset of the magic in the first super block.
         const PLACE: u64 = 0x1_0000 + 0x40;
         let mut magic = [0; 8];
         (image.read_exact_at(&mut magic, PLACE).is_ok() && magic == *b"_BHRfS_M").then_some("btrfs")

@@ -1,4 +1,5 @@
-//! The numbers of files that are looked up by their paths: subvolumes are devices of their own, and number their files alike.
+//! Numbers of files that are looked up by their paths. Subvolumes are devices of their own, and use
+//! the same inode numbers.
 
 use std::{
     fs::{File, Metadata, OpenOptions},
@@ -13,11 +14,11 @@ use std::{
 use super::{files::inode_in, lookup::tree_of, map::facts};
 use crate::method::Numbering;
 
-/// Of the btrfs with this UUID.
+/// For the btrfs with this UUID.
 pub(super) struct BySubvolume([u8; 16]);
 
 impl BySubvolume {
-    /// Of the btrfs that a folder lies in.
+    /// For the btrfs that contains a folder.
     pub(super) fn of(root: &Path) -> io::Result<Self> {
         Ok(BySubvolume(facts(File::open(root)?.as_raw_fd())?.uuid))
     }
@@ -26,7 +27,7 @@ impl BySubvolume {
 impl Numbering for BySubvolume {
     fn inode(&self, path: &Path, status: &Metadata) -> io::Result<Option<u64>> {
         let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
-        // What else is mounted there does not know the question.
+        // Other mounted file systems do not support the query.
         let is_home = facts(file.as_raw_fd()).is_ok_and(|facts| facts.uuid == self.0);
         if !is_home {
             return Ok(None);

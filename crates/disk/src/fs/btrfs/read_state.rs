@@ -1,31 +1,32 @@
-//! Whether all that was read is of one committed state.
+//! Whether everything that was read belongs to one committed state.
 //!
-//! A search of a tree sees what the transaction that is in progress has changed so far, and the extent tree lags behind the trees of files until it is
-//! committed. So what waits is committed first. As long as no transaction was begun since, all trees are as they were committed: whatever changes
-//! a tree begins one, or joins one that is in progress.
+//! A search of a tree sees what the current transaction has changed so far, and the extent tree
+//! lags behind the trees of files until the transaction is committed. So pending changes are
+//! committed first. As long as no transaction was begun since, all trees are as they were
+//! committed: whatever changes a tree begins a transaction, or joins the current one.
 
 use std::{io, os::fd::RawFd};
 
 use super::map::newest_transaction;
 use crate::ioctl;
 
-/// A transaction.
+/// Number of a transaction.
 #[repr(C)]
 #[derive(Default)]
 struct Transaction(u64);
 
-// SAFETY: both ioctls are for a number of 64 bits.
+// SAFETY: both ioctls take a number of 64 bits.
 unsafe impl ioctl::Request for Transaction {}
 
-/// Commits what is in progress; returns its number, or the last one's if there is none.
+/// Commits the current transaction; returns its number, or the last one's if there is none.
 const BTRFS_IOC_START_SYNC: libc::Ioctl = ioctl::read(0x94, 24, size_of::<Transaction>());
-/// Returns when it is committed.
+/// Returns when the transaction is committed.
 const BTRFS_IOC_WAIT_SYNC: libc::Ioctl = ioctl::write(0x94, 22, size_of::<Transaction>());
 
 /// The state that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReadState {
-    /// It is this transaction's, committed.
+    /// That of this committed transaction.
     Committed(u64),
     /// It changes all the time.
     Changing,
@@ -34,12 +35,15 @@ pub(super) enum ReadState {
 }
 
 impl ReadState {
-    /// Have what waits written, and return which state that is. What cannot be written is not ours to report.
+    /// Commit pending changes, and return the resulting state. A failure to write them is not ours
+    /// to report.
     pub(super) fn settled(file: RawFd) -> ReadState {
-        /// Commits to wait for: a program that writes all the time begins another at once.
+        /// Number of commits to wait for: a program that writes all the time begins another
+        /// transaction at once.
         const TRIES: usize = 3;
         if cfg!(feature = "fuzzing") {
-            // The kernel that answers there has nothing to write, and the folder that is asked about is not its own.
+            // The fuzzed kernel has nothing to write, and the folder is not on a file system of its
+            // own.
             return ReadState::Unknown;
         }
         // SAFETY: the descriptor is open.
@@ -55,7 +59,7 @@ impl ReadState {
         ReadState::Changing
     }
 
-    /// The same after all was read: no longer committed, if anything was changed meanwhile.
+    /// The state after everything was read: no longer committed, if anything was changed meanwhile.
     pub(super) fn after(self, file: RawFd) -> ReadState {
         match self {
             ReadState::Committed(number) => match newest_transaction(file) {

@@ -1,4 +1,5 @@
-//! A scan of btrfs from the first question to the last row: what is in use, then the files of one subvolume after another.
+//! A scan of btrfs from the first query to the last row: what is in use, then the files of one
+//! subvolume after another.
 
 use std::{
     fs::File,
@@ -33,9 +34,10 @@ use crate::{
 /// The value of `file_systems.method`.
 pub(super) const METHOD: &str = "tree";
 
-/// Times that all is read, until it is of one committed state.
+/// Number of times that everything is read, until it belongs to one committed state.
 const TRIES: usize = 4;
-/// Files and extents that are held until it is known of which state they are [some 60 bytes each]; of more, rows are written at once.
+/// Limit for files and extents that are held until their state is known [about 60 bytes each]; with
+/// more, rows are written at once.
 const MOST_HELD: usize = 1 << 20;
 
 /// Scan a mounted btrfs.
@@ -71,7 +73,7 @@ pub(super) fn scan(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Unable
         }
         scan.write_held(&mut tables)?;
         let issues = scan.map.issues();
-        // Without all files it is not known which pieces have no owner.
+        // Unless all files were read, it is unknown which extents have no owner.
         let free = scan.map.rest(if broken.is_some() { "unknown" } else { "unreferenced" }, &mut tables)?;
         let files = tables.taken;
         tables.finish()?;
@@ -105,22 +107,22 @@ fn chunks_of(file: RawFd, mount: &Mount) -> Result<Chunks, Unable> {
     })
 }
 
-/// What `reason` says of a file system that was written to meanwhile.
+/// Text for `reason` of a file system that was written to meanwhile.
 fn changes(moment: ReadState, turns: usize) -> Option<Fact> {
     (moment == ReadState::Changing).then(|| disk::written_meanwhile(turns))
 }
 
-/// btrfs counts room for files, and each copy as the whole; here the size is that of all devices.
+/// btrfs reports the room for files, of all copies together. Here the size is that of all devices.
 fn of_devices(room: StatVfs, size_bytes: u64) -> StatVfs {
     let copies = match room.size_bytes {
         0 => 1,
-        // Devices hold a little more than files have room for.
+        // Devices have a little more room than files can use.
         files => (size_bytes.saturating_add(files / 2) / files).max(1),
     };
     StatVfs { size_bytes, free_bytes: room.free_bytes.saturating_mul(copies), ..room }
 }
 
-/// Why by this method, and what the map is of.
+/// Why this method was used, and what the map covers.
 fn reason(chunks: &Chunks, devices: &[DeviceRow]) -> Facts {
     let mut reason = Facts::from(disk::trees_of_btrfs());
     if devices.len() > 1 {
@@ -136,39 +138,40 @@ fn reason(chunks: &Chunks, devices: &[DeviceRow]) -> Facts {
     reason
 }
 
-/// How it was made, for `environment`.
+/// How the file system was made, for `environment`.
 fn made(chunks: &Chunks) -> Vec<(String, String)> {
     let profiles = chunks.profiles().into_iter().map(|(content, profile)| (format!("profile of {content}"), profile));
     std::iter::once(("devices".into(), chunks.devices.len().to_string())).chain(profiles).collect()
 }
 
-/// Files of a subvolume that wait for their rows, and when all are there, their names.
+/// Files of a subvolume that wait for their rows and, once all are read, their names.
 struct Held {
     subvolume: Subvolume,
     batches: Vec<Batch>,
-    /// Those that have rows, and no paths yet.
+    /// Files that have rows, but no paths yet.
     written: Vec<(u64, Kind)>,
     names: Option<Names>,
 }
 
-/// What is at hand while files are read.
+/// State while files are read.
 struct Scan<'a> {
     mount: &'a Mount,
     reading: Reading<'a>,
     map: Map<'a>,
     report: &'a mut dyn FnMut(Progress),
     held: Vec<Held>,
-    /// Files and extents that were read.
+    /// Number of files and extents that were read.
     count: usize,
 }
 
 impl Scan<'_> {
-    /// Whether rows were written already, so that this cannot be done again.
+    /// Whether rows were written already, so that reading cannot be repeated.
     fn has_begun(&self) -> bool {
         self.count > MOST_HELD
     }
 
-    /// The files of all subvolumes. Returns why these are not all: a tree could not be read on.
+    /// Read the files of all subvolumes. Returns why some are missing: a tree could not be read to
+    /// its end.
     fn all(&mut self, tables: &mut Tables<'_>) -> Result<Option<io::Error>, Refused> {
         for subvolume in files::subvolumes(self.reading.file).map_err(Refused::Kernel)? {
             self.held.push(Held { subvolume: subvolume.clone(), batches: Vec::new(), written: Vec::new(), names: None });
@@ -197,7 +200,8 @@ impl Scan<'_> {
         if self.has_begun() { self.write(tables) } else { Ok(()) }
     }
 
-    /// Rows of all that is held, when nothing else comes: it is known by now which files share what.
+    /// Write the rows of all held files after the last one was read: it is known by now which files
+    /// share what.
     fn write_held(&mut self, tables: &mut Tables<'_>) -> Result<(), TableError> {
         if !self.has_begun() {
             for batch in self.held.iter().flat_map(|held| &held.batches) {
@@ -207,7 +211,7 @@ impl Scan<'_> {
         self.write(tables)
     }
 
-    /// Rows of what is held, and paths of the subvolumes that are there as a whole.
+    /// Write the rows of held files, and the paths of subvolumes that are complete.
     fn write(&mut self, tables: &mut Tables<'_>) -> Result<(), TableError> {
         let mut held = std::mem::take(&mut self.held);
         for one in &mut held {
@@ -235,7 +239,7 @@ impl Scan<'_> {
         tables: &mut Tables<'_>,
     ) -> Result<(), TableError> {
         let files = files.iter().map(|(number, kind)| (files::within_subvolume(*number), *kind));
-        // One without a name was removed, and is still open.
+        // A file without a name was removed, and is still open.
         let files = files.map(|(number, kind)| NeedsPath { number, kind, is_linked: false });
         let paths = subvolume.paths(names, self.mount.point.as_os_str().as_encoded_bytes());
         paths::write(files, paths, self.reading.cancel, tables)?;

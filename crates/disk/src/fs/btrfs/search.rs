@@ -1,4 +1,4 @@
-//! Items of a tree, in order of their keys.
+//! Items of a tree, ordered by key.
 
 use std::{io, ops::RangeInclusive, os::fd::RawFd};
 
@@ -30,14 +30,14 @@ struct Request {
     buffer: [u8; ROOM],
 }
 
-// SAFETY: it holds numbers, and its buffer has the room that is stated.
+// SAFETY: it contains numbers, and its buffer has the size that is stated.
 unsafe impl ioctl::Request for Request {}
 
 const ROOM: usize = 1 << 18;
 const HEAD: usize = size_of::<Range>() + size_of::<u64>();
 const BTRFS_IOC_TREE_SEARCH_V2: libc::Ioctl = ioctl::read_write(0x94, 17, HEAD);
 
-/// Trees and kinds of items.
+/// Numbers of trees.
 pub(super) const ROOT_TREE: u64 = 1;
 pub(super) const EXTENT_TREE: u64 = 2;
 pub(super) const CHUNK_TREE: u64 = 3;
@@ -64,7 +64,8 @@ pub(super) struct Item<'a> {
 }
 
 impl Item<'_> {
-    /// A number of `N` bytes; beyond the end of the item it is 0, as a shorter item of an older kernel does not have it.
+    /// A number of `N` bytes; 0 beyond the end of the item, because items of older kernels are
+    /// shorter.
     pub(super) fn number<const N: usize>(&self, at: usize) -> u64 {
         let mut bytes = [0; 8];
         if let Some(found) = self.data.get(at..at + N) {
@@ -82,7 +83,7 @@ impl Request {
         Box::new(Request { range: Range::default(), room: ROOM as u64, buffer: [0; ROOM] })
     }
 
-    /// Fill the buffer with items from a key on, `most` or as many as it holds; their number is then in the range.
+    /// Fill the buffer with items from a key on, at most `most`; their number is then in the range.
     fn search(&mut self, file: RawFd, tree: u64, from: Key, last_object: u64, most: u32) -> io::Result<()> {
         let (first_object, first_kind, first_offset) = from;
         self.range = Range {
@@ -127,7 +128,8 @@ pub(super) fn last_object(file: RawFd, tree: u64, objects: RangeInclusive<u64>) 
     Ok(found)
 }
 
-/// Items of some objects, of the kinds from `kinds.0` to `kinds.1`, until `take` says that it is enough (`false`). Needs `CAP_SYS_ADMIN`.
+/// Pass items of some objects, of the kinds from `kinds.0` to `kinds.1`, to `take`, until it
+/// returns `false`. Needs `CAP_SYS_ADMIN`.
 pub(super) fn items(
     file: RawFd,
     tree: u64,
@@ -155,8 +157,8 @@ pub(super) fn items(
     Ok(())
 }
 
-/// Whether an item can follow the last one, where the question was for all from a key to the end of an object. All that is done with items
-/// relies on that.
+/// Whether an item may follow the last one in the answer to a query from a key to the end of an
+/// object. All processing of items relies on this order.
 fn is_in_turn(key: Key, from: Key, last: Option<Key>, last_object: u64) -> bool {
     key >= from && last.is_none_or(|last| key > last) && key.0 <= last_object
 }
@@ -179,7 +181,8 @@ fn after((object, kind, offset): Key) -> Option<Key> {
     }
 }
 
-/// Items in the buffer: a head of 32 bytes (transaction, object, offset, kind, length), and the data.
+/// Items in the buffer: a header of 32 bytes (transaction, object, offset, kind, length), and the
+/// data.
 fn found(buffer: &[u8], items: u32) -> impl Iterator<Item = Item<'_>> {
     let mut rest = buffer;
     (0..items).map_while(move |_| {

@@ -1,15 +1,17 @@
 //! How a chunk spreads its addresses over its slots, for all profiles.
 //!
-//! Addresses are cut into stripes (64 KiB). Neighbouring stripes lie in the columns of a row, the next ones in the next row; a slot holds one
-//! stripe of each row, in order. With copies (RAID10) a column has that many slots, one after another. With parity (RAID5, RAID6) the columns
-//! of a row are followed by its parities (P, then Q), and with each row all of them move on by one slot. As in `btrfs_map_block` and
-//! `map_blocks_for_raid56` of Linux (fs/btrfs/volumes.c), and in the chapter on RAID56 of the developers' documentation of btrfs-progs.
+//! Addresses are divided into stripes (64 KiB). Adjacent stripes are in the columns of a row, the
+//! next ones in the next row; a slot contains one stripe of each row, in order. With copies
+//! (RAID10) a column has that many slots, one after another. With parity (RAID5, RAID6) the columns
+//! of a row are followed by its parities (P, then Q), and with each row all of them move on by one
+//! slot. As in `btrfs_map_block` and `map_blocks_for_raid56` of Linux (fs/btrfs/volumes.c), and in
+//! the chapter on RAID56 of the developers' documentation of btrfs-progs.
 
 use std::{iter, ops::Range};
 
 use super::{chunks::Chunk, used::Used};
 
-/// Profiles, and their bits in a chunk's type; none is `single`.
+/// Profiles, and their bits in a chunk's type; no bit is `single`.
 const PROFILES: [(u64, &str); 8] = [
     (1 << 3, "RAID0"),
     (1 << 4, "RAID1"),
@@ -20,10 +22,11 @@ const PROFILES: [(u64, &str); 8] = [
     (1 << 9, "RAID1C3"),
     (1 << 10, "RAID1C4"),
 ];
-/// Bits of what a chunk holds.
+/// Bits of the content of a chunk.
 const CONTENTS: u64 = 7;
 
-/// Columns of a row, copies of each, parities after them, and the length of a stripe [B].
+/// Number of columns of a row, of copies of each, and of parities after them; length of a stripe
+/// [B].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Spread {
     columns: u64,
@@ -33,7 +36,7 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    /// Of a chunk with so many slots.
+    /// The spread of a chunk with this many slots.
     pub(super) fn of(kind: u64, slots: u64, sub_stripes: u64, stripe: u64) -> Result<Spread, &'static str> {
         let (columns, copies, parities) = match Self::profile(kind) {
             "single" | "DUP" | "RAID1" | "RAID1C3" | "RAID1C4" => (1, slots, 0),
@@ -45,12 +48,13 @@ impl Spread {
             _ => return Err("its profile is not known"),
         };
         let spread = Spread { columns, copies, parities, stripe };
-        // 64 KiB at present; whatever it is, a page or more, so that a range of addresses has no more stripes than blocks.
+        // 64 KiB at present. Any power of two of at least a page is accepted, so that a range of
+        // addresses has no more stripes than blocks.
         let is_length = stripe.is_power_of_two() && (1 << 12..=1 << 30).contains(&stripe);
         if spread.is_striped() && !is_length { Err("of the length of its stripes") } else { Ok(spread) }
     }
 
-    /// Its name.
+    /// Name of the profile.
     pub(super) fn profile(kind: u64) -> &'static str {
         match kind & !CONTENTS {
             0 => "single",
@@ -62,24 +66,24 @@ impl Spread {
         self.columns > 1 || self.parities > 0
     }
 
-    /// Whether a chunk may be so long: a whole number of rows.
+    /// Whether a chunk may have this length: a whole number of rows.
     pub(super) fn fits(&self, length: u64) -> bool {
         length > 0 && (!self.is_striped() || length.is_multiple_of(self.row_bytes()))
     }
 
-    /// Addresses of a row.
+    /// Number of addresses in a row.
     fn row_bytes(&self) -> u64 {
         self.columns * self.stripe
     }
 
-    /// How much of a column lies before an offset of the chunk.
+    /// Length of the part of a column before an offset of the chunk.
     fn before(&self, offset: u64, column: u64) -> u64 {
         let in_row = (offset % self.row_bytes()).saturating_sub(column * self.stripe);
         offset / self.row_bytes() * self.stripe + in_row.min(self.stripe)
     }
 }
 
-/// A piece of a device, and the address it begins with.
+/// A range of a device, and its first address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DeviceRange {
     pub(crate) address: u64,
@@ -89,7 +93,7 @@ pub(crate) struct DeviceRange {
 }
 
 impl Chunk {
-    /// What it takes up of each of its slots.
+    /// Length of the range on each of its slots.
     pub(crate) fn slot_bytes(&self) -> u64 {
         self.length / self.spread.columns
     }
@@ -102,7 +106,8 @@ impl Chunk {
         self.spread.parities > 0
     }
 
-    /// Device and place of the beginning of a stripe: of a column or, after the columns, of a parity.
+    /// Device and offset of the beginning of a stripe: of a column or, after the columns, of a
+    /// parity.
     fn stripe(&self, row: u64, column: u64, copy: u64) -> (u32, u64) {
         let slot = match self.spread.parities {
             0 => column * self.spread.copies + copy,
@@ -112,7 +117,7 @@ impl Chunk {
         (device, place + row * self.spread.stripe)
     }
 
-    /// Where an address lies, up to the end of its stripe or to `end`.
+    /// Location of an address, up to the end of its stripe or to `end`.
     fn place(&self, address: u64, end: u64, copy: u64) -> Option<DeviceRange> {
         let Spread { columns, stripe, .. } = self.spread;
         let left = end.checked_sub(address).filter(|left| *left > 0)?;
@@ -126,8 +131,9 @@ impl Chunk {
         Some(DeviceRange { address, device, physical: place + within, length: left.min(stripe - within) })
     }
 
-    /// One copy of a range of addresses that begins in the chunk, in order of address. What follows one another on one device is one piece: on
-    /// three devices of RAID5, the last stripe of a row and the first of the next.
+    /// The ranges of one copy of a range of addresses that begins in the chunk, ordered by address.
+    /// Ranges that follow one another on one device are joined: on three devices of RAID5, the last
+    /// stripe of a row and the first of the next.
     pub(crate) fn pieces(&self, address: u64, length: u64, copy: u64) -> impl Iterator<Item = DeviceRange> {
         let end = address.saturating_add(length).min(self.end());
         let mut next = self.place(address, end, copy);
@@ -145,8 +151,9 @@ impl Chunk {
         })
     }
 
-    /// What a range of addresses takes up on devices, from the copy `first` on: device, place and length. Every so many stripes lie after one
-    /// another on a device, so that without parity each slot has one piece.
+    /// Pass the ranges that a range of addresses takes up on devices, from the copy `first` on:
+    /// device, offset and length. The stripes of a slot follow one another on its device, so
+    /// without parity each slot has one range.
     pub(crate) fn spans<E>(
         &self,
         (address, length): (u64, u64),
@@ -174,7 +181,8 @@ impl Chunk {
         Ok(())
     }
 
-    /// Parity that is in use: where there is data in any column of the row. Device, place and length.
+    /// Pass the ranges of parity in use, which exist where any column of the row contains data:
+    /// device, offset and length.
     pub(crate) fn parity<E>(&self, used: &[Used], mut take: impl FnMut(u32, u64, u64) -> Result<(), E>) -> Result<(), E> {
         self.rows(used, |rows, ranges| {
             let shadow = self.shadow(ranges);
@@ -182,7 +190,7 @@ impl Chunk {
         })
     }
 
-    /// What nothing lies in, of a chunk with parity: device, place and length.
+    /// Pass the free ranges of a chunk with parity: device, offset and length.
     pub(super) fn free_with_parity(&self, used: &[Used], mut take: impl FnMut(u32, u64, u64)) {
         let Spread { columns, stripe, .. } = self.spread;
         let done = self.rows(used, |rows, ranges| {
@@ -204,7 +212,7 @@ impl Chunk {
         debug_assert!(done.is_ok());
     }
 
-    /// Ranges of all parities of a row.
+    /// Pass ranges of all parities of a row.
     fn parities_of<E>(
         &self,
         row: u64,
@@ -220,7 +228,7 @@ impl Chunk {
         Ok(())
     }
 
-    /// Ranges of a row, as ranges of each of its parities: in order, and none overlap.
+    /// Ranges of a row, as ranges of each of its parities: ordered, and without overlap.
     fn shadow(&self, ranges: &[(u64, u64)]) -> Vec<(u64, u64)> {
         let stripe = self.spread.stripe;
         let mut all = Vec::new();
@@ -242,8 +250,8 @@ impl Chunk {
         joined
     }
 
-    /// Rows one after another, each with what is in use in it (offsets in the row, in order); rows of which nothing is, as many as follow one
-    /// another. `used` is in order of address.
+    /// Pass rows one after another, each with the ranges in use (offsets in the row, in order);
+    /// empty rows, as many as follow one another. `used` is ordered by address.
     fn rows<E>(&self, used: &[Used], mut take: impl FnMut(Range<u64>, &[(u64, u64)]) -> Result<(), E>) -> Result<(), E> {
         let width = self.spread.row_bytes();
         let (mut row, mut at) = (0, 0);
@@ -269,7 +277,7 @@ impl Chunk {
     }
 }
 
-/// Report a row, and those after it up to `next`, which are empty.
+/// Pass a row, and the empty ones after it up to `next`.
 fn end_of_row<E>(
     row: &mut u64,
     next: u64,
@@ -288,7 +296,7 @@ fn end_of_row<E>(
     Ok(())
 }
 
-/// What lies between ranges in order, up to an end.
+/// The gaps between ordered ranges, up to an end.
 fn gaps(ranges: &[(u64, u64)], end: u64) -> impl Iterator<Item = (u64, u64)> {
     let begins = iter::once(0).chain(ranges.iter().map(|range| range.1));
     let ends = ranges.iter().map(|range| range.0).chain(iter::once(end));

@@ -8,19 +8,19 @@ use super::{
 };
 use crate::parallel::in_order;
 
-/// A piece in use [B].
+/// An extent in use [B].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Used {
     pub(crate) address: u64,
     pub(crate) length: u64,
     pub(crate) is_metadata: bool,
-    /// Several files, or several snapshots, use it.
+    /// Whether several files, or several snapshots, use it.
     pub(crate) is_shared: bool,
 }
 
 const TREE_BLOCK: u64 = 2;
 
-/// Everything in use, in order of address. Each thread requests another chunk.
+/// Everything in use, ordered by address. Each thread requests another chunk.
 pub(crate) fn used(file: RawFd, chunks: &Chunks, node_bytes: u64, threads: usize) -> io::Result<Vec<Used>> {
     let mut all = Vec::new();
     let of_chunk = |number: u64| {
@@ -47,7 +47,7 @@ fn used_within(file: RawFd, addresses: RangeInclusive<u64>, node_bytes: u64) -> 
 }
 
 impl Chunks {
-    /// Ranges of devices that hold nothing, in order: device, place and length. `used` is in order of address.
+    /// Free ranges of devices, ordered: device, offset and length. `used` is ordered by address.
     pub(crate) fn free(&self, used: &[Used]) -> Vec<(u32, u64, u64)> {
         let mut holes = Vec::new();
         for (chunk, mine) in self.with(used) {
@@ -72,7 +72,7 @@ impl Chunks {
         merged(&holes)
     }
 
-    /// Each chunk with what is in use in it.
+    /// Each chunk with the extents in use in it.
     pub(crate) fn with<'a>(&'a self, used: &'a [Used]) -> impl Iterator<Item = (&'a Chunk, &'a [Used])> {
         let mut left = used;
         self.all.iter().map(move |chunk| {
@@ -83,7 +83,7 @@ impl Chunks {
         })
     }
 
-    /// What no chunk lies on.
+    /// Ranges of devices that belong to no chunk.
     fn unallocated(&self) -> Vec<(u32, u64, u64)> {
         let slots = |chunk: &Chunk| {
             let length = chunk.slot_bytes();
@@ -108,7 +108,7 @@ impl Chunks {
     }
 }
 
-/// Neighbours as one.
+/// Ranges with adjacent ones joined.
 fn merged(holes: &[(u32, u64, u64)]) -> Vec<(u32, u64, u64)> {
     let mut all: Vec<(u32, u64, u64)> = Vec::with_capacity(holes.len());
     for hole in holes {

@@ -1,4 +1,4 @@
-//! Sets of blocks, a bit for each, with room only where there are some.
+//! Sets of blocks, with a bit for each, and memory only where there are some.
 
 use std::sync::{
     OnceLock,
@@ -10,7 +10,7 @@ const WORDS: usize = (BLOCKS / 64) as usize;
 
 type Chunk = [AtomicU64; WORDS];
 
-/// Blocks of a device. Threads may share it.
+/// A set of blocks of a device. Threads may share it.
 pub(super) struct BlockSet {
     chunks: Vec<OnceLock<Box<Chunk>>>,
 }
@@ -25,12 +25,12 @@ impl BlockSet {
         Some(chunk.get_or_init(|| Box::new([const { AtomicU64::new(0) }; WORDS])))
     }
 
-    /// Put a block in. False: it was in already, or is beyond the device.
+    /// Insert a block. False: it was in the set already, or is beyond the device.
     pub(super) fn insert(&self, block: u64) -> bool {
         self.insert_all(block, 1) == 0 && block / BLOCKS < self.chunks.len() as u64
     }
 
-    /// Put blocks in; returns how many of them were in already.
+    /// Insert blocks. Returns how many of them were in the set already.
     pub(super) fn insert_all(&self, first: u64, count: u64) -> u64 {
         let (mut block, end) = (first, first.saturating_add(count));
         let mut known = 0;
@@ -46,7 +46,7 @@ impl BlockSet {
         known
     }
 
-    /// 64 blocks from one on, the lowest bit first; beyond the device there are none.
+    /// 64 bits from a block on, the lowest first; beyond the device they are 0.
     pub(super) fn word(&self, block: u64) -> u64 {
         let shift = (block % 64) as u32;
         let low = self.aligned_word(block - u64::from(shift)) >> shift;

@@ -1,4 +1,5 @@
-//! Numbers and bits in what lies on a disk. Places outside read as 0: lengths are checked where a block is cut into fields.
+//! Numbers and bits in on-disk structures. Offsets outside read as 0: lengths are checked where a
+//! block is divided into fields.
 
 pub(super) fn le16(bytes: &[u8], at: usize) -> u16 {
     field(bytes, at).map_or(0, u16::from_le_bytes)
@@ -28,19 +29,19 @@ fn field<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..)?.first_chunk().copied()
 }
 
-/// Two halves that lie apart.
+/// Join two halves that are stored apart.
 pub(super) fn wide(high: u32, low: u32) -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }
 
-/// Text that ends in NUL, or with its field.
+/// Text up to NUL, or to the end of its field.
 pub(super) fn text(bytes: &[u8], at: usize, length: usize) -> Option<String> {
     let field = bytes.get(at..at + length)?;
     let text = field.split(|byte| *byte == 0).next().unwrap_or_default();
     (!text.is_empty()).then(|| sysdock_table::readable(text).into_owned())
 }
 
-/// Runs of ones: first and count. `word` gives 64 bits at a time, the lowest first.
+/// Pass the runs of ones: first and count. `word` returns 64 bits at a time, the lowest first.
 pub(super) fn runs(bits: u64, word: impl Fn(u64) -> u64, mut take: impl FnMut(u64, u64)) {
     let mut begun = None;
     for at in (0..bits).step_by(64) {

@@ -1,8 +1,9 @@
-//! Checksums of structures, where a file system has them: `metadata_csum` of nearly all, `gdt_csum` of group descriptors
-//! (kernel: Documentation/filesystems/ext4/checksums.rst).
+//! Checksums of structures, if a file system has them: `metadata_csum` of nearly all, `gdt_csum` of
+//! group descriptors (kernel: Documentation/filesystems/ext4/checksums.rst).
 //!
-//! What does not fit its sum is counted, and read all the same. Of a mounted file system a structure may be read while the kernel changes it: then it
-//! is read again, a while later, before anything is reported.
+//! A structure with a wrong checksum is counted, and used all the same. A structure of a mounted
+//! file system may be read while the kernel changes it: then it is read again, a while later,
+//! before anything is reported.
 
 use std::{thread, time::Duration};
 
@@ -13,18 +14,19 @@ use super::{
     super_block::{SuperBlock, incompat, ro_compat},
 };
 
-/// Where in a group descriptor its sum stands; that of `metadata_csum` counts it as zeros, the other one ends before it.
+/// Offset of the checksum in a group descriptor. `metadata_csum` counts it as zeros, `gdt_csum`
+/// ends before it.
 const OF_GROUP: usize = 0x1e;
-/// Where in an inode the halves of its sum stand.
+/// Offsets of the halves of the checksum in an inode.
 const OF_INODE: [usize; 2] = [0x7c, 0x82];
 
-/// How the sums of a file system are made.
+/// How the checksums of a file system are computed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Checksums {
     seed: Option<u32>,
-    /// Of the older sums of group descriptors.
+    /// Seed of the older checksums of group descriptors.
     old_seed: Option<u16>,
-    /// It is mounted, and may change while it is read.
+    /// Whether it is mounted, and may change while it is read.
     is_live: bool,
 }
 
@@ -40,7 +42,8 @@ impl Checksums {
         Checksums { seed, old_seed: is_old.then(|| crc16(u16::MAX, uuid)), is_live }
     }
 
-    /// Whether something that was found wrong is so again and again; once, where it cannot change. `holds` reads it again.
+    /// Whether a wrong checksum is still wrong after several attempts; after one, if the file
+    /// system cannot change. `holds` reads and checks again.
     pub(super) fn stays_wrong(self, holds: impl FnMut() -> bool) -> bool {
         const PAUSES_MS: [u64; 5] = [1, 2, 8, 30, 120];
         let mut holds = holds;
@@ -51,13 +54,13 @@ impl Checksums {
             })
     }
 
-    /// The super block, with its sum.
+    /// Whether the checksum of the super block is right.
     pub(super) fn super_block_holds(self, bytes: &[u8]) -> bool {
         const SUM: usize = 0x3fc;
         self.seed.is_none() || bytes.len() < SUM + 4 || crc32c(u32::MAX, &bytes[..SUM]) == le32(bytes, SUM)
     }
 
-    /// A group descriptor, with its sum.
+    /// Whether the checksum of a group descriptor is right.
     pub(super) fn group_holds(self, number: u32, bytes: &[u8]) -> bool {
         let (head, rest) = (&bytes[..OF_GROUP], &bytes[OF_GROUP + 2..]);
         let sum = if let Some(seed) = self.seed {
@@ -71,24 +74,25 @@ impl Checksums {
         sum == le16(bytes, OF_GROUP)
     }
 
-    /// A bitmap of so many bits, by the sum that its group's descriptor has of it: low half and high half, if there is one.
+    /// Whether the checksum of a bitmap of `bits` bits is right; its group's descriptor contains
+    /// it: the low half, and the high half if there is one.
     pub(super) fn bitmap_holds(self, bitmap: &[u8], bits: u64, sum: (u16, Option<u16>)) -> bool {
         let Some(seed) = self.seed else { return true };
         let Some(bytes) = bitmap.get(..(bits / 8) as usize) else { return true };
         same(crc32c(seed, bytes), sum)
     }
 
-    /// What the sums of all that belongs to an inode begin with.
+    /// Seed for the checksums of everything that belongs to an inode.
     pub(super) fn of_inode(self, raw: Raw<'_>) -> Option<u32> {
         let seed = crc32c(self.seed?, &raw.number.to_le_bytes());
         Some(crc32c(seed, &raw.bytes[0x64..0x68]))
     }
 
-    /// An inode, with its sum. One that was never written has none.
+    /// Whether the checksum of an inode is right. One that was never written has none.
     pub(super) fn inode_holds(self, raw: Raw<'_>) -> bool {
         let Some(seed) = self.of_inode(raw) else { return true };
         let bytes = raw.bytes;
-        // The upper half is in what larger inodes have more.
+        // The upper half is in the additional part of larger inodes.
         let is_wide = bytes.len() > 128 && usize::from(le16(bytes, 0x80)) >= OF_INODE[1] + 2 - 128;
         let mut sum = crc32c(crc32c(seed, &bytes[..OF_INODE[0]]), &[0; 2]);
         sum = crc32c(sum, &bytes[OF_INODE[0] + 2..bytes.len().min(OF_INODE[1])]);
@@ -109,20 +113,23 @@ fn same(sum: u32, (low, high): (u16, Option<u16>)) -> bool {
     }
 }
 
-/// A node of an extent tree, with the sum after its last entry. `seed` is that of [`Checksums::of_inode`].
+/// Whether the checksum after the last entry of an extent tree's node is right. `seed` is that of
+/// [`Checksums::of_inode`].
 pub(super) fn extent_node_holds(seed: u32, bytes: &[u8]) -> bool {
     let end = 12 * (usize::from(le16(bytes, 4)) + 1);
     end + 4 > bytes.len() || crc32c(seed, &bytes[..end]) == le32(bytes, end)
 }
 
-/// A block of a directory: of names, whose sum is dressed as a last entry, or of its index, whose sum follows the last place of an entry.
+/// Whether the checksum of a block of a directory is right: of names, whose checksum looks like a
+/// last entry, or of its index, whose checksum follows the room for entries.
 pub(super) fn directory_block_holds(seed: u32, bytes: &[u8]) -> bool {
     let fills = |at: usize, length: usize| {
         let stated = usize::from(le16(bytes, at));
         stated == length || length >= 65536 && matches!(stated, 0 | 65535)
     };
-    // The root begins with `.` and `..` and a head of its own, other nodes with one unused entry. A root that was a block of names before keeps
-    // the last entry of that, whose sum is out of date: so the form is checked first.
+    // The root begins with `.` and `..` and a header of its own, other nodes with one unused entry.
+    // A root that was a block of names before keeps that block's last entry, whose checksum is out
+    // of date: so the form is checked first.
     let counts = if fills(4, bytes.len()) {
         8
     } else if le16(bytes, 4) == 12 && bytes.len() > 12 && fills(16, bytes.len() - 12) {

@@ -1,4 +1,4 @@
-//! Whose every block is: what claims a block, what is free, and what is neither.
+//! Owners of all blocks: which structure claims a block, which are free, and which are neither.
 
 use sysdock_table::facts::disk as facts;
 
@@ -11,19 +11,21 @@ use super::{
     super_block::SuperBlock,
 };
 
-/// All blocks that anything claims. Places count from the first block of the first group, so that groups begin at whole bytes.
+/// All claimed blocks. Indices count from the first block of the first group, so that groups begin
+/// at whole bytes.
 pub(super) struct ClaimedBlocks {
     first_block: u64,
     claimed: BlockSet,
-    /// Those of them that never move.
+    /// Blocks that never move.
     fixed: BlockSet,
     attributes: BlockSet,
 }
 
-/// What is found at the end, in blocks: first and count.
+/// Ranges that are found at the end, in blocks: first and count.
 pub(super) enum Found {
     Free(u64, u64),
-    /// In use without an owner; within a cluster that is used otherwise, or not.
+    /// In use without an owner; the last field: whether another block of the same cluster is
+    /// claimed.
     Unclaimed(u64, u64, bool),
 }
 
@@ -33,7 +35,7 @@ impl ClaimedBlocks {
         ClaimedBlocks { first_block: super_block.first_block, claimed: set(), fixed: set(), attributes: set() }
     }
 
-    /// Blocks that have an owner.
+    /// Claim blocks for an owner.
     pub(super) fn claim(&self, first: u64, count: u64, issues: &mut Issues, whose: impl FnOnce() -> String) {
         let Some(place) = first.checked_sub(self.first_block) else { return };
         let twice = self.claimed.insert_all(place, count);
@@ -47,7 +49,8 @@ impl ClaimedBlocks {
         self.claim(fixed.first, fixed.count, issues, || fixed.part.into());
     }
 
-    /// A block of attributes, which several files may share: true for the first of them.
+    /// Claim a block of attributes, which several files may share. Returns true for the first of
+    /// them.
     pub(super) fn claim_attributes(&self, block: u64, inode: u32, issues: &mut Issues) -> bool {
         let is_first = self.attributes.insert(block);
         if is_first {
@@ -56,7 +59,8 @@ impl ClaimedBlocks {
         is_first
     }
 
-    /// Compare with the block bitmaps, once everything is claimed. Free space goes on from group to group.
+    /// Compare with the block bitmaps, once everything is claimed. Free ranges may extend across
+    /// groups.
     pub(super) fn rest(&self, fs: &FileSystem, issues: &mut Issues, mut take: impl FnMut(Found)) {
         let super_block = &fs.super_block;
         let mut free: Option<(u64, u64)> = None;
@@ -99,7 +103,7 @@ impl ClaimedBlocks {
         }
     }
 
-    /// Blocks of a group that its bitmap calls used, a bit for each.
+    /// Blocks of a group that are in use by its bitmap, a bit for each.
     fn used(&self, fs: &FileSystem, number: u64, place: u64, count: u64, issues: &mut Issues) -> Option<Vec<u64>> {
         let group = &fs.groups[number as usize];
         let words = count.div_ceil(64);
@@ -133,7 +137,7 @@ impl ClaimedBlocks {
         Some((0..words).map(|number| word(number * 64)).collect())
     }
 
-    /// Blocks without an owner, separately those whose cluster is used otherwise.
+    /// Pass blocks without an owner, separately those whose cluster has other owners.
     fn unclaimed(&self, first: u64, count: u64, cluster: u64, take: &mut impl FnMut(Found)) {
         if cluster == 1 {
             return take(Found::Unclaimed(first, count, false));
@@ -149,7 +153,7 @@ impl ClaimedBlocks {
     }
 }
 
-/// With every block that is set, all of its cluster.
+/// The set with all blocks of each cluster that has a block in it.
 fn whole_clusters(bits: &[u64], cluster: u64, count: u64) -> Vec<u64> {
     let mut whole = vec![0_u64; bits.len()];
     let mut set = |first: u64, count: u64| (first..first + count).for_each(|bit| whole[bit as usize / 64] |= 1 << (bit % 64));
@@ -165,7 +169,7 @@ fn whole_clusters(bits: &[u64], cluster: u64, count: u64) -> Vec<u64> {
     whole
 }
 
-/// Bytes after the end of a short bitmap count as used.
+/// Bytes after the end of a short bitmap count as in use.
 fn le64_at(bytes: &[u8], at: usize) -> u64 {
     if at + 8 <= bytes.len() {
         return le64(bytes, at);

@@ -1,11 +1,12 @@
-//! Sums as ext4 and its journal use them: neither the seed nor the result is inverted.
+//! CRCs as ext4 and its journal use them: neither the seed nor the result is inverted.
 
 /// CRC-32C.
 pub(super) fn crc32c(seed: u32, bytes: &[u8]) -> u32 {
     !crc32c::crc32c_append(!seed, bytes)
 }
 
-/// CRC-16, of the older sums of group descriptors: few and short, so that a bit at a time will do.
+/// CRC-16, of the older checksums of group descriptors: these are few and short, so one bit at a
+/// time is fast enough.
 pub(super) fn crc16(seed: u16, bytes: &[u8]) -> u16 {
     bytes.iter().fold(seed, |sum, byte| {
         (0..8).fold(sum ^ u16::from(*byte), |sum, _| if sum & 1 == 1 { sum >> 1 ^ 0xa001 } else { sum >> 1 })

@@ -1,27 +1,28 @@
-//! Names in directories (kernel: Documentation/filesystems/ext4/directory.rst). Hashed ones are read as linear ones: the nodes of their index
-//! are made to look like a single unused entry.
+//! Names in directories (kernel: Documentation/filesystems/ext4/directory.rst). Hashed directories
+//! are read as linear ones: the nodes of their index look like a single unused entry.
 
 use super::{bytes::le16, bytes::le32, inode::Raw, window::Names};
 
-/// Where entries stand, and of which directory.
+/// Bytes with entries, and their directory.
 pub(super) struct Entries<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) directory: u32,
-    /// Names are ciphertext.
+    /// Whether names are ciphertext.
     pub(super) is_encrypted: bool,
-    /// Inode numbers go up to this.
+    /// Largest inode number.
     pub(super) inodes: u32,
 }
 
 impl Entries<'_> {
-    /// Take all names but `.` and `..`. False: what follows a wrong length could not be read, or a number is none.
+    /// Add all names except `.` and `..`. False: the bytes after a wrong length could not be read,
+    /// or an inode number is invalid.
     pub(super) fn read(&self, names: &mut Names) -> bool {
         const HEAD: usize = 8;
         let (mut at, mut is_whole) = (0, true);
         while at + HEAD <= self.bytes.len() {
             let entry = &self.bytes[at..];
             let length = match usize::from(le16(entry, 4)) {
-                // A block of 64 KiB, which the field cannot hold.
+                // A block of 64 KiB, whose length the field cannot express.
                 0 | 65535 if self.bytes.len() >= 65536 => 65536,
                 length => length & !3 | (length & 3) << 16,
             };
@@ -50,7 +51,8 @@ impl Entries<'_> {
     }
 }
 
-/// Names that stand in the inode of their directory: after the number of its parent, and in what did not fit there.
+/// Read names that are in the inode of their directory: after the number of its parent, and in the
+/// attribute with the rest.
 pub(super) fn read_inline(raw: Raw<'_>, inodes: u32, names: &mut Names) -> bool {
     let part = |bytes| Entries { bytes, directory: raw.number, is_encrypted: raw.is_encrypted(), inodes };
     let first = part(&raw.i_block()[4..]).read(names);

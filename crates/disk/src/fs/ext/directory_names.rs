@@ -1,13 +1,14 @@
-//! The names in all directories. Of the names of an inode one is kept, the same one in every scan: that in the directory with the lowest number,
-//! and there the first by its bytes. Blocks come in any order, as those in memory are read first. The text stays as the windows brought it.
+//! The names in all directories. One name of each inode is kept, the same in every scan: that in
+//! the directory with the lowest number, and of several there the first by its bytes. Blocks are
+//! read in any order, because those in memory come first. Texts stay as the windows passed them.
 
 use super::window::Names;
 use crate::paths::NamesByInode;
 
-/// Inodes of a page.
+/// Number of inodes of a page.
 const PAGE: usize = 1 << 12;
 
-/// Where the name of an inode is found. `text` counts from 1: 0 is none.
+/// Location of the name of an inode. `text` counts from 1: 0 is none.
 #[derive(Clone, Copy, Default)]
 struct NameLocation {
     directory: u32,
@@ -21,7 +22,7 @@ pub(super) struct AllNames {
     texts: Texts,
 }
 
-/// Names as the windows brought them, each with its length before it.
+/// Names as the windows passed them, each after its length.
 #[derive(Default)]
 struct Texts(Vec<Vec<u8>>);
 
@@ -32,7 +33,7 @@ impl Texts {
         name.get(..usize::from(u16::from_le_bytes(*length)))
     }
 
-    /// The lowest of all names of an inode is the one that is kept.
+    /// Sort key of a name. The lowest name of an inode is kept.
     fn order_of(&self, place: NameLocation) -> (u32, Option<&[u8]>) {
         (place.directory, self.name_at(place))
     }
@@ -54,7 +55,7 @@ impl AllNames {
             let Some(page) = self.pages.get_mut(inode as usize / PAGE) else { continue };
             let page = page.get_or_insert_with(|| vec![NameLocation::default(); PAGE].into());
             let (kept, new) = (&mut page[inode as usize % PAGE], NameLocation { directory, text, at });
-            // Nearly all have one name only.
+            // Nearly all inodes have one name only.
             if kept.text == 0 || self.texts.order_of(new) < self.texts.order_of(*kept) {
                 *kept = new;
             }

@@ -5,7 +5,7 @@ use super::{
     super_block::SuperBlock,
 };
 
-/// Names and values, by the names of dumpe2fs where it has some.
+/// Names and values. The names are those of dumpe2fs, if it has some.
 pub(super) fn of(super_block: &SuperBlock, mount_options: Option<&str>) -> Vec<(String, String)> {
     let bytes = &super_block.bytes;
     let time = |at: usize| u64::from(le32(bytes, at));

@@ -1,4 +1,5 @@
-//! Block groups (kernel: Documentation/filesystems/ext4/group_descr.rst), and the parts of the device that they fix.
+//! Block groups (kernel: Documentation/filesystems/ext4/group_descr.rst), and the parts of the
+//! device at fixed locations.
 
 use sysdock_table::facts::disk as facts;
 
@@ -13,25 +14,25 @@ use super::{
 const INODE_UNINIT: u16 = 1;
 const BLOCK_UNINIT: u16 = 2;
 
-/// What a group descriptor says. Places that cannot be are `None`, and counted.
+/// Content of a group descriptor. Impossible block numbers are `None`, and counted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Group {
     pub(super) block_bitmap: Option<u64>,
     pub(super) inode_bitmap: Option<u64>,
     pub(super) inode_table: Option<u64>,
     pub(super) free_clusters: u32,
-    /// Inodes in use lie before this place in the table.
+    /// Inodes in use have indices in the table below this.
     pub(super) used_inodes: u32,
-    /// Its block bitmap was never written: nothing but the fixed parts is in use.
+    /// Whether its block bitmap was never written: only the fixed parts are in use.
     pub(super) has_no_bitmap: bool,
-    /// The same of its inode bitmap.
+    /// Whether its inode bitmap was never written.
     pub(super) has_no_inode_bitmap: bool,
-    /// Sums of both bitmaps: the lower half, and the upper one where there is room for it.
+    /// Checksums of both bitmaps: the lower half, and the upper one if there is room for it.
     pub(super) block_bitmap_sum: (u16, Option<u16>),
     pub(super) inode_bitmap_sum: (u16, Option<u16>),
 }
 
-/// Report descriptors that do not fit their checksums.
+/// Report descriptors with wrong checksums.
 pub(super) fn check(fs: &FileSystem, issues: &mut Issues) {
     let mut wrong = 0;
     let mut example = 0;
@@ -58,7 +59,8 @@ fn descriptor(fs: &FileSystem, number: u64) -> Option<Vec<u8>> {
     Some(block[at..at + fs.super_block.descriptor_bytes].to_vec())
 }
 
-/// Whether a bitmap of a group is as its descriptor says; of a mounted file system both change together, and are read again together.
+/// Whether a bitmap of a group matches its descriptor. Of a mounted file system both change
+/// together, and are read again together.
 pub(super) fn bitmap_holds(fs: &FileSystem, number: u64, is_of_inodes: bool, bitmap: &[u8]) -> bool {
     let bits = match is_of_inodes {
         true => u64::from(fs.super_block.inodes_per_group),
@@ -76,7 +78,7 @@ pub(super) fn bitmap_holds(fs: &FileSystem, number: u64, is_of_inodes: bool, bit
     holds(&fs.groups[number as usize], bitmap) || !fs.sums.stays_wrong(|| again().unwrap_or(false))
 }
 
-/// All descriptors, and a sum by which a later reading of them is compared.
+/// Read all descriptors. Also returns a checksum, with which a later reading is compared.
 pub(super) fn read(source: &Source, super_block: &SuperBlock, issues: &mut Issues) -> (Vec<Group>, u64) {
     let mut groups = Vec::new();
     let mut sum = 0_u64;
@@ -135,7 +137,7 @@ pub(super) struct Fixed {
     pub(super) count: u64,
 }
 
-/// Every fixed part, by group.
+/// Pass every fixed part, by group.
 pub(super) fn fixed(super_block: &SuperBlock, groups: &[Group], mut take: impl FnMut(Fixed)) {
     if super_block.block_bytes == 1024 {
         take(Fixed { part: "boot block", group: None, first: 0, count: 1 });
@@ -155,7 +157,7 @@ pub(super) fn fixed(super_block: &SuperBlock, groups: &[Group], mut take: impl F
             part("descriptors", first, count, end);
             part("reserved descriptors", first.saturating_add(count), reserved, end);
         }
-        // These may lie in other groups.
+        // These may be in other groups.
         let places = [
             ("block bitmap", group.block_bitmap, 1),
             ("inode bitmap", group.inode_bitmap, 1),

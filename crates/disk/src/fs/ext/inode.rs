@@ -13,10 +13,10 @@ const ENCRYPTED: u32 = 0x800;
 
 /// The root of the directory tree.
 pub(super) const ROOT: u32 = 2;
-/// `resize_inode`: owns the descriptors that are reserved.
+/// `resize_inode`: owns the reserved descriptors.
 pub(super) const RESIZE: u32 = 7;
 
-/// Where the content of an inode is found.
+/// Where the content of an inode is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content {
     /// No blocks: devices, pipes, short symbolic links.
@@ -27,7 +27,7 @@ pub(super) enum Content {
     Indirect,
 }
 
-/// The bytes of an inode. They have at least 128.
+/// The bytes of an inode, at least 128.
 #[derive(Clone, Copy)]
 pub(super) struct Raw<'a> {
     pub(super) number: u32,
@@ -55,17 +55,18 @@ impl<'a> Raw<'a> {
         self.flags() & ENCRYPTED != 0
     }
 
-    /// Holds a large attribute of other inodes.
+    /// Whether it contains a large attribute of other inodes.
     pub(super) fn is_of_attributes(self) -> bool {
         self.flags() & OF_ATTRIBUTES != 0
     }
 
-    /// What it is to users; what it is to the file system itself is for the caller to know.
+    /// The kind that users see. Whether the file system uses the inode itself is known to the
+    /// caller.
     pub(super) fn kind(self) -> Kind {
         Kind::of_mode(self.mode())
     }
 
-    /// Whether anything was ever written to it.
+    /// Whether nothing was ever written to it.
     pub(super) fn is_blank(self) -> bool {
         self.mode() == 0 && self.i_block().iter().all(|byte| *byte == 0)
     }
@@ -84,13 +85,13 @@ impl<'a> Raw<'a> {
         wide(if is_wide { le32(self.bytes, 0x6c) } else { 0 }, le32(self.bytes, 0x4))
     }
 
-    /// The block of attributes that did not fit in, if any.
+    /// The block of attributes that did not fit into the inode, if any.
     pub(super) fn attribute_block(self) -> Option<u64> {
         let block = wide(u32::from(le16(self.bytes, 0x76)), le32(self.bytes, 0x68));
         (block != 0).then_some(block)
     }
 
-    /// `None`: beyond what 64 bits hold, the year 2262.
+    /// Time of the last modification [ns, Unix time]. `None`: beyond 64 bits, the year 2262.
     pub(super) fn modified_ns(self) -> Option<i64> {
         let has_extra = usize::from(le16(self.bytes, 0x80)) >= 12 && self.bytes.len() >= 0x8c;
         let extra = if has_extra { le32(self.bytes, 0x88) } else { 0 };
@@ -122,7 +123,7 @@ impl<'a> Raw<'a> {
         }
     }
 
-    /// What inline content has beyond the 60 bytes: the value of the attribute `system.data`
+    /// The part of inline content beyond the 60 bytes: the value of the attribute `system.data`
     /// (kernel: Documentation/filesystems/ext4/attributes.rst).
     pub(super) fn inline_rest(self) -> Option<&'a [u8]> {
         const MAGIC: u32 = 0xea02_0000;

@@ -1,10 +1,11 @@
-//! What cannot be as it stands: counted by kind, with one example each.
+//! Inconsistencies: counted by kind, with one example each.
 
 use std::collections::BTreeMap;
 
 use sysdock_table::{Fact, facts::disk as facts};
 
-/// The values of `import_issues.issue` that this reader uses, explained in docs/reference/import-issues.md.
+/// The values of `import_issues.issue` that this reader uses, explained in
+/// docs/reference/import-issues.md.
 pub(super) mod word {
     pub(in super::super) use crate::small_tables::UNREADABLE_BLOCK;
     pub(in super::super) const BROKEN_SUPER_BLOCK: &str = "broken_super_block";
@@ -38,7 +39,7 @@ impl Issues {
         }
     }
 
-    /// Kind, and how many of it with the first of them.
+    /// Kind of each issue, with its count and the first example.
     pub(super) fn details(&self) -> Vec<(&'static str, Fact)> {
         let detail =
             |count: u64, example: &Fact| if count == 1 { example.clone() } else { facts::several(count, example.clone()) };

@@ -1,8 +1,9 @@
-//! What the journal holds beyond the rest of the device (kernel: Documentation/filesystems/ext4/journal.rst, fs/jbd2/recovery.c). Numbers in it
-//! are big-endian.
+//! What the journal contains in addition to the rest of the device (kernel:
+//! Documentation/filesystems/ext4/journal.rst, fs/jbd2/recovery.c). Numbers in it are big-endian.
 //!
-//! A log of transactions: blocks that describe (which block each of the copies after them is), blocks that revoke (copies in this or older
-//! transactions are void), and a commit that ends one. Replaying means to read the last copy of a block in place of the block; nothing is
+//! A log of transactions: descriptor blocks (which block each of the following copies is for),
+//! revocation blocks (copies in this or older transactions are void), and a commit that ends a
+//! transaction. Replaying means to read the last copy of a block in place of the block; nothing is
 //! written, and the copies stay where they are.
 
 use std::{
@@ -43,7 +44,7 @@ const LAST: u32 = 8;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Copy {
     pub(super) block: u64,
-    /// Its first four bytes were taken out, as they look like the journal's own.
+    /// Whether its first four bytes were removed, because they look like the journal's own magic.
     pub(super) is_escaped: bool,
 }
 
@@ -52,11 +53,11 @@ pub(super) struct Copy {
 pub(super) struct Replay {
     copies: BTreeMap<u64, Copy>,
     pub(super) transactions: u64,
-    /// Copies whose sum is wrong: they are not used.
+    /// Number of copies with a wrong checksum, which are not used.
     pub(super) damaged: u64,
-    /// The log ends with a block whose sum is wrong, as one that was cut off does.
+    /// Whether the log ends with a block that has a wrong checksum, as one that was cut off does.
     pub(super) ends_damaged: bool,
-    /// Fast commits stand after the last transaction; they are not replayed.
+    /// Whether fast commits follow the last transaction. They are not replayed.
     pub(super) has_fast_commits: bool,
 }
 
@@ -70,20 +71,20 @@ impl Replay {
     }
 }
 
-/// The super block of the journal, and where its blocks lie.
+/// The super block of the journal, and the location of its blocks.
 struct Journal<'a> {
     source: &'a Source,
     blocks: u64,
     /// Extents of its inode in blocks: logical, physical, count.
     map: Vec<(u64, u64, u64)>,
-    /// The log is a ring of these of its blocks.
+    /// First block of the ring that is the log; the end follows.
     first: u64,
     end: u64,
     features: u32,
     seed: u32,
 }
 
-/// A transaction: blocks, their copies and the sums of these, and what it revokes.
+/// A transaction: blocks, their copies and the checksums of these, and the blocks that it revokes.
 #[derive(Default)]
 struct Transaction {
     copies: Vec<(u64, Copy, u32)>,
@@ -119,7 +120,7 @@ pub(super) fn replay(source: &Source, super_block: &SuperBlock, extents: &[Exten
         return Err(unreadable("its super block is damaged"));
     }
     if begin == 0 {
-        // Closed: only fast commits may be left, which begin again with each commit.
+        // The log is empty: only fast commits may be left, which restart with each commit.
         let has_fast_commits = fast > 0 && journal.has_fast_commits(be32(&head, 0x18));
         return Ok(Replay { has_fast_commits, ..Replay::default() });
     }
@@ -134,7 +135,7 @@ fn unreadable(why: &str) -> Refusal {
 }
 
 impl Journal<'_> {
-    /// Where a block of the journal lies on the device.
+    /// Location of a block of the journal on the device.
     fn place(&self, block: u64) -> Option<u64> {
         let after = self.map.partition_point(|(logical, ..)| *logical <= block);
         let (logical, physical, count) = self.map.get(after.checked_sub(1)?)?;
@@ -154,12 +155,12 @@ impl Journal<'_> {
         self.features & (CSUM_V2 | CSUM_V3) != 0
     }
 
-    /// All transactions that were committed.
+    /// Read all committed transactions.
     fn scan(&self, begin: u64, first_sequence: u32) -> Result<Replay, Refusal> {
         let (mut at, mut sequence) = (begin, first_sequence);
         let (mut open, mut done) = (Transaction::default(), Vec::new());
         let mut replay = Replay::default();
-        // The log can hold each of its blocks once.
+        // The log can contain each of its blocks once.
         let mut left = self.end - self.first;
         while left > 0 {
             let bytes = self.read(at)?;
@@ -189,7 +190,7 @@ impl Journal<'_> {
         Ok(replay)
     }
 
-    /// The last copies, but for those that a later or the same transaction revokes.
+    /// Keep the last copies, except those that the same or a later transaction revokes.
     fn apply(&self, transactions: &[Transaction], first_sequence: u32, replay: &mut Replay) {
         let mut revoked: HashMap<u64, usize> = HashMap::new();
         for (number, transaction) in transactions.iter().enumerate() {
@@ -210,7 +211,8 @@ impl Journal<'_> {
         }
     }
 
-    /// Tags of a block that describes, and the copies after it. False: there is no such place.
+    /// Read the tags of a descriptor block, and skip the copies after it. False: a block has an
+    /// impossible location.
     fn described(&self, bytes: &[u8], at: &mut u64, left: &mut u64, open: &mut Transaction) -> bool {
         const UUID: usize = 16;
         let is_wide = self.features & BITS_64 != 0;
@@ -241,7 +243,7 @@ impl Journal<'_> {
         true
     }
 
-    /// With checksums of version 2 a tag has two bytes more; they are not used.
+    /// With checksums of version 2 a tag has two more bytes, which are not used.
     fn extra_tag_bytes(&self) -> usize {
         if self.features & CSUM_V2 != 0 { 2 } else { 0 }
     }
@@ -257,7 +259,7 @@ impl Journal<'_> {
         true
     }
 
-    /// The sum at the end of blocks that describe or revoke.
+    /// Whether the checksum at the end of a descriptor or revocation block is right.
     fn tail_is_sound(&self, bytes: &[u8]) -> bool {
         if !self.has_sums() {
             return true;
@@ -281,8 +283,9 @@ impl Journal<'_> {
         if self.features & CSUM_V3 != 0 { sum == stated } else { sum & 0xffff == stated }
     }
 
-    /// Whether the first block of the area of fast commits belongs to the transaction that would come next
-    /// (kernel: fs/ext4/fast_commit.h; these numbers are little-endian). The kernel leaves a block free before it.
+    /// Whether the first block of the area of fast commits belongs to the next transaction (kernel:
+    /// fs/ext4/fast_commit.h; these numbers are little-endian). The kernel leaves one block free
+    /// before it.
     fn has_fast_commits(&self, next: u32) -> bool {
         const HEAD: u16 = 9;
         let begins = |bytes: Vec<u8>| le16(&bytes, 0) == HEAD && le32(&bytes, 8) == next;

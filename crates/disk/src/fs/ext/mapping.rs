@@ -1,7 +1,9 @@
-//! Which blocks the files of a window have: extent trees (kernel: Documentation/filesystems/ext4/ifork.rst) and indirect blocks.
+//! The blocks of the files of a window: extent trees (kernel:
+//! Documentation/filesystems/ext4/ifork.rst) and indirect blocks.
 //!
-//! Roots stand in the inodes. The nodes below them are read level by level, those of all files of the window together in order of place. Each
-//! block may be a node only once in the file system, so that loops end and what a hostile image unfolds to stays in proportion to its size.
+//! Roots are in the inodes. The nodes below them are read level by level, those of all files of the
+//! window together in order of location. Each block may be a node only once in the file system, so
+//! that loops end and the memory for a hostile image stays in proportion to its size.
 
 use std::ops::Range;
 
@@ -17,18 +19,18 @@ use crate::extent::{Extent, flag};
 
 const MAGIC: u16 = 0xf30a;
 const DEEPEST: u16 = 5;
-/// Lengths above are unwritten extents, longer by this.
+/// Above this, a length is that of an unwritten extent, plus this number.
 const UNWRITTEN_FROM: u32 = 32768;
 
-/// What a node says.
+/// An entry of a node.
 #[derive(Clone, Copy, Debug)]
 enum Item {
     Run(Run),
-    /// Another node, by its number.
+    /// Another node, by its index.
     Node(u32),
 }
 
-/// Blocks that follow one another in the file and on the device.
+/// Blocks that are contiguous in the file and on the device.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     logical: u32,
@@ -37,17 +39,17 @@ struct Run {
     is_unwritten: bool,
 }
 
-/// A block that leads to other blocks.
+/// A block that points to other blocks.
 #[derive(Clone, Debug)]
 struct Node {
-    /// The file, by its number in the window.
+    /// Index of the file in the window.
     owner: u32,
     block: u64,
-    /// Levels below it.
+    /// Number of levels below it.
     depth: u16,
-    /// Of an extent tree, or a block of pointers.
+    /// Whether it belongs to an extent tree; otherwise it is a block of pointers.
     is_tree: bool,
-    /// First block of the file that it leads to; known for pointers only.
+    /// First block of the file that it points to; known for pointers only.
     logical: u32,
     items: Range<u32>,
 }
@@ -57,21 +59,22 @@ struct Node {
 pub(super) struct Mapping {
     items: Vec<Item>,
     nodes: Vec<Node>,
-    /// What the root of each file says, and whether it has pointers, whose runs end with the block that they stand in.
+    /// Entries of the root of each file, and whether they are pointers, whose runs end with their
+    /// block.
     roots: Vec<(Range<u32>, bool)>,
-    /// Nodes as (file, block), sorted, once all have been read.
+    /// Nodes as (file, block), sorted once all have been read.
     owned: Vec<(u32, u64)>,
     /// Files of which a part could not be read.
     pub(super) broken: Vec<u32>,
 }
 
-/// Where to read, and where to report.
+/// What to read from, and where to report issues.
 pub(super) struct Reading<'a> {
     pub(super) fs: &'a FileSystem,
     pub(super) issues: &'a mut Issues,
-    /// Numbers of the inodes, by file.
+    /// Inode numbers, by file.
     pub(super) numbers: &'a [u32],
-    /// What their checksums begin with, where there are some.
+    /// Seeds of their checksums, if there are any.
     pub(super) seeds: &'a [Option<u32>],
 }
 
@@ -83,7 +86,7 @@ impl Reading<'_> {
 }
 
 impl Reading<'_> {
-    /// Report a node that does not fit its checksum.
+    /// Report a node with a wrong checksum.
     fn check_node(&mut self, owner: u32, block: u64, bytes: &[u8]) {
         let Some(seed) = self.seeds.get(owner as usize).copied().flatten() else { return };
         let again = || self.fs.source.block(block).is_ok_and(|bytes| extent_node_holds(seed, &bytes));
@@ -94,20 +97,21 @@ impl Reading<'_> {
 }
 
 impl Mapping {
-    /// A file without blocks.
+    /// Add a file without blocks.
     pub(super) fn add_none(&mut self) {
         let end = self.items.len() as u32;
         self.roots.push((end..end, false));
     }
 
-    /// A file whose inode holds the root of an extent tree.
+    /// Add a file whose inode contains the root of an extent tree.
     pub(super) fn add_tree(&mut self, i_block: &[u8], reading: &mut Reading<'_>) {
         let owner = self.roots.len() as u32;
         let items = self.tree_node(i_block, owner, None, reading);
         self.roots.push((items, false));
     }
 
-    /// A file whose inode holds pointers: twelve to blocks, and one each to blocks of pointers, one to three deep.
+    /// Add a file whose inode contains pointers: twelve to blocks, and one each to blocks of
+    /// pointers, one to three levels deep.
     pub(super) fn add_pointers(&mut self, i_block: &[u8], reading: &mut Reading<'_>) {
         const DIRECT: usize = 12;
         let owner = self.roots.len() as u32;
@@ -125,7 +129,8 @@ impl Mapping {
         self.roots.push((first..self.items.len() as u32, true));
     }
 
-    /// Entries of a node of an extent tree. `depth` is what its parent makes it; the root may have any.
+    /// Add the entries of a node of an extent tree. `depth` is the one that its parent requires;
+    /// the root may have any.
     fn tree_node(&mut self, bytes: &[u8], owner: u32, depth: Option<u16>, reading: &mut Reading<'_>) -> Range<u32> {
         const BYTES: usize = 12;
         let first = self.items.len() as u32;
@@ -151,7 +156,7 @@ impl Mapping {
         first..self.items.len() as u32
     }
 
-    /// Pointers to blocks, or, at a depth, to blocks of pointers. 0 is a hole.
+    /// Add pointers to blocks or, at a depth, to blocks of pointers. 0 is a hole.
     fn pointers(&mut self, bytes: &[u8], owner: u32, depth: u16, mut logical: u32, reading: &mut Reading<'_>) {
         let step = (reading.fs.super_block.block_bytes / 4).saturating_pow(u32::from(depth));
         let mut run: Option<Run> = None;
@@ -172,7 +177,7 @@ impl Mapping {
                     }
                 }
             }
-            // Files end at 2^32 blocks; what stands after is not theirs.
+            // Files end at 2^32 blocks; further pointers are invalid.
             match u32::try_from(u64::from(logical) + step) {
                 Ok(next) => logical = next,
                 Err(_) => break,
@@ -205,7 +210,7 @@ impl Mapping {
         self.nodes.push(node);
     }
 
-    /// Read every node, level by level.
+    /// Read all nodes, level by level.
     pub(super) fn read_nodes(&mut self, reading: &mut Reading<'_>) {
         let mut from = 0;
         while from < self.nodes.len() {
@@ -234,19 +239,20 @@ impl Mapping {
         self.broken.dedup();
     }
 
-    /// Whether nodes of a file are of an extent tree, or blocks of pointers.
+    /// Whether the nodes of a file belong to an extent tree, rather than being blocks of pointers.
     pub(super) fn is_tree(&self, file: u32) -> bool {
         !self.roots[file as usize].1
     }
 
-    /// Blocks of the map of a file, in order.
+    /// Blocks with nodes of a file, in order.
     pub(super) fn nodes_of(&self, file: u32) -> &[(u32, u64)] {
         let from = self.owned.partition_point(|(owner, _)| *owner < file);
         let count = self.owned[from..].partition_point(|(owner, _)| *owner == file);
         &self.owned[from..from + count]
     }
 
-    /// The extents of a file, in its order. Pieces that pointers make one by one are joined.
+    /// Append the extents of a file, in its order. Ranges that pointers list block by block are
+    /// joined.
     pub(super) fn extents_of(&self, file: u32, block_bytes: u64, flags: u8, take: &mut Vec<Extent>) {
         let begin = take.len();
         let (root, is_joined) = self.roots[file as usize].clone();

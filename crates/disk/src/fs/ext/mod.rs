@@ -1,10 +1,13 @@
-//! ext2, ext3 and ext4, read from their own structures: a block device or an image file, mounted or not.
+//! ext2, ext3 and ext4, read from their own structures: a block device or an image file, mounted or
+//! not.
 //!
-//! `super_block` and `groups` say where things lie. Threads read windows of inode numbers (`window`): inodes (`inode`), the blocks that lead to
-//! their blocks (`mapping`), names (`directory`). What they find is taken in order (`scan`): extents go to the tables at once, files wait for
-//! their paths (`directory_names`). `claimed_blocks` keeps account of every block and reports at the end which are free, and which have no owner.
-//! `checksums` are compared where there are some. A file system that was not unmounted is read through its `journal`. Nothing is trusted: what
-//! cannot be right is counted (`issues`), and the rest goes on.
+//! `super_block` and `groups` locate the structures. Threads read windows of inode numbers
+//! (`window`): inodes (`inode`), the blocks that point to their blocks (`mapping`), names
+//! (`directory`). Their results are taken in order (`scan`): extents go to the tables at once,
+//! files wait for their paths (`directory_names`). `claimed_blocks` accounts for every block and
+//! reports at the end which are free, and which have no owner. `checksums` are compared if there
+//! are any. A file system that was not unmounted is read through its `journal`. Nothing is trusted:
+//! inconsistencies are counted (`issues`), and the scan continues.
 
 mod block_set;
 mod bytes;
@@ -44,7 +47,6 @@ use groups::Group;
 use source::Source;
 use super_block::SuperBlock;
 
-/// The method.
 pub(super) struct Raw;
 
 impl Method for Raw {
@@ -62,18 +64,18 @@ impl Method for Raw {
 
     fn scan(&self, target: &Target, work: &mut Work<'_>) -> Result<Outcome, Unable> {
         let Some((path, mount)) = place(target) else { return Err(Unable::Because(disk::part_of_file_system())) };
-        // Threads request much at a time, and wait seldom.
+        // Each thread requests many blocks at a time, and rarely waits.
         let threads = work.settings.threads_or(cores());
         let request = scan::Request { path, mount, threads, without_names: work.settings.without_names };
         match scan::scan(&request, work.recording, work.cancel, work.report) {
-            // The kernel can be asked.
+            // The kernel can be asked instead.
             Err(DiskError::Refused(_, why, _)) if mount.is_some() => Err(Unable::Because(why)),
             outcome => Ok(outcome?),
         }
     }
 }
 
-/// The device or image of a target, and where it is mounted as a whole, if it is.
+/// The device or image of a target, and its mount, if it is mounted as a whole.
 fn place(target: &Target) -> Option<(&Path, Option<&Mount>)> {
     let (path, mount) = match &target.place {
         TargetKind::FileSystem(mount) => (mount.source.as_path(), Some(mount)),
@@ -84,18 +86,19 @@ fn place(target: &Target) -> Option<(&Path, Option<&Mount>)> {
     is_it.then_some((path, mount))
 }
 
-/// What is known of a file system before its inodes are read.
+/// What is known about a file system before its inodes are read.
 struct FileSystem {
     source: Source,
     super_block: SuperBlock,
     groups: Vec<Group>,
     sums: Checksums,
-    /// Blocks that were read as nodes or directories. None may be twice, see `mapping`.
+    /// Blocks that were read as nodes or directories. None may occur twice, see `mapping`.
     met: BlockSet,
 }
 
 impl FileSystem {
-    /// The value of `layout.part` for the blocks of an inode that is no file of users; `None`: it is one.
+    /// The value of `layout.part` for the blocks of an inode that is not a user's file; `None`: it
+    /// is one.
     fn internal_part(&self, number: u32) -> Option<&'static str> {
         let super_block = &self.super_block;
         if super_block.quota_inodes().contains(&number) {

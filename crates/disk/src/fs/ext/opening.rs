@@ -1,4 +1,5 @@
-//! From a path to a file system that can be read: is it one, is it mounted, does its journal have to be replayed.
+//! From a path to a file system that can be read: checks whether it is one, whether it is mounted,
+//! and whether its journal must be replayed.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -26,13 +27,13 @@ use super::{
 };
 use crate::extent::Extent;
 
-/// A file system that is open.
+/// An open file system.
 pub(super) struct Opened {
     pub(super) fs: FileSystem,
     pub(super) file: File,
-    /// The kernel has it in use, and replays its journal by itself.
+    /// Whether the kernel uses it, and replays its journal by itself.
     pub(super) is_in_use: bool,
-    /// What was found on the way, for `file_systems.reason`.
+    /// What was found while opening it, for `file_systems.reason`.
     pub(super) notes: Vec<Fact>,
     pub(super) issues: Issues,
 }
@@ -92,7 +93,8 @@ fn assemble(source: Source, super_block: SuperBlock, is_live: bool, issues: &mut
     FileSystem { source, super_block, groups, sums, met }
 }
 
-/// Have a mounted file system write back what waits, so that it has a place (syncfs(2)). What cannot be written back is not ours to say.
+/// Make a mounted file system write back pending data, so that it gets a location (syncfs(2)). A
+/// failure to do so is not ours to report.
 pub(super) fn write_back(mount_point: &Path) {
     if let Ok(folder) = File::open(mount_point) {
         // SAFETY: the descriptor is open.
@@ -100,13 +102,14 @@ pub(super) fn write_back(mount_point: &Path) {
     }
 }
 
-/// Whether the kernel keeps a device for itself, as it does while it is mounted, in whatever name space.
+/// Whether the kernel holds a device exclusively, as it does while the device is mounted, in any
+/// name space.
 fn is_held(path: &Path) -> bool {
     let opened = OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(path);
     opened.is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY))
 }
 
-/// An image below a mounted loop device is older than what is mounted.
+/// Refuse an image below a mounted loop device: it is older than what is mounted.
 fn refuse_below_mount(path: &Path) -> Result<(), Refusal> {
     let status = fs::metadata(path)?;
     for entry in fs::read_dir("/sys/block").into_iter().flatten().flatten() {
@@ -124,7 +127,7 @@ fn refuse_below_mount(path: &Path) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Read the journal, and what the super block is with it.
+/// Read the journal, and the super block with it replayed.
 fn replay(
     source: Source,
     super_block: SuperBlock,
@@ -176,7 +179,7 @@ fn extents_of(fs: &FileSystem, number: u32) -> Option<Vec<Extent>> {
     (mapping.broken.is_empty() && !extents.is_empty()).then_some(extents)
 }
 
-/// What the kernel calls a block device.
+/// The kernel's name of a block device.
 pub(super) fn device_name(path: &Path) -> io::Result<Option<String>> {
     let status = fs::metadata(path)?;
     if !status.file_type().is_block_device() {

@@ -1,4 +1,4 @@
-//! Why a file system is not read, before the path is known.
+//! Why a file system is not read. The path is added later.
 
 use std::{io, path::Path};
 
@@ -10,12 +10,12 @@ use crate::DiskError;
 pub(super) enum Refusal {
     NoFileSystem,
     Io(io::Error),
-    /// Why, and what to do.
+    /// The reason, and what to do.
     Because(Fact, &'static str),
 }
 
 impl Refusal {
-    /// A field of the super block, or of the journal's, that cannot be.
+    /// A field of the super block, or of the journal's, is impossible.
     pub(super) fn damaged(field: &str) -> Self {
         Refusal::Because(
             facts::damaged_super_block(field),

@@ -32,7 +32,7 @@ use crate::{
     tables::{Free, Part, Tables},
 };
 
-/// Bytes of inode tables that a window spans.
+/// Size of the part of inode tables that a window covers [B].
 const WINDOW_BYTES: u64 = 2 << 20;
 const MOST_INODES: u64 = 8192;
 
@@ -43,24 +43,25 @@ pub(super) const METHOD: &str = "raw";
 pub(super) struct Request<'a> {
     /// A block device or an image file.
     pub(super) path: &'a Path,
-    /// Where it is mounted as a whole, if it is.
+    /// The mount, if it is mounted as a whole.
     pub(super) mount: Option<&'a Mount>,
-    /// Threads that read.
+    /// Number of threads that read.
     pub(super) threads: usize,
-    /// Directories are not read.
+    /// Whether directories are not read.
     pub(super) without_names: bool,
 }
 
-/// What is kept of a file until its path is known: small, as it is for every file.
+/// What is kept of each file until its path is known. It is small, because there is one for every
+/// file.
 #[derive(Clone, Copy)]
 struct Kept {
     number: u32,
     kind: Kind,
-    /// Some directory should name it.
+    /// Whether some directory should name it.
     is_linked: bool,
 }
 
-/// What is at hand while it is scanned.
+/// State of a scan.
 struct Scan<'a> {
     fs: FileSystem,
     space: ClaimedBlocks,
@@ -77,7 +78,7 @@ struct Scan<'a> {
 /// Read an ext2, ext3 or ext4 file system into the tables of a recording.
 ///
 /// # Errors
-/// [`DiskError`]: it cannot be read as it stands, or the recording cannot be written.
+/// [`DiskError`]: it cannot be read in its present state, or the recording cannot be written.
 pub(super) fn scan(
     request: &Request<'_>,
     recording: &mut Recording,
@@ -109,7 +110,7 @@ pub(super) fn scan(
     row.write(recording)?;
     DeviceRow::write(&[DeviceRow::only(&row)], recording)?;
     let mut issues = scan.issues.details();
-    // Its first block was readable, and is not any more: the device went away.
+    // Its first block was readable, and no longer is: the device disappeared.
     issues.extend(
         after
             .as_ref()
@@ -156,7 +157,7 @@ impl<'a> Scan<'a> {
         blocks * self.fs.super_block.block_bytes
     }
 
-    /// Groups, and what has its place in them once and for all.
+    /// Write groups, and the parts at fixed locations in them.
     fn fixed_parts(&mut self, tables: &mut Tables<'_>) -> Result<(), TableError> {
         let super_block = &self.fs.super_block;
         for group in 0..super_block.groups {
@@ -183,10 +184,10 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// All inodes.
+    /// Read all inodes.
     fn windows(&mut self, tables: &mut Tables<'_>, report: &mut dyn FnMut(Progress)) -> Result<(), TableError> {
         let inodes = u64::from(self.fs.super_block.inodes);
-        // They lie next to one another, those of many groups.
+        // The bitmaps of many groups are adjacent.
         let bitmaps = self.fs.groups.iter().flat_map(|group| [group.inode_bitmap, group.block_bitmap]);
         bitmaps.flatten().for_each(|block| self.fs.source.request_ahead(block, 1));
         let width = (WINDOW_BYTES / self.fs.super_block.inode_bytes as u64).clamp(16, MOST_INODES);
@@ -214,7 +215,7 @@ impl<'a> Scan<'a> {
         })
     }
 
-    /// Inodes that should have a name, and names without an inode.
+    /// Report inodes that should have a name, and names without an inode.
     fn unconnected(&mut self) {
         let mut rows = self.kept.iter().map(|file| file.number).peekable();
         let mut nameless = 0;
@@ -241,7 +242,7 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    /// Free space, and what is neither free nor owned.
+    /// Write free space, and what is neither free nor owned.
     fn rest(&mut self, tables: &mut Tables<'_>) -> Result<(), TableError> {
         let bytes = |blocks: u64| blocks * self.fs.super_block.block_bytes;
         let mut outcome = Ok(());
@@ -314,7 +315,8 @@ impl Row {
     }
 }
 
-/// Blocks of a window: extents of files, and what the file system keeps for them. Attributes, which files may share, are claimed in order.
+/// Write the extents of the files of a window, and the blocks that the file system keeps for them.
+/// Attributes, which files may share, are claimed in order.
 fn take(
     window: &Window,
     block_bytes: u64,

@@ -1,4 +1,4 @@
-//! Blocks of a device or image, as they are, or as they will be when its journal has been replayed.
+//! Blocks of a device or image, as they are, or as they will be once its journal is replayed.
 
 use std::{
     fs::File,
@@ -9,16 +9,17 @@ use std::{
 
 use super::journal::Replay;
 
-/// Blocks that lie at most this far apart are read at once: reading those between costs less than asking again.
+/// Blocks at most this far apart are read at once: reading those in between costs less than another
+/// request.
 const NEAR: u64 = 4;
-/// The most that is read at once when single blocks are requested [B].
+/// Limit for one read when single blocks are requested [B].
 const MOST_AT_ONCE: usize = 1 << 18;
 
 pub(super) struct Source {
     file: File,
     pub(super) block_bytes: u64,
     replay: Option<Replay>,
-    /// Blocks that could not be read.
+    /// Number of blocks that could not be read.
     pub(super) unreadable: AtomicU64,
 }
 
@@ -31,28 +32,28 @@ impl Source {
         self.replay = Some(replay);
     }
 
-    /// Bytes from a place on, of the device as it is.
+    /// Bytes at an offset of the device as it is.
     pub(super) fn read_bytes(&self, place: u64, bytes: usize) -> io::Result<Vec<u8>> {
         let mut buffer = vec![0; bytes];
         self.file.read_exact_at(&mut buffer, place)?;
         Ok(buffer)
     }
 
-    /// Whole blocks.
+    /// Read whole blocks.
     pub(super) fn read(&self, block: u64, buffer: &mut [u8]) -> io::Result<()> {
         debug_assert_eq!(buffer.len() as u64 % self.block_bytes, 0);
         self.file.read_exact_at(buffer, block * self.block_bytes)?;
         self.replay_over(block, buffer)
     }
 
-    /// One block.
+    /// Read one block.
     pub(super) fn block(&self, block: u64) -> io::Result<Vec<u8>> {
         let mut buffer = vec![0; self.block_bytes as usize];
         self.read(block, &mut buffer)?;
         Ok(buffer)
     }
 
-    /// Whole blocks; what cannot be read is counted, and stands as zeros.
+    /// Read whole blocks. Those that cannot be read are counted, and are zeros.
     pub(super) fn read_what_can_be(&self, block: u64, buffer: &mut [u8]) {
         if self.read(block, buffer).is_ok() {
             return;
@@ -65,10 +66,11 @@ impl Source {
         }
     }
 
-    /// Many single blocks, those near one another at once. Such as cannot be read are counted and left out.
+    /// Read many single blocks, those near one another at once. Unreadable ones are counted and
+    /// left out.
     ///
-    /// What is in memory comes first. All the rest is requested before any of it is waited for: a device answers many requests sooner than one
-    /// after another.
+    /// Blocks in memory come first. All others are requested before any of them is waited for: a
+    /// device answers many requests faster than one after another.
     pub(super) fn each<T: Copy>(&self, mut wanted: Vec<(u64, T)>, mut take: impl FnMut(T, &[u8])) {
         wanted.sort_unstable_by_key(|(block, _)| *block);
         let most = (MOST_AT_ONCE / self.block_bytes as usize).max(1) as u64;
@@ -93,14 +95,15 @@ impl Source {
         }
     }
 
-    /// Begin to read blocks into the memory of the kernel, without waiting. It is a hint: nothing depends on it.
+    /// Begin to read blocks into the page cache, without waiting. It is a hint: nothing depends on
+    /// it.
     pub(super) fn request_ahead(&self, block: u64, count: u64) {
         let bytes = |blocks: u64| (blocks * self.block_bytes).cast_signed();
-        // SAFETY: a call without pointers on a descriptor that is open.
+        // SAFETY: a call without pointers on an open descriptor.
         let _ = unsafe { libc::posix_fadvise(self.file.as_raw_fd(), bytes(block), bytes(count), libc::POSIX_FADV_WILLNEED) };
     }
 
-    /// Room for a run of blocks and those between them.
+    /// Buffer for a run of blocks and those in between.
     fn room<'a, T>(&self, buffer: &'a mut Vec<u8>, run: &[(u64, T)]) -> &'a mut [u8] {
         let bytes = (run[run.len() - 1].0 - run[0].0 + 1) as usize * self.block_bytes as usize;
         if buffer.len() < bytes {
@@ -109,7 +112,8 @@ impl Source {
         &mut buffer[..bytes]
     }
 
-    /// The blocks of a run, which `buffer` holds from the first on, or which are read one by one as not all of them could be.
+    /// Pass on the blocks of a run, which `buffer` contains from the first on, or which are read
+    /// one by one because not all of them could be read.
     fn hand_over<T: Copy>(&self, run: &[(u64, T)], buffer: &mut [u8], is_whole: bool, take: &mut impl FnMut(T, &[u8])) {
         let bytes = self.block_bytes as usize;
         for (block, item) in run {
@@ -123,11 +127,11 @@ impl Source {
         }
     }
 
-    /// Whole blocks, if none of them has to be waited for.
+    /// Read whole blocks, if all of them are in memory.
     fn read_from_memory(&self, block: u64, buffer: &mut [u8]) -> bool {
         let part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
         let place = (block * self.block_bytes).cast_signed();
-        // SAFETY: the kernel writes within `buffer`, for as long as the call takes.
+        // SAFETY: the kernel writes within `buffer`, only during the call.
         let read = unsafe { libc::preadv2(self.file.as_raw_fd(), &raw const part, 1, place, libc::RWF_NOWAIT) };
         usize::try_from(read) == Ok(buffer.len()) && self.replay_over(block, buffer).is_ok()
     }

@@ -1,4 +1,5 @@
-//! The super block (kernel: Documentation/filesystems/ext4/super.rst), and what follows from it alone.
+//! The super block (kernel: Documentation/filesystems/ext4/super.rst), and what follows from it
+//! alone.
 
 use sysdock_table::facts::disk as facts;
 
@@ -7,17 +8,17 @@ use super::{
     refusal::Refusal,
 };
 
-/// Where the first one lies, and its size [B].
+/// Offset and size of the first one [B].
 pub(super) const PLACE: u64 = 1024;
 pub(super) const BYTES: usize = 1024;
 
-/// Bits of `feature_compat`, by their names in mke2fs.
+/// Bits of `feature_compat`, with their names in mke2fs.
 pub(super) mod compat {
     pub(in super::super) const HAS_JOURNAL: u32 = 0x4;
     pub(in super::super) const SPARSE_SUPER2: u32 = 0x200;
 }
 
-/// Bits of `feature_incompat`: what a reader must understand.
+/// Bits of `feature_incompat`: features that a reader must support.
 pub(super) mod incompat {
     pub(in super::super) const NEEDS_RECOVERY: u32 = 0x4;
     pub(in super::super) const JOURNAL_DEV: u32 = 0x8;
@@ -28,7 +29,7 @@ pub(super) mod incompat {
     pub(in super::super) const LARGE_DIR: u32 = 0x4000;
 }
 
-/// Bits of `feature_ro_compat`: what a writer must understand.
+/// Bits of `feature_ro_compat`: features that a writer must support.
 pub(super) mod ro_compat {
     pub(in super::super) const SPARSE_SUPER: u32 = 0x1;
     pub(in super::super) const GDT_CSUM: u32 = 0x10;
@@ -36,7 +37,7 @@ pub(super) mod ro_compat {
     pub(in super::super) const METADATA_CSUM: u32 = 0x400;
 }
 
-/// Names of the bits of the three words of features, as mke2fs and dumpe2fs write them.
+/// Names of the bits of the three words of features, as in mke2fs and dumpe2fs.
 const COMPAT: [(u32, &str); 11] = [
     (0x1, "dir_prealloc"),
     (0x2, "imagic_inodes"),
@@ -88,26 +89,28 @@ const RO_COMPAT: [(u32, &str); 17] = [
     (0x8000, "verity"),
     (0x1_0000, "orphan_present"),
 ];
-/// Those that a map can be read with: all but compression, a journal on its own, and unknown features.
+/// Features with which a map can be read: all except compression, a separate journal, and unknown
+/// ones.
 const UNDERSTOOD: u32 = 0x3_f7d6;
-/// Those that ext3 has too; with any other it is ext4.
+/// Features that ext3 has too; with any other one it is ext4.
 const EXT3_INCOMPAT: u32 = 0x2 | 0x4 | 0x8 | 0x10;
 const EXT3_RO_COMPAT: u32 = 0x1 | 0x2 | 0x4;
 
-/// The most blocks that are read, 1 PiB at 4 KiB each, and the most groups. More is a lie, or nothing for this method.
+/// Limits for blocks (1 PiB of 4 KiB each) and groups. Larger numbers are wrong, or beyond this
+/// method.
 const MOST_BLOCKS: u64 = 1 << 38;
 const MOST_GROUPS: u64 = 1 << 23;
 const MOST_BLOCKS_PER_GROUP: u64 = 1 << 28;
 
-/// What the super block says, checked as far as it can be by itself.
+/// Content of the super block, checked as far as possible without other structures.
 #[derive(Clone, Debug)]
 pub(super) struct SuperBlock {
     pub(super) bytes: Vec<u8>,
     pub(super) block_bytes: u64,
-    /// Blocks of a cluster, the unit of allocation: 1 without bigalloc.
+    /// Number of blocks of a cluster, the unit of allocation: 1 without bigalloc.
     pub(super) cluster_blocks: u64,
     pub(super) blocks: u64,
-    /// The block where the first group begins.
+    /// The first block of the first group.
     pub(super) first_block: u64,
     pub(super) blocks_per_group: u64,
     pub(super) groups: u64,
@@ -216,7 +219,7 @@ impl SuperBlock {
         self.ro_compat & bit != 0
     }
 
-    /// Whether descriptors say which bitmaps and parts of inode tables were never written.
+    /// Whether descriptors state which bitmaps and parts of inode tables were never written.
     pub(super) fn has_uninitialized(&self) -> bool {
         self.has_ro_compat(ro_compat::GDT_CSUM | ro_compat::METADATA_CSUM)
     }
@@ -248,13 +251,13 @@ impl SuperBlock {
         format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
     }
 
-    /// The inode of the journal, if it lies in this file system.
+    /// The inode of the journal, if the journal is in this file system.
     pub(super) fn journal_inode(&self) -> Option<u32> {
         let number = le32(&self.bytes, 0xe0);
         (self.has_compat(compat::HAS_JOURNAL) && number != 0).then_some(number)
     }
 
-    /// User, group and project quota.
+    /// Inodes of user, group and project quota.
     pub(super) fn quota_inodes(&self) -> [u32; 3] {
         [0x240, 0x244, 0x26c].map(|at| le32(&self.bytes, at))
     }
@@ -284,7 +287,7 @@ impl SuperBlock {
         self.first_block + group * self.blocks_per_group
     }
 
-    /// The last group may be short.
+    /// Number of blocks of a group. The last one may be short.
     pub(super) fn group_blocks(&self, group: u64) -> u64 {
         self.blocks_per_group.min(self.blocks - self.group_first_block(group))
     }
@@ -293,7 +296,7 @@ impl SuperBlock {
         (u64::from(self.inodes_per_group) * self.inode_bytes as u64).div_ceil(self.block_bytes)
     }
 
-    /// Whether a group holds a super block.
+    /// Whether a group contains a super block.
     pub(super) fn group_has_super(&self, group: u64) -> bool {
         if group == 0 {
             return true;
@@ -305,18 +308,19 @@ impl SuperBlock {
         group == 1 || !self.has_ro_compat(ro_compat::SPARSE_SUPER) || [3, 5, 7].into_iter().any(is_power_of)
     }
 
-    /// The block of a group that a super block lies in. With blocks of 1 KiB it is block 1, which with bigalloc is not where group 0 begins.
+    /// The block with the super block of a group. With blocks of 1 KiB it is block 1 in group 0,
+    /// which with bigalloc is not the first block of the group.
     pub(super) fn super_block_of(&self, group: u64) -> u64 {
         let first = self.group_first_block(group);
         if group == 0 && self.block_bytes == 1024 { 1 } else { first }
     }
 
-    /// Groups from here on have their descriptors in their own meta group.
+    /// Groups from this one on have their descriptors in their own meta group.
     fn first_meta_block(&self) -> u64 {
         if self.has_incompat(incompat::META_BG) { u64::from(le32(&self.bytes, 0x104)) } else { u64::MAX }
     }
 
-    /// Where a block of descriptors lies.
+    /// Location of a block of descriptors.
     pub(super) fn descriptor_block(&self, number: u64) -> u64 {
         if number < self.first_meta_block() {
             return self.super_block_of(0) + 1 + number;
@@ -326,7 +330,8 @@ impl SuperBlock {
         place.min(self.blocks - 1)
     }
 
-    /// Descriptors in a group, main or backup: first block, count, and count of those reserved after them.
+    /// Descriptors in a group, main or backup: first block, count, and count of reserved blocks
+    /// after them.
     pub(super) fn descriptors_in(&self, group: u64) -> Option<(u64, u64, u64)> {
         let has_super = self.group_has_super(group);
         let after = if has_super { self.super_block_of(group) + 1 } else { self.group_first_block(group) };

@@ -1,5 +1,5 @@
-//! A window of inode numbers: what is read at a time, by one thread. First its part of the inode tables, then the nodes that lead to blocks,
-//! then directories; each in order of place.
+//! A window of inode numbers: what one thread reads at a time. First its part of the inode tables,
+//! then the nodes that point to blocks, then directories; each in order of location.
 
 use std::{cell::Cell, ops::Range};
 
@@ -22,15 +22,16 @@ use crate::{
     fragments::{Forgiving, Fragments},
 };
 
-/// Unused inodes that are read along rather than skipped [B].
+/// Up to this many bytes of unused inodes are read rather than skipped.
 const WORTH_READING: u64 = 1 << 16;
 
 thread_local! {
-    /// A part of an inode table: kept by each thread, as memory that is new to the process costs more than reading into it.
+    /// A part of an inode table. Each thread keeps the buffer, because memory that is new to the
+    /// process costs more than reading into it.
     static TABLE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// A file on its way to `inodes`. As many are held as there are, so they are small.
+/// A file that will become a row of `inodes`. One is kept for every file, so it is small.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row {
     pub(super) number: u32,
@@ -45,14 +46,14 @@ pub(super) struct Row {
     pub(super) kind: Kind,
 }
 
-/// Names as they stand in directories.
+/// Names as stored in directories.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    /// Inode, its directory, and where its name begins in the text.
+    /// Inode, its directory, and the offset of its name in the text.
     pub(super) entries: Vec<(u32, u32, u32)>,
-    /// Each with its length before it.
+    /// Each name after its length.
     pub(super) text: Vec<u8>,
-    /// Names for which the text had no room.
+    /// Number of names for which the text had no room.
     lost: u64,
 }
 
@@ -72,26 +73,27 @@ impl Names {
 #[derive(Default)]
 pub(super) struct Window {
     pub(super) rows: Vec<Row>,
-    /// Extents of the files, as many of each as its row says.
+    /// Extents of the files, as many of each as its row states.
     pub(super) extents: Vec<Extent>,
-    /// Blocks that the file system keeps for a file: its inode, the value of `layout.part`, first and count.
+    /// Blocks that the file system keeps for a file: its inode, the value of `layout.part`, first
+    /// and count.
     pub(super) parts: Vec<(u32, &'static str, u64, u64)>,
     /// Blocks with attributes, which files may share.
     pub(super) attributes: Vec<(u32, u64)>,
     pub(super) names: Names,
     pub(super) issues: Issues,
-    /// Files of which blocks are missing.
+    /// Number of files of which blocks are missing.
     pub(super) unread: u64,
-    /// Files met, and what is needed of them until their blocks are known.
+    /// Inode numbers of the files, and what is needed of them until their blocks are known.
     numbers: Vec<u32>,
     seeds: Vec<Option<u32>>,
     notes: Vec<Note>,
 }
 
-/// What is to be done with the extents of a file.
+/// What to do with the extents of a file.
 #[derive(Clone, Copy, Debug)]
 struct Note {
-    /// They are no file's: the value of `layout.part` instead.
+    /// They belong to no user's file: the value of `layout.part` instead.
     part: Option<&'static str>,
     flags: u8,
     is_directory: bool,
@@ -105,12 +107,12 @@ struct DirectoryBlock {
     block: u64,
     directory: u32,
     is_encrypted: bool,
-    /// What its checksum begins with, if it has one.
+    /// Seed of its checksum, if it has one.
     seed: Option<u32>,
 }
 
 impl Window {
-    /// What the inodes of a range are, and have; their blocks are claimed in `space`.
+    /// Read the inodes of a range, their blocks and names. Their blocks are claimed in `space`.
     pub(super) fn read(fs: &FileSystem, numbers: Range<u32>, with_names: bool, space: &ClaimedBlocks) -> Self {
         let mut window = Window::default();
         let mut mapping = Mapping::default();
@@ -126,7 +128,7 @@ impl Window {
         window
     }
 
-    /// Claim all blocks but those of attributes, which several files may have.
+    /// Claim all blocks except those of attributes, which several files may share.
     fn claim(&mut self, block_bytes: u64, space: &ClaimedBlocks) {
         let mut extents = self.extents.iter();
         for row in &self.rows {
@@ -140,7 +142,7 @@ impl Window {
         }
     }
 
-    /// The inodes in use of a range of numbers, which count from 1.
+    /// Read the inodes in use of a range of numbers, which count from 1.
     fn inodes(&mut self, fs: &FileSystem, numbers: Range<u32>, mapping: &mut Mapping) {
         let per_group = fs.super_block.inodes_per_group;
         let (first, end) = (numbers.start - 1, numbers.end - 1);
@@ -168,7 +170,8 @@ impl Window {
         }
     }
 
-    /// The inodes of a table whose bits are set. `begin` is the number of the first inode of the table, from 0.
+    /// Read the inodes of a table whose bits are set. `begin` is the number of the first inode of
+    /// the table, from 0.
     fn table(&mut self, fs: &FileSystem, begin: u32, places: Range<u32>, bits: &[u8], table: u64, mapping: &mut Mapping) {
         let (block_bytes, inode_bytes) = (fs.super_block.block_bytes, fs.super_block.inode_bytes as u64);
         let is_used = |place: u32| bits[place as usize / 8] >> (place % 8) & 1 == 1;
@@ -206,7 +209,8 @@ impl Window {
         TABLE.set(buffer);
     }
 
-    /// Report an inode that does not fit its checksum. `table` is the first block of its table, `place` its place there.
+    /// Report an inode with a wrong checksum. `table` is the first block of its table, `place` its
+    /// index there.
     fn check_inode(&mut self, fs: &FileSystem, raw: Raw<'_>, table: u64, place: u64) {
         if fs.sums.inode_holds(raw) {
             return;
@@ -226,7 +230,7 @@ impl Window {
 
     fn inode(&mut self, fs: &FileSystem, raw: Raw<'_>, mapping: &mut Mapping) {
         let part = fs.internal_part(raw.number).or_else(|| raw.is_of_attributes().then_some("attributes"));
-        // Reserved numbers that nothing was made of.
+        // Reserved numbers that are not used.
         if part.is_some() && raw.is_blank() {
             return;
         }
@@ -257,7 +261,7 @@ impl Window {
         });
         let mut reading = Reading { fs, issues: &mut self.issues, numbers: &self.numbers, seeds: &self.seeds };
         match content {
-            // Its other pointers lead to the reserved descriptors.
+            // Its other pointers are to the reserved descriptors.
             _ if raw.number == RESIZE => mapping.add_none(),
             Content::None | Content::Inline => mapping.add_none(),
             Content::Extents => mapping.add_tree(raw.i_block(), &mut reading),
@@ -266,7 +270,7 @@ impl Window {
         self.add_other_parts(fs, raw, content);
     }
 
-    /// What a file has besides its blocks.
+    /// Add what a file has besides its blocks.
     fn add_other_parts(&mut self, fs: &FileSystem, raw: Raw<'_>, content: Content) {
         let is_inside = |block: u64| block >= fs.super_block.first_block && block < fs.super_block.blocks;
         if raw.number == RESIZE {
@@ -291,7 +295,8 @@ impl Window {
         }
     }
 
-    /// Extents, fragments and own blocks of every file. Returns the blocks of directories.
+    /// Determine extents, fragments and own blocks of every file. Returns the blocks of
+    /// directories.
     fn extents(&mut self, fs: &FileSystem, mapping: &Mapping) -> Vec<(u64, DirectoryBlock)> {
         let block_bytes = fs.super_block.block_bytes;
         let mut blocks = Vec::new();
@@ -340,7 +345,7 @@ impl Window {
 }
 
 impl Row {
-    /// Pieces and blocks of its extents; `own` are the blocks that lead to them.
+    /// Count fragments and blocks of its extents; `own` are the blocks that point to them.
     fn count(&mut self, extents: &[Extent], own: &[(u32, u64)], block_bytes: u64) {
         let mut fragments = Fragments::default();
         extents.iter().for_each(|extent| fragments.add(extent));
@@ -354,7 +359,7 @@ impl Row {
     }
 }
 
-/// Blocks of extents that lie within the size of their file.
+/// Blocks of extents within the size of their file.
 fn blocks_within(extents: &[Extent], size: u64, block_bytes: u64) -> impl Iterator<Item = u64> {
     let placed = extents.iter().filter(|extent| extent.flags & flag::NOWHERE == 0);
     placed.flat_map(move |extent| {
@@ -364,7 +369,7 @@ fn blocks_within(extents: &[Extent], size: u64, block_bytes: u64) -> impl Iterat
     })
 }
 
-/// Whether the blocks between two places [B] are all own ones, of which there are some.
+/// Whether there are blocks between two offsets [B], and all of them are the file's own.
 fn holds_only(own: &[(u32, u64)], from: u64, end: u64, block_bytes: u64) -> bool {
     let (from, end) = (from / block_bytes, end / block_bytes);
     let first = own.partition_point(|(_, block)| *block < from);

@@ -10,14 +10,16 @@ use super::{
     super_block::{self, SuperBlock},
 };
 
-/// Counters that grow with what is written. Two that are equal: nothing was.
+/// Counters that grow with each write. If two readings are equal, nothing was written.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct WriteCounters {
-    /// Free blocks and inodes, flags and sums of all groups: a mounted file system keeps them up to date in memory, where we read.
+    /// Free blocks and inodes, flags and checksums of all groups. A mounted file system keeps them
+    /// up to date in the page cache, which we read.
     descriptors: u64,
-    /// When the super block was written, and how much to the file system ever [s, KiB].
+    /// Time when the super block was written, and total written to the file system ever [s, KiB].
     super_block: (u32, u64),
-    /// What the kernel says of a mounted one: KiB written ever and since it was mounted, blocks delayed.
+    /// The kernel's counters of a mounted file system: KiB written ever and since mounting, delayed
+    /// blocks.
     kernel: [Option<u64>; 3],
     /// When an image file was changed.
     changed: (i64, i64),
@@ -37,7 +39,7 @@ impl WriteCounters {
         })
     }
 
-    /// Blocks of files that have no place yet.
+    /// Number of blocks of files that have no location yet.
     pub(super) fn delayed_blocks(&self) -> Option<u64> {
         self.kernel[2]
     }

@@ -1,4 +1,5 @@
-//! Any mounted file system, file by file: the kernel is queried for the extents of each (FIEMAP), and for free space where it reports that.
+//! Any mounted file system, file by file: the kernel is queried for the extents of each (FIEMAP),
+//! and for free space if it reports that.
 
 use std::{
     fs::{self, File},
@@ -23,7 +24,7 @@ use crate::{
     walk::Walk,
 };
 
-/// The method that is always left, and the only one for a part of a file system.
+/// The fallback method, and the only one for a part of a file system.
 pub(super) struct FileByFile;
 
 impl Method for FileByFile {
@@ -83,17 +84,17 @@ impl FileByFile {
     }
 }
 
-/// Each thread waits for the device to bring one inode, and then the places of its extents.
+/// Each thread waits for the device to read one inode, and then the locations of its extents.
 fn threads(settings: Settings) -> usize {
-    /// As many as a device may well be requested at a time.
+    /// Number of requests that a device can well handle at a time.
     const IN_FLIGHT: usize = 32;
     settings.threads_or(settings.query_threads().max(IN_FLIGHT))
 }
 
-/// Batches that wait to be taken: a thread with one more waits.
+/// Number of batches that wait to be taken: a thread with another one waits.
 const WAITING: usize = 8;
 
-/// Batches of all threads, into the tables.
+/// Write batches of all threads to the tables.
 fn gather(
     walk: &Walk<'_>,
     path: &Path,
@@ -117,9 +118,9 @@ fn gather(
     })
 }
 
-/// What is free, and what the file system keeps for itself, where the kernel reports it.
+/// Write free space, and the space that the file system keeps for itself, if the kernel reports it.
 fn free_space(path: &Path, device: u64, tables: &mut Tables<'_>) -> Result<(), Refused> {
     let folder = File::open(path).map_err(Refused::Kernel)?;
-    // Files report their own pieces.
+    // Extents of files are reported with the files.
     fsmap::write(&folder, device, tables, &mut |piece| matches!(piece.owner, Owner::Inode(_) | Owner::Part("unknown")))
 }

@@ -1,7 +1,8 @@
-//! A file system that exists in this test only, added as docs/howto/add-a-file-system.md says: a folder, and a line in a list.
+//! A file system that exists in this test only, added as docs/howto/add-a-file-system.md describes:
+//! a folder, and a line in a list.
 //!
-//! Block 0 holds `MADEUPFS` and the number of files; then the number, the first block and the length in blocks of each. All numbers have 8 bytes,
-//! least significant first.
+//! Block 0 contains `MADEUPFS` and the number of files; then the number, the first block and the
+//! length in blocks of each. All numbers have 8 bytes, least significant first.
 
 use std::{fs::File, io, os::unix::fs::FileExt};
 
@@ -20,7 +21,6 @@ use crate::{
 const MAGIC: &[u8; 8] = b"MADEUPFS";
 const BLOCK_BYTES: u64 = 4096;
 
-/// The method.
 struct MadeUp;
 
 impl Method for MadeUp {
@@ -106,7 +106,7 @@ mod tests {
         scan::{scan_by, target},
     };
 
-    /// A scan by these methods before all others.
+    /// A scan that tries these methods first.
     fn scan(methods: &[&dyn Method], path: &Path, folder: &Path) -> Outcome {
         let methods = [methods, &METHODS].concat();
         let target = target(&methods, path).unwrap();
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(pieces, expected);
     }
 
-    /// Takes everything, and is able to read nothing.
+    /// A method that accepts everything, and can read nothing.
     struct Unfit;
 
     impl Method for Unfit {

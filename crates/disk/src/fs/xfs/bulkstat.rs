@@ -1,4 +1,5 @@
-//! What xfs says of itself (FSGEOMETRY), its inodes, many at a time (BULKSTAT), and the pieces that they own.
+//! What xfs reports about itself (FSGEOMETRY), its inodes, many at a time (BULKSTAT), and the
+//! extents that they own.
 //!
 //! Formats: fs/xfs/libxfs/xfs_fs.h of Linux.
 
@@ -12,7 +13,7 @@ use crate::{
     paths_by_inode::PathsByInode,
 };
 
-/// `struct xfs_fsop_geom`: the parts that are used.
+/// The parts of `struct xfs_fsop_geom` that are used.
 #[repr(C)]
 struct Geometry {
     block_bytes: u32,
@@ -30,13 +31,13 @@ struct Geometry {
     _rest: [u8; 256 - 96],
 }
 
-// SAFETY: it holds numbers, and has the size that the number of the ioctl states.
+// SAFETY: it contains numbers, and has the size that the number of the ioctl states.
 unsafe impl ioctl::Request for Geometry {}
 
 const XFS_IOC_FSGEOMETRY: libc::Ioctl = ioctl::read(b'X', 126, size_of::<Geometry>());
 const HAS_RMAPBT: u32 = 1 << 19;
 
-/// What xfs says of itself.
+/// Facts that xfs reports about itself.
 pub(super) struct Facts {
     pub(super) has_owners: bool,
     pub(super) uuid: [u8; 16],
@@ -96,17 +97,18 @@ struct Raw {
 
 const XFS_IOC_BULKSTAT: libc::Ioctl = ioctl::read(b'X', 127, size_of::<Head>());
 const ROOM: usize = 2048;
-/// In `times` and `times_ns`.
+/// Index in `times` and `times_ns`.
 const MODIFIED: usize = 1;
 
-/// The inodes in use of a range of numbers, in their order, until `take` says that it is enough (`false`). Needs `CAP_SYS_ADMIN`.
+/// Pass the inodes in use of a range of numbers, in order, to `take`, until it returns `false`.
+/// Needs `CAP_SYS_ADMIN`.
 pub(super) fn inodes(file: RawFd, numbers: Range<u64>, take: &mut dyn FnMut(&Inode) -> io::Result<bool>) -> io::Result<()> {
     #[repr(C)]
     struct Request {
         head: Head,
         inodes: [Raw; ROOM],
     }
-    // SAFETY: it holds numbers, and has the room that it states.
+    // SAFETY: it contains numbers, and has the size that it states.
     unsafe impl ioctl::Request for Request {}
     let mut request = Box::new(Request { head: Head::default(), inodes: [Raw::default(); ROOM] });
     request.head.room = ROOM as u32;
@@ -130,12 +132,12 @@ fn inode(raw: &Raw) -> Inode {
     Inode { number: raw.inode, kind: Kind::of_mode(raw.mode.into()), size: raw.size, links: raw.links, modified_ns }
 }
 
-/// Pieces of files, collected in order of place, and given back in that of files.
+/// Extents of files, collected in order of location, and returned in order of files.
 #[derive(Default)]
 pub(super) struct Owned(Vec<(u64, Extent)>);
 
 impl Owned {
-    /// Take a piece if it is of a file's data; `false`: it is something else.
+    /// Add an extent of a file's data; `false`: it is something else.
     pub(super) fn take(&mut self, piece: &Piece) -> bool {
         let Owner::Inode(inode) = piece.owner else { return false };
         if piece.is_metadata {
@@ -147,7 +149,8 @@ impl Owned {
         true
     }
 
-    /// Put them in the order of files. Returns ranges of inode numbers with about as many pieces each, which hold every number there can be.
+    /// Sort by file. Returns ranges of inode numbers with about equally many extents, which cover
+    /// all possible numbers.
     pub(super) fn sorted(&mut self, ranges: usize) -> Vec<Range<u64>> {
         self.0.sort_unstable_by_key(|(inode, extent)| (*inode, extent.logical));
         let mut begins: Vec<u64> = (1..ranges).filter_map(|part| Some(self.0.get(self.0.len() * part / ranges)?.0)).collect();
@@ -156,8 +159,9 @@ impl Owned {
         std::iter::once(0).chain(begins.iter().copied()).zip(ends).map(|(begin, end)| begin..end).collect()
     }
 
-    /// The inodes of a range with their extents, in order of their number, until `full` says that it is enough. Returns how many inodes have
-    /// extents and no facts, as they were made or removed between the two questions; of an error, as they were not reported.
+    /// Pass the inodes of a range with their extents, ordered by number, until `full` returns true.
+    /// Returns how many inodes have extents but no facts, because they were created or removed
+    /// between the two queries or, after an error, because they were not reported.
     pub(super) fn files(
         &self,
         file: RawFd,

@@ -1,5 +1,6 @@
-//! A mounted xfs that keeps its reverse map (rmapbt): the kernel names the owner of every piece of the device (GETFSMAP), and gives all inodes at
-//! once (`bulkstat`). Names come from reading the folders. A mounted xfs is never read raw: what is in memory differs from what is on the device.
+//! A mounted xfs with a reverse map (rmapbt): the kernel reports the owner of every range of the
+//! device (GETFSMAP), and many inodes at a time (`bulkstat`). Names are read from the folders. A
+//! mounted xfs is never read raw: what is in memory differs from what is on the device.
 
 mod bulkstat;
 mod scan;
@@ -13,7 +14,6 @@ use crate::{
     method::{Method, Unable, Work},
 };
 
-/// The method.
 pub(super) struct ReverseMap;
 
 impl Method for ReverseMap {

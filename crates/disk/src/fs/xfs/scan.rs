@@ -1,4 +1,4 @@
-//! A scan of xfs from the first question to the last row.
+//! A scan of xfs from the first query to the last row.
 
 use std::{
     fs::File,
@@ -48,7 +48,7 @@ pub(super) fn scan(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Unable
     if !facts.has_owners {
         return Err(Unable::Because(disk::no_reverse_map()));
     }
-    // The first query: it shows whether queries are permitted.
+    // The first query shows whether queries are permitted.
     let may_ask = bulkstat::inodes(folder.as_raw_fd(), 0..u64::MAX, &mut |_: &_| Ok(false));
     match may_ask {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
@@ -65,7 +65,7 @@ pub(super) fn scan(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Unable
     let device = folder.metadata().map_err(failed)?;
     let mut owned = Owned::default();
     let (names, unnamed) = thread::scope(|scope| {
-        // The folders are read while the kernel reports its map.
+        // Folders are read while the kernel reports its map.
         let names = scope.spawn(|| match work.settings.without_names {
             true => (PathsByInode::default(), Unnamed::default()),
             false => names(&mount.point, device.dev(), device.ino(), work.settings, work.cancel),
@@ -75,7 +75,7 @@ pub(super) fn scan(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Unable
         outcome.map(|()| names).map_err(|refused| refused.at(&mount.point))
     })?;
     let threads = work.settings.query_threads();
-    // More than threads, as some ranges take longer.
+    // More ranges than threads, because some take longer.
     let ranges = owned.sorted(4 * threads);
     let owners = Owners { folder: &folder, owned: &owned, names: &names, ranges, next: AtomicUsize::new(0), cancel: work.cancel };
     let QueryOutcome { gone, unreported, broken } = owners.write(threads, &mut tables, work.report)?;
@@ -109,24 +109,24 @@ fn groups(facts: &Facts, tables: &mut Tables<'_>) -> Result<(), TableError> {
     Ok(())
 }
 
-/// Inodes and what they own, requested by threads side by side.
+/// Inodes and the extents that they own, requested by threads in parallel.
 struct Owners<'a> {
     folder: &'a File,
     owned: &'a Owned,
     names: &'a PathsByInode,
-    /// Of inode numbers.
+    /// Ranges of inode numbers.
     ranges: Vec<Range<u64>>,
-    /// The next of them.
+    /// Index of the next range.
     next: AtomicUsize,
     cancel: &'a Cancel,
 }
 
-/// What came of asking for inodes that own pieces.
+/// Result of the queries for inodes that own extents.
 #[derive(Default)]
 struct QueryOutcome {
-    /// They had changed meanwhile.
+    /// Number of inodes that had changed meanwhile.
     gone: u64,
-    /// They were not reported, because of an error.
+    /// Number of inodes that were not reported, because of an error.
     unreported: u64,
     /// The first of these errors.
     broken: Option<io::Error>,
@@ -140,7 +140,8 @@ impl QueryOutcome {
 }
 
 impl Owners<'_> {
-    /// One thread's part. After an error it goes on with the next range: what cannot be read is counted.
+    /// The work of one thread. After an error it continues with the next range: unreadable inodes
+    /// are counted.
     fn query(&self, sender: &mpsc::SyncSender<Batch>) -> QueryOutcome {
         let mut all = QueryOutcome::default();
         while let Some(range) = self.ranges.get(self.next.fetch_add(1, Ordering::Relaxed)) {
@@ -154,7 +155,7 @@ impl Owners<'_> {
         all
     }
 
-    /// All of them, into the tables.
+    /// Query all ranges, and write the results to the tables.
     fn write(
         &self,
         threads: usize,
@@ -176,7 +177,7 @@ impl Owners<'_> {
     }
 }
 
-/// Folders that could not be read, so that what lies in them has no name.
+/// Folders that could not be read, so that their content has no names.
 #[derive(Default)]
 struct Unnamed {
     folders: u64,
@@ -189,7 +190,7 @@ fn names(path: &Path, device: u64, inode: u64, settings: Settings, cancel: &Canc
     let names = SharedPaths::of(path, inode);
     let walk = Walk::new(device, cancel, Some(&names), false);
     thread::scope(|scope| {
-        // Nothing is sent.
+        // No batches are sent.
         let (sender, _batches) = mpsc::sync_channel(1);
         walk.begin(path, &sender);
         for _ in 0..settings.query_threads() {

@@ -1,4 +1,5 @@
-//! Blocks by the arithmetic of ranges compared with blocks one by one, and what no file system would write.
+//! Compares the arithmetic of ranges with blocks one by one, also for chunks that no file system
+//! would write.
 
 use super::*;
 use crate::fs::btrfs::{
@@ -37,10 +38,10 @@ fn random(state: &mut u64) -> u64 {
     *state >> 33
 }
 
-/// Device, place and length.
+/// Device, offset and length.
 type Span = (u32, u64, u64);
 
-/// Everything that a chunk makes of what is in use, and of what is free.
+/// All ranges of a chunk for what is in use, and the free ones.
 fn everything(chunk: &Chunk, used: &[Used]) -> (Vec<Span>, Vec<Span>) {
     let (mut taken, mut free) = (Vec::new(), Vec::new());
     let mut take = |device, place, length| {
@@ -99,7 +100,7 @@ fn pieces_and_spans_are_the_same_blocks_and_cover_the_slots() {
             assert_eq!(next, piece.address + piece.length);
         }
         if chunk.has_parity() {
-            // Data, parity and free space are each block of each slot, once.
+            // Data, parity and free space together are each block of each slot, once.
             let all: Vec<_> = chunk.slots.iter().map(|(device, place)| (*device, *place, chunk.slot_bytes())).collect();
             assert_eq!(blocks(&[taken, free].concat()), blocks(&all));
         } else {
@@ -148,7 +149,7 @@ fn random_items_are_refused_or_do_no_harm() {
         let address = if random(&mut state).is_multiple_of(8) { u64::MAX >> (random(&mut state) % 64) } else { ADDRESS };
         let Ok(chunk) = read(&data, address) else { continue };
         taken += 1;
-        // Some in it, one that is not, one that is longer than it.
+        // Some extents in the chunk, one outside, one longer than the chunk.
         let at = |part: u64| chunk.address + chunk.length / 8 * part;
         let lengths = [4096, 1 << 20, u64::MAX];
         let used: Vec<Used> = (0..3_usize)
