@@ -1,4 +1,4 @@
-//! Types of the kernel (BTF), read out of the dump: where the members of its structures lie.
+//! Types of the kernel (BTF), read from the dump: offsets of the members of its structures.
 //!
 //! Format: Documentation/bpf/btf.rst.
 
@@ -10,7 +10,7 @@ use crate::format::u32_at;
 
 const MAGIC: u32 = 0xeb9f;
 const HEADER_BYTES: usize = 24;
-/// How deep structures without names, arrays and typedefs may lie in each other.
+/// Limit for the nesting of anonymous structures, arrays and typedefs.
 const DEPTH: u32 = 32;
 
 const INTEGER: u32 = 1;
@@ -18,7 +18,7 @@ const ARRAY: u32 = 3;
 const STRUCT: u32 = 4;
 const UNION: u32 = 5;
 const ENUM: u32 = 6;
-/// Kinds that only lead to another type: typedef, volatile, const, restrict, and tags.
+/// Kinds that only refer to another type: typedef, volatile, const, restrict, and tags.
 const LEADING: [u32; 5] = [8, 9, 10, 11, 18];
 const POINTER: u32 = 2;
 const TYPEDEF: u32 = 8;
@@ -28,17 +28,17 @@ const ENUM64: u32 = 19;
 /// A member of a structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Field {
-    /// From the begin of the structure that was requested [B].
+    /// Offset in the requested structure [B].
     pub(crate) offset: u64,
-    /// Of the whole member [B].
+    /// Size of the whole member [B].
     pub(crate) size: usize,
-    /// Of a bit field: its first bit and how many it has.
+    /// Of a bit field: its first bit, and the number of its bits.
     pub(crate) bits: Option<(u32, u32)>,
     /// The number of its type.
     pub(crate) of_type: u32,
 }
 
-/// What the bytes of a member mean.
+/// How to interpret the bytes of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     Unsigned,
@@ -47,9 +47,9 @@ pub(crate) enum Shape {
     Pointer,
     /// An array of `char`.
     Text,
-    /// Numbers or pointers in a row: the bytes of each, and whether they have a sign.
+    /// One or several numbers or pointers: the size of each [B], and whether they are signed.
     Numbers(usize, bool),
-    /// A structure, or an array of others: it has a place, but no value of its own.
+    /// A structure, or an array of others: it has an address, but no value of its own.
     Place,
 }
 
@@ -58,31 +58,33 @@ pub(crate) enum Shape {
 pub(crate) struct Named {
     pub(crate) name: String,
     pub(crate) field: Field,
-    /// As C writes it, such as `struct list_head`.
+    /// The type in C, for example `struct list_head`.
     pub(crate) type_name: String,
 }
 
-/// All types of a kernel, or those that a module adds to them.
+/// All types of a kernel, or those that a module adds.
 #[derive(Debug, Default)]
 pub(crate) struct Types {
     data: Vec<u8>,
     strings: usize,
-    /// Where each type begins; the first of a kernel is `void`.
+    /// Offset of each type; the first of a kernel is `void`.
     starts: Vec<usize>,
     structures: FxHashMap<Vec<u8>, u32>,
-    /// Of a module: the types of the kernel, which have the numbers and the places of texts below those of the module.
+    /// Of a module: the types of the kernel, whose numbers and text offsets are below those of the
+    /// module.
     kernel: Option<Arc<Types>>,
     first: u32,
     first_text: u32,
 }
 
 impl Types {
-    /// `None`: this is no BTF.
+    /// `None`: the data is no BTF.
     pub(crate) fn of(data: Vec<u8>) -> Option<Types> {
         Types { starts: vec![0], ..Types::default() }.read(data)
     }
 
-    /// The types of a module, whose numbers begin with `first`, and the places of its texts with `first_text`.
+    /// The types of a module, whose numbers begin with `first`, and its text offsets with
+    /// `first_text`.
     pub(crate) fn of_module(kernel: &Arc<Types>, data: Vec<u8>, first: u32, first_text: u32) -> Option<Types> {
         Types { kernel: Some(kernel.clone()), first, first_text, ..Types::default() }.read(data)
     }
@@ -146,7 +148,7 @@ impl Types {
         &rest[..rest.iter().position(|byte| *byte == 0).unwrap_or(0)]
     }
 
-    /// The type that typedefs and qualifiers lead to.
+    /// The type behind typedefs and qualifiers.
     fn plain(&self, mut number: u32) -> u32 {
         for _ in 0..DEPTH {
             if !LEADING.contains(&self.kind(number)) {
@@ -157,7 +159,7 @@ impl Types {
         number
     }
 
-    /// How many bytes a type has.
+    /// Size of a type [B].
     fn size(&self, number: u32, depth: u32) -> usize {
         let number = self.plain(number);
         match self.kind(number) {
@@ -172,12 +174,13 @@ impl Types {
         }
     }
 
-    /// How many bytes a structure or union has.
+    /// Size of a structure or union [B].
     pub(crate) fn size_of(&self, structure: &str) -> Option<u64> {
         self.structures.get(structure.as_bytes()).map(|number| u64::from(self.word(*number, 8)))
     }
 
-    /// A member, such as `se.sum_exec_runtime` of `task_struct`; members of parts without names are members of the whole.
+    /// A member, for example `se.sum_exec_runtime` of `task_struct`. Members of anonymous parts are
+    /// members of the whole.
     pub(crate) fn field(&self, structure: &str, path: &str) -> Option<Field> {
         let mut number = *self.structures.get(structure.as_bytes())?;
         let mut found = Field { offset: 0, size: 0, bits: None, of_type: number };
@@ -207,7 +210,8 @@ impl Types {
         None
     }
 
-    /// The member at a place of a structure, with its name; its size is left out, for most are only passed by.
+    /// The member at an index of a structure, with its name. Its size is left out, because most
+    /// members are only skipped.
     fn own_member(&self, structure: u32, place: usize) -> (&[u8], Field) {
         let at = 12 + 12 * place;
         let (name, of_type, offset) = (self.word(structure, at), self.word(structure, at + 4), self.word(structure, at + 8));
@@ -217,7 +221,7 @@ impl Types {
         (self.name_at(name), Field { offset: u64::from(bit / 8), size: 0, bits, of_type })
     }
 
-    /// A structure or union by its name, also one that only a typedef names.
+    /// A structure or union by its name, including one that only a typedef names.
     pub(crate) fn structure(&self, name: &str) -> Option<u32> {
         let name = name.trim_start_matches("struct ").trim_start_matches("union ").as_bytes();
         let alias = |number: &u32| self.kind(*number) == TYPEDEF && self.name_at(self.word(*number, 0)) == name;
@@ -227,12 +231,12 @@ impl Types {
         matches!(self.kind(found), STRUCT | UNION).then_some(found)
     }
 
-    /// How many bytes a structure has.
+    /// Size of a structure [B].
     pub(crate) fn bytes_of(&self, structure: u32) -> u32 {
         self.word(structure, 8)
     }
 
-    /// Structures and unions whose name begins so, in the order of the alphabet.
+    /// Structures and unions whose names begin with `start`, in alphabetical order.
     pub(crate) fn named(&self, start: &str) -> Vec<String> {
         let wanted = self.structures.keys().filter(|name| name.starts_with(start.as_bytes()));
         let mut found: Vec<String> = wanted.map(|name| String::from_utf8_lossy(name).into_owned()).collect();
@@ -240,7 +244,7 @@ impl Types {
         found
     }
 
-    /// A member of a structure by the number of its type.
+    /// A member of a structure, given by its type number.
     pub(crate) fn member_of(&self, structure: u32, name: &str) -> Option<Field> {
         self.member(self.plain(structure), name.as_bytes(), DEPTH)
     }
@@ -257,13 +261,13 @@ impl Types {
         Some(Field { offset, size, bits: None, of_type })
     }
 
-    /// The type that a pointer leads to.
+    /// The type that a pointer points to.
     pub(crate) fn pointed(&self, pointer: u32) -> Option<u32> {
         let number = self.plain(pointer);
         (self.kind(number) == POINTER).then(|| self.word(number, 8))
     }
 
-    /// What the bytes of a member mean.
+    /// How to interpret the bytes of a member.
     pub(crate) fn shape(&self, field: Field) -> Shape {
         const SIGNED: u32 = 1;
         const TRUTH: u32 = 4;
@@ -296,7 +300,7 @@ impl Types {
         }
     }
 
-    /// A type as C writes it.
+    /// The name of a type in C.
     pub(crate) fn type_name(&self, number: u32) -> String {
         self.name_of(number, DEPTH)
     }
@@ -319,7 +323,7 @@ impl Types {
         }
     }
 
-    /// All members of a structure, those of parts without names among them, in order.
+    /// All members of a structure in order, including those of anonymous parts.
     pub(crate) fn members(&self, structure: u32) -> Vec<Named> {
         let mut found = Vec::new();
         self.add_members(structure, 0, &mut found, DEPTH);
@@ -344,7 +348,7 @@ impl Types {
         }
     }
 
-    /// The names and values of an enumeration of small numbers.
+    /// The names and values of an enumeration of 32-bit numbers.
     pub(crate) fn enumerators(&self, enumeration: &str) -> Vec<(String, u32)> {
         let wanted = |number: &u32| self.kind(*number) == ENUM && self.name_at(self.word(*number, 0)) == enumeration.as_bytes();
         let Some(number) = (1..self.starts.len() as u32).find(wanted) else { return Vec::new() };
@@ -352,7 +356,7 @@ impl Types {
         (0..self.count(number)).map(|place| (name(12 + 8 * place), self.word(number, 16 + 8 * place))).collect()
     }
 
-    /// How many bytes an element of an array has.
+    /// Size of an element of an array [B].
     pub(crate) fn element_size(&self, array: &Field) -> usize {
         let number = self.plain(array.of_type);
         if self.kind(number) == ARRAY { self.size(self.word(number, 12), DEPTH) } else { 0 }

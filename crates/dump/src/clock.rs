@@ -1,36 +1,39 @@
-//! Which time it was: the clocks of a kernel (kernel/time/timekeeping.c, kernel/sched/clock.c), so that a dump can be compared with other recordings.
+//! The clocks of a kernel (kernel/time/timekeeping.c, kernel/sched/clock.c), for comparing a dump
+//! with other recordings.
 //!
-//! Three clocks matter. Tasks were made by *boot time*, which goes on while the machine sleeps. The log and the scheduler count by their own *log
-//! clock*, which is never corrected. The *wall clock* is what other recordings have. The timekeeper knows the wall clock and boot time at its last tick;
-//! the log clock at the same moment follows from the same cycles where both clocks count them, else from what the kernel compared last.
+//! Three clocks matter. Start times of tasks are *boot time*, which includes suspension. The log
+//! and the scheduler use their own *log clock*, which is never corrected. The *wall clock* is what
+//! other recordings have. The timekeeper knows the wall clock and boot time at its last tick; the
+//! log clock at the same moment is computed from the same cycles if both clocks count them, else
+//! from the kernel's last comparison.
 
 use sysdock_table::{Fact, facts::clock as facts};
 
 use crate::{error::Fault, kernel::Kernel};
 
-/// How the three clocks of a kernel lie to each other.
+/// Offsets between the three clocks of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
-    /// The wall clock at the boot [ns since the epoch].
+    /// The wall clock at boot [ns since the epoch].
     pub epoch_of_boot_ns: i64,
-    /// Boot time when the monotonic clock was 0: what the machine has slept.
+    /// Boot time when the monotonic clock was 0: the time in suspension.
     pub boot_of_monotonic_ns: i64,
-    /// Boot time when the clock of the log was 0.
+    /// Boot time when the log clock was 0.
     pub boot_of_log_ns: i64,
     /// Boot time at the last tick of the timekeeper.
     pub last_tick_ns: i64,
-    /// How the clock of the log was compared.
+    /// How the log clock was compared.
     pub log: LogClock,
 }
 
-/// How well it is known where the clock of the log lies.
+/// How well the offset of the log clock is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogClock {
     /// Both clocks count the same cycles.
     SameCycles,
-    /// The log goes by the wall clock, from tick to tick.
+    /// The log uses the wall clock, from tick to tick.
     ByTicks,
-    /// As the kernel compared them last, which may be some time ago.
+    /// By the kernel's last comparison, which may be some time ago.
     ComparedOnce,
 }
 
@@ -53,7 +56,7 @@ impl Clock {
         self.epoch_of_boot(self.boot_of_log(ns))
     }
 
-    /// The same as boot time.
+    /// A time of the log, or of the scheduler, as boot time.
     #[must_use]
     pub fn boot_of_log(&self, ns: u64) -> i64 {
         self.boot_of_log_ns.wrapping_add(ns.cast_signed())
@@ -82,10 +85,10 @@ struct Tick {
 }
 
 impl Kernel {
-    /// The clocks, as they were when the kernel stopped.
+    /// The clocks when the kernel stopped.
     ///
     /// # Errors
-    /// A [`Fault`] where the timekeeper cannot be read, or is none.
+    /// A [`Fault`]: the timekeeper cannot be read, or is inconsistent.
     pub fn clock(&self) -> Result<Clock, Fault> {
         let tick = self.tick()?;
         let monotonic = tick.wall_ns.wrapping_sub(tick.to_wall_ns);
@@ -101,7 +104,7 @@ impl Kernel {
 
     fn tick(&self) -> Result<Tick, Fault> {
         const NS: u64 = 1_000_000_000;
-        // What a clocksource can be shifted by, and the years that a date may have.
+        // Limits for the shift of a clocksource, and for the seconds of a date.
         const MOST_SHIFT: u64 = 63;
         const MOST_SECONDS: u64 = 1 << 33;
         // Before 6.13 the structure around it has no name, and begins with a counter.
@@ -124,7 +127,7 @@ impl Kernel {
         })
     }
 
-    /// How far the clock of the log was ahead of the monotonic one.
+    /// How far the log clock was ahead of the monotonic clock.
     fn log_clock(&self, tick: &Tick, monotonic: i64) -> Result<(i64, LogClock), Fault> {
         let variable = |name: &str| Ok::<i64, Fault>(self.memory.u64(self.symbol(name)?)?.cast_signed());
         let stable = self.number(self.symbol("__sched_clock_stable")?, self.field("static_key", "enabled")?)? as u32;
@@ -132,7 +135,8 @@ impl Kernel {
         if stable.cast_signed() <= 0 {
             return Ok((compared, LogClock::ByTicks));
         }
-        // In a guest of KVM the scheduler counts by the host's clock, also where the timekeeper counts cycles.
+        // In a guest of KVM the scheduler uses the host's clock, even if the timekeeper counts
+        // cycles.
         let of_host = variable("kvm_sched_clock_offset").unwrap_or(0);
         let counted = match tick.clocksource.as_str() {
             "kvm-clock" if of_host != 0 => Some(tick.cycles.cast_signed().wrapping_sub(of_host)),

@@ -1,17 +1,18 @@
-//! Numbers that a kernel keeps twice, or that can be counted: where they differ, it, or the dump, is damaged, or what was counted was being changed.
+//! Numbers that a kernel keeps twice, or that can be counted. If they differ, the kernel or the
+//! dump is damaged, or the counted objects were being changed.
 
 use crate::{error::Fault, kernel::Kernel, log::Log, tasks::Tasks};
 
-/// A number, and what it was compared with.
+/// A number, and the number that it is compared with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Count {
     /// What was counted.
     pub name: &'static str,
-    /// How many there are.
+    /// The counted number.
     pub found: Option<u64>,
-    /// How many there should be.
+    /// The expected number.
     pub expected: Option<u64>,
-    /// What says so.
+    /// The source of the expected number.
     pub against: &'static str,
     /// Why one of them is missing.
     pub fault: Option<Fault>,
@@ -35,11 +36,11 @@ impl Count {
 }
 
 impl Kernel {
-    /// Compare what can be compared. Kernels that lack one of the numbers lack the comparison.
+    /// Compare all pairs of numbers. If a kernel lacks one of them, the comparison is left out.
     #[must_use]
     pub fn counts(&self, tasks: &Tasks, log: Option<&Log>) -> Vec<Count> {
         let list_ended = tasks.broken.first().map_or(Ok(()), |(_, fault)| Err(*fault));
-        // The first in the list is idle, and in no count.
+        // The first task in the list is the idle task, which no count includes.
         let of_users = || tasks.tasks.iter().skip(1);
         let all = list_ended.map(|()| of_users().count() as u64);
         let leaders = list_ended.map(|()| of_users().filter(|task| task.pid == task.tgid).count() as u64);
@@ -84,7 +85,7 @@ impl Kernel {
     fn ready_tasks(&self, tasks: &Tasks) -> Result<u64, Fault> {
         const QUEUED: u64 = 1;
         let queued = self.field("task_struct", "on_rq")?;
-        // Since 6.12 a task that sleeps may stay in its queue for a while, and is not counted there.
+        // Since 6.12 a sleeping task may stay in its queue for a while, and is not counted there.
         let stays = self.field("task_struct", "se.sched_delayed").ok();
         tasks.tasks.iter().skip(1).try_fold(0, |sum, task| {
             let stays = stays.map_or(Ok(0), |stays| self.number(task.address, stays))?;
@@ -92,7 +93,7 @@ impl Kernel {
         })
     }
 
-    /// Tasks that the tree of the numbers of processes leads to.
+    /// Number of tasks in the tree of process numbers.
     fn numbered_tasks(&self) -> Result<u64, Fault> {
         let tree = self.symbol("init_pid_ns")?.wrapping_add(self.field("pid_namespace", "idr.idr_rt")?.offset);
         let tasks = self.field("pid", "tasks")?;
@@ -104,7 +105,7 @@ impl Kernel {
         entries.iter().try_fold(0, |sum, (_, pid)| Ok(sum + u64::from(self.memory.u64(pid.wrapping_add(tasks.offset))? != 0)))
     }
 
-    /// Slabs in the lists of caches, and how many each cache says that there are.
+    /// Number of slabs in the lists of caches, and number by the caches' own counts.
     fn partial_slabs(&self) -> Result<(u64, u64), Fault> {
         const MOST_NODES: usize = 1024;
         let caches = self.list(self.symbol("slab_caches")?, self.field("kmem_cache", "list")?.offset);

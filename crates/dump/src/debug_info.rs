@@ -1,4 +1,5 @@
-//! Source lines and inlined functions, which only debug information (DWARF) knows: a `vmlinux` of the same build.
+//! Source lines and inlined functions from debug information (DWARF): a `vmlinux` of the same
+//! build.
 
 use std::{
     fs::File,
@@ -21,27 +22,28 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct DebugInfo {
     path: PathBuf,
-    /// How far from where it was linked the kernel ran (KASLR).
+    /// Offset of the running kernel from its link address (KASLR).
     shift: u64,
 }
 
-/// Where an address lies in the source.
+/// The source location of an address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Line {
     /// File and line of the innermost function.
     pub(crate) place: Option<String>,
-    /// Functions that the compiler put into the one that has a symbol, from the innermost on.
+    /// Functions that were inlined into the one that has a symbol, from the innermost on.
     pub(crate) inlined: Vec<String>,
 }
 
 impl Kernel {
-    /// Take source lines from this file. It has to be of the same build, unless `any_build`.
+    /// Take source lines from this file. It must be of the same build, unless `any_build`.
     ///
     /// # Errors
     /// [`DumpError`]: the file cannot be read, or is of another build.
     pub fn use_debug_info(&mut self, path: &Path, any_build: bool) -> Result<(), DumpError> {
         let file = File::open(path).map_err(io_error(path))?;
-        // SAFETY: the map is only read, as bytes. If the file is truncated meanwhile, the kernel ends this process, which does nothing else.
+        // SAFETY: the map is only read, as bytes. If the file is truncated meanwhile, the kernel
+        // ends this process, which does nothing else.
         let map = unsafe { Mmap::map(&file) }.map_err(io_error(path))?;
         if !map.starts_with(b"\x7fELF") {
             return Err(DumpError::NotReadable(path.into(), "no ELF file, as debug information is".into()));
@@ -59,7 +61,7 @@ impl Kernel {
 }
 
 impl DebugInfo {
-    /// The lines of these addresses of the kernel's own code.
+    /// The lines for these addresses of the kernel's own code.
     pub(crate) fn lines(&self, addresses: &[u64]) -> Vec<Line> {
         let linked: Vec<u64> = addresses.iter().map(|address| address.wrapping_sub(self.shift)).collect();
         let symbolizer = Symbolizer::builder().enable_auto_reload(false).build();
@@ -71,7 +73,7 @@ impl DebugInfo {
     }
 }
 
-/// The build of an ELF file of 64 bits: the one note of this kind among all, of which a kernel has several (elf(5)).
+/// The build id of a 64-bit ELF file: the only note of this kind, among several (elf(5)).
 fn build_id(file: &[u8]) -> Option<&[u8]> {
     const SECTION_BYTES: usize = 64;
     const NOTES: u32 = 7;

@@ -5,19 +5,20 @@ use std::{
 
 use sysdock_table::TableError;
 
-/// Why a dump cannot be read at all. Text for people is formed in `native`.
+/// Why a dump cannot be read at all. The text for people is formed in `native`.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum DumpError {
     /// The file cannot be read.
     Io(PathBuf, io::Error),
-    /// The file holds no memory of a kernel: what it is instead.
+    /// The file contains no memory of a kernel: what it is instead.
     NoDump(PathBuf, String),
     /// The file begins like a dump, but its headers contradict each other or the file.
     Damaged(PathBuf, String),
-    /// A dump of a machine or a kernel that is not read: why.
+    /// A dump of an unsupported machine or kernel, and the reason.
     NotReadable(PathBuf, String),
-    /// Debug information of another build than the kernel's: the file, its build, and that of the dump.
+    /// Debug information of another build than the kernel's: the file, its build, and that of the
+    /// dump.
     OtherBuild(PathBuf, String, String),
     /// The recording cannot be written.
     Table(TableError),
@@ -46,29 +47,30 @@ impl fmt::Display for DumpError {
 
 impl std::error::Error for DumpError {}
 
-/// Why an address of the kernel cannot be read. One never ends a walk: it becomes the status of a row.
+/// Why an address of the kernel cannot be read. A fault never ends a walk: it becomes the status of
+/// a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fault {
-    /// No page table leads to it.
+    /// No page table maps it.
     NotMapped,
-    /// The page was left out of the dump, or lies where no memory is.
+    /// The page was left out of the dump, or there is no memory at this address.
     NotInDump,
-    /// The page is in the dump, and cannot be decompressed.
+    /// The page is in the dump, but cannot be decompressed.
     Damaged,
-    /// A list came back to where it had been.
+    /// A list returned to an earlier entry.
     Cycle,
-    /// A list went on for longer than any that makes sense.
+    /// A list is longer than any plausible one.
     TooLong,
-    /// A type or a member that this kernel does not have, or not under this name.
+    /// This kernel does not have the type or member, or not under this name.
     NoType,
-    /// The page holds data of users, which were not requested.
+    /// The page contains data of users, which were not requested.
     OfUser,
-    /// It was to be read after an end had been requested.
+    /// Reading was cancelled.
     Interrupted,
 }
 
 impl Fault {
-    /// The word of the columns `status`.
+    /// The value of columns `status`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -84,7 +86,7 @@ impl Fault {
     }
 }
 
-/// Errors of a file.
+/// Makes errors of a file.
 pub(crate) fn io_error(path: &Path) -> impl Fn(io::Error) -> DumpError {
     move |error| DumpError::Io(path.into(), error)
 }

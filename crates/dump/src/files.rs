@@ -1,4 +1,4 @@
-//! Files that processes have open.
+//! Open files of processes.
 
 use rustc_hash::FxHashSet;
 
@@ -11,35 +11,35 @@ use crate::{
     tasks::Task,
 };
 
-/// Descriptors that a process can have: 2 to the power of 20 is what the kernel allows by itself.
+/// Limit for the descriptors of a process. The default limit of the kernel is 2^20.
 const MOST_DESCRIPTORS: u64 = 1 << 23;
 const PIPES: u64 = 0x5049_5045;
 const ANONYMOUS: u64 = 0x0904_1934;
 
-/// An open file.
+/// An open file of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenFile {
-    /// The number of the task in the list that was given: a process.
+    /// Index of its process in the list of tasks.
     pub task: usize,
-    /// Where its `file` lies.
+    /// Address of its `file`.
     pub(crate) address: u64,
-    /// Its descriptor.
+    /// Number of its descriptor.
     pub descriptor: u64,
-    /// As /proc/PID/fd shows it.
+    /// Path in the form of /proc/PID/fd.
     pub path: Option<String>,
     /// Bits of its kind, as in `st_mode`.
     pub mode: Option<u64>,
-    /// Its number in the file system.
+    /// Number of its inode.
     pub inode: Option<u64>,
-    /// Where the next read or write begins.
+    /// Position of the next read or write.
     pub position: Option<u64>,
-    /// Its length.
+    /// Size of the file.
     pub size: Option<u64>,
     /// Why something is missing.
     pub fault: Option<Fault>,
 }
 
-/// Where the members lie.
+/// Offsets of the members that are read.
 struct Layout<'k> {
     paths: Paths<'k>,
     files: Field,
@@ -78,20 +78,20 @@ impl<'k> Layout<'k> {
     }
 }
 
-/// Files, and tables of descriptors that cannot be read: the task, and why.
+/// Open files, and tables of descriptors that cannot be read.
 #[derive(Debug, Default)]
 pub struct OpenFiles {
-    /// By process, then by descriptor.
+    /// Ordered by process, then by descriptor.
     pub files: Vec<OpenFile>,
-    /// Tables that are missing.
+    /// Missing tables: index of the task, and the reason.
     pub broken: Vec<(usize, Fault)>,
 }
 
 impl Kernel {
-    /// The files that these tasks have open; threads that share a table have them once.
+    /// The open files of these tasks. Threads that share a table have them once.
     ///
     /// # Errors
-    /// A [`Fault`] where this kernel's layout is not known.
+    /// A [`Fault`]: this kernel's layout is unknown.
     pub fn files(&self, tasks: &[Task]) -> Result<OpenFiles, Fault> {
         let layout = Layout::of(self)?;
         let (mut found, mut seen) = (OpenFiles::default(), FxHashSet::default());
@@ -152,7 +152,7 @@ impl Kernel {
     }
 }
 
-/// What is no file in a folder has a name by its kind.
+/// A file outside of folders is named by its kind.
 fn name_of(place: MountedEntry, magic: u64, open: &OpenFile, paths: &Paths<'_>) -> Result<String, Fault> {
     const SOCKET: u64 = 0o140_000;
     const KIND: u64 = 0o170_000;

@@ -1,4 +1,4 @@
-//! A kernel as a dump shows it: its memory, its names, its types.
+//! A kernel in a dump: its memory, its symbols, its types.
 
 use std::{cell::OnceCell, ops::Range, sync::Arc};
 
@@ -17,31 +17,31 @@ use crate::{
     vmcoreinfo::VmCoreInfo,
 };
 
-/// What a dump is of, as far as its headers and notes say.
+/// Facts about a dump, from its headers and notes.
 #[derive(Clone, Debug, Default)]
 pub struct Description {
-    /// Of the file.
+    /// Name of the file format.
     pub format: &'static str,
-    /// The kernel's release, such as `6.1.0-56-cloud-amd64`.
+    /// Release of the kernel, for example `6.1.0-56-cloud-amd64`.
     pub release: Option<String>,
-    /// Its build, by which files of debug information are found.
+    /// Build id, by which files of debug information are found.
     pub build_id: Option<String>,
-    /// Memory whose content is in the file.
+    /// Size of the memory whose content is in the file [B].
     pub bytes: u64,
-    /// Processors whose registers are in the file.
+    /// Number of processors whose registers are in the file.
     pub processors: usize,
-    /// What makedumpfile was to leave out (`-d`), if it made the file.
+    /// The pages that makedumpfile left out (`-d`), if it made the file.
     pub level: Option<i32>,
-    /// Symbols that the kernel names; 0: none could be read.
+    /// Number of symbols; 0: none could be read.
     pub symbols: usize,
-    /// Types that the kernel describes; 0: none could be read.
+    /// Number of types; 0: none could be read.
     pub types: usize,
-    /// What is wrong, or missing, and was not in the way.
+    /// Problems that did not prevent reading the dump.
     pub remarks: Vec<Fact>,
 }
 
 impl Description {
-    /// As `sysdock dump info --format json` shows it.
+    /// The output of `sysdock dump info --format json`.
     #[must_use]
     pub fn to_json(&self) -> Value {
         json!({
@@ -59,26 +59,27 @@ pub struct Kernel {
     pub(crate) symbols: Arc<Symbols>,
     pub(crate) types: Arc<Types>,
     pub(crate) registers: Vec<Registers>,
-    /// Where the variables of each processor begin, as far as it is known.
+    /// Offsets of the variables of each processor, as far as known.
     per_cpu: Vec<u64>,
     description: Description,
-    /// Where the kernel's own code lies.
+    /// Addresses of the kernel's own code.
     pub(crate) image: Range<u64>,
-    /// That of modules, once it was requested.
+    /// Code of modules, read on first use.
     pub(crate) code: OnceCell<Vec<Code>>,
-    /// Types of modules, once they were requested.
+    /// Types of modules, read on first use.
     pub(crate) module_types: OnceCell<Vec<Types>>,
-    /// Of a file of debug information, where one is used.
+    /// Debug information, if a file is used.
     pub(crate) debug_info: Option<DebugInfo>,
     /// Pages that [`Kernel::answer`] does not show; `None`: it shows all.
     pub(crate) users: Option<UserPages>,
 }
 
 impl Kernel {
-    /// Open a dump, and read names and types out of it.
+    /// Open a dump, and read its symbols and types.
     ///
     /// # Errors
-    /// [`DumpError`]: the file cannot be read, is no dump of a kernel, or one that is not understood.
+    /// [`DumpError`]: the file cannot be read, is no dump of a kernel, or one that is not
+    /// supported.
     pub fn open(source: Source) -> Result<Kernel, DumpError> {
         let is_file = matches!(source, Source::File(_));
         let path = &source.path().to_path_buf();
@@ -140,7 +141,7 @@ impl Kernel {
         })
     }
 
-    /// The same kernel for another thread; `None`: one thread reads its memory.
+    /// The same kernel for another thread; `None`: only one thread can read its memory.
     pub(crate) fn twin(&self) -> Option<Kernel> {
         Some(Kernel {
             memory: self.memory.twin()?,
@@ -158,32 +159,32 @@ impl Kernel {
         })
     }
 
-    /// From here on, [`Kernel::answer`] refuses data of users: the memory of processes and the content of files.
+    /// From now on, [`Kernel::answer`] refuses data of users: the memory of processes and the
+    /// content of files.
     ///
     /// # Errors
-    /// A [`Fault`]: this kernel does not say which pages these are.
+    /// A [`Fault`]: it is unknown which pages these are.
     pub fn hide_users(&mut self) -> Result<(), Fault> {
         self.users = Some(UserPages::of(self)?);
         Ok(())
     }
 
-    /// Let all reading come to an end once this is requested: what was read until then stays.
+    /// End all reading once this is requested. Results until then are kept.
     pub fn cancel_by(&mut self, cancel: &Cancel) {
         self.memory.set_cancel(cancel);
     }
 
-    /// What the dump is of.
     #[must_use]
     pub fn description(&self) -> &Description {
         &self.description
     }
 
-    /// Where a member of a structure lies.
+    /// Location of a member of a structure.
     pub(crate) fn field(&self, structure: &str, path: &str) -> Result<Field, Fault> {
         self.types.field(structure, path).ok_or(Fault::NoType)
     }
 
-    /// The first of several members that this kernel has: names change from version to version.
+    /// The first of several members that this kernel has: names change between versions.
     pub(crate) fn any_field(&self, structure: &str, paths: &[&str]) -> Result<Field, Fault> {
         paths.iter().find_map(|path| self.types.field(structure, path)).ok_or(Fault::NoType)
     }
@@ -202,18 +203,19 @@ impl Kernel {
         })
     }
 
-    /// The number in a member of the structure at this address; for what is read once, and not of thousands.
+    /// The number in a member of the structure at this address. The member is looked up by name, so
+    /// this is for single values, not for thousands.
     pub(crate) fn member(&self, address: u64, structure: &str, path: &str) -> Result<u64, Fault> {
         self.number(address, self.field(structure, path)?)
     }
 
-    /// The text in a member, until its first NUL.
+    /// The text in a member, up to its first NUL.
     pub(crate) fn text(&self, structure: u64, field: Field) -> Result<String, Fault> {
         let bytes = self.memory.bytes(structure.wrapping_add(field.offset), field.size as u64)?;
         Ok(String::from_utf8_lossy(bytes.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned())
     }
 
-    /// The text at an address, of 256 bytes at most.
+    /// The text at an address, of at most 256 bytes.
     pub(crate) fn string(&self, address: u64) -> Result<String, Fault> {
         const MOST: u64 = 256;
         // The next page may not be mapped.
@@ -225,12 +227,12 @@ impl Kernel {
         Ok(String::from_utf8_lossy(bytes.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned())
     }
 
-    /// How many processors may be there.
+    /// Number of possible processors.
     pub(crate) fn cpus(&self) -> usize {
         self.per_cpu.len()
     }
 
-    /// The address of the variable of a processor.
+    /// The address of a processor's instance of a variable.
     pub(crate) fn per_cpu(&self, address: u64, cpu: usize) -> Result<u64, Fault> {
         self.per_cpu.get(cpu).map(|offset| address.wrapping_add(*offset)).ok_or(Fault::NoType)
     }

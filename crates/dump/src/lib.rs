@@ -1,7 +1,9 @@
-//! What a kernel was doing when it died: reads the memory that kdump, makedumpfile or qemu has written.
+//! What a kernel was doing when it stopped, from memory that kdump, makedumpfile or qemu has
+//! written.
 //!
-//! No debug information is needed: names ([`symbols`]) and types ([`btf`]) are those that the kernel carries itself. Everything that is read may be
-//! damaged: each address that cannot be read becomes a [`Fault`] in its row, and each walk has an end.
+//! No debug information is needed: symbols ([`symbols`]) and types ([`btf`]) are those that the
+//! kernel itself contains. Everything that is read may be damaged: each address that cannot be read
+//! becomes a [`Fault`] in its row, and each walk has an end.
 //!
 //! ```text
 //! format/  file -> physical pages      memory   kernel addresses -> physical      symbols, btf   names and types out of the memory
@@ -62,5 +64,5 @@ pub use tables::{Outcome, Part, Sink, UNREADABLE, write};
 pub use tasks::{Task, Tasks};
 pub use usage::{MemoryUse, Slab};
 
-/// What the tables of a capture of this kind are about.
+/// The subject of a dump, as in `about` of `knowhow/tables`.
 pub const ABOUT: &str = "dump";

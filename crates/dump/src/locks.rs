@@ -1,7 +1,8 @@
-//! Who waits for which lock, and who holds it: mutexes, and semaphores of readers and writers.
+//! Waiters and holders of locks: mutexes, and reader-writer semaphores.
 //!
-//! A task that waits has a `mutex_waiter` or `rwsem_waiter` on its stack: it names the task, and is a node of the list of the lock. The one node of
-//! that list that lies on no stack is the list's head, in the lock itself, whose first word but flags is the task that holds it
+//! A waiting task has a `mutex_waiter` or `rwsem_waiter` on its stack, which names the task, and is
+//! a node of the list of the lock. The one node of that list that is on no stack is the list's
+//! head, in the lock itself. The first word of the lock, without flags, is the task that holds it
 //! (kernel/locking/mutex.h, rwsem.c).
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -14,10 +15,10 @@ use crate::{
     tasks::Task,
 };
 
-/// More than any lock has that a kernel survives.
+/// More waiters than any lock has that a kernel survives.
 const MOST_WAITERS: usize = 1 << 20;
 
-/// Which kind of lock.
+/// Kind of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockKind {
     /// `struct mutex`.
@@ -40,36 +41,37 @@ impl LockKind {
 /// A task that waits for a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LockWait {
-    /// What it is.
     pub kind: LockKind,
-    /// Where the lock lies.
+    /// Address of the lock.
     pub lock: u64,
-    /// Who waits: the number of the task in the list that was given.
+    /// Index of the waiting task in the list of tasks.
     pub waiter: usize,
-    /// Who holds it; `None`: no task, or readers, or a task that is in no list.
+    /// Index of the holding task; `None`: no task holds it, or readers do, or a task that is in no
+    /// list.
     pub holder: Option<usize>,
-    /// Whether readers hold it: `holder` is the last that got it then, and may have let go of it.
+    /// Whether readers hold it: `holder` is then the last reader that acquired it, and may have
+    /// released it.
     pub is_of_readers: bool,
-    /// Locks until a task that waits for none; `None`: they wait for each other.
+    /// Number of locks up to a task that waits for none; `None`: the tasks wait for each other.
     pub depth: Option<u32>,
-    /// Who that is, if it is known.
+    /// Index of that task, if it is known.
     pub root: Option<usize>,
 }
 
-/// Where a kind of lock has its members.
+/// Offsets in a kind of lock and its waiters.
 struct Layout {
     kind: LockKind,
-    /// Of the node, in the waiter.
+    /// Offset of the node in the waiter.
     node: u64,
-    /// Of the task, in the waiter.
+    /// Offset of the task in the waiter.
     task: u64,
-    /// Of the head of the list, in the lock.
+    /// Offset of the head of the list in the lock.
     list: u64,
-    /// Of the holder, in the lock.
+    /// Offset of the holder in the lock.
     owner: u64,
     /// Bits of the holder that are flags.
     flags: u64,
-    /// How functions are called that wait for it.
+    /// Names of the functions that wait for it.
     functions: &'static [&'static str],
 }
 
@@ -94,14 +96,14 @@ impl Layout {
     }
 }
 
-/// The tasks by their addresses, and by the pages of their stacks.
+/// The tasks by address, and by the pages of their stacks.
 struct Index {
     by_address: FxHashMap<u64, usize>,
     by_stack: FxHashMap<u64, usize>,
 }
 
 impl Kernel {
-    /// The tasks that wait for a lock, of these with these stacks.
+    /// The tasks that wait for a lock, among these tasks with these stacks.
     #[must_use]
     pub fn locks(&self, tasks: &[Task], stacks: &Stacks) -> Vec<LockWait> {
         let layouts = Layout::all(self);
@@ -109,7 +111,7 @@ impl Kernel {
             by_address: tasks.iter().enumerate().map(|(number, task)| (task.address, number)).collect(),
             by_stack: tasks.iter().enumerate().map(|(number, task)| (task.stack / STACK_BYTES, number)).collect(),
         };
-        // Tasks with one stack wait for one kind.
+        // Tasks with the same stack wait for the same kind of lock.
         let kinds: Vec<Option<&Layout>> = stacks.stacks.iter().map(|(frames, _)| kind_of(frames, &layouts)).collect();
         let mut found = Vec::new();
         for (number, stack) in stacks.of_tasks.iter().enumerate() {
@@ -122,7 +124,7 @@ impl Kernel {
         found
     }
 
-    /// The lock that a task waits for, and who holds it.
+    /// The lock that a task waits for, its holder, and whether readers hold it.
     fn lock_of(&self, task: &Task, layout: &Layout, index: &Index) -> Result<Option<(u64, Option<usize>, bool)>, Fault> {
         const READERS: u64 = 1;
         let sp = self.member(task.address, "task_struct", "thread.sp")?;
@@ -141,7 +143,8 @@ impl Kernel {
         Ok(None)
     }
 
-    /// The head of the list that this is a node of: the one that is of no waiter. `None`: it is no node.
+    /// The head of the list that contains this node: the one that belongs to no waiter. `None`: it
+    /// is no node.
     fn head_of(&self, node: u64, layout: &Layout, index: &Index) -> Option<u64> {
         let (mut seen, mut at, mut head) = (FxHashSet::default(), node, None);
         loop {
@@ -160,7 +163,7 @@ impl Kernel {
         }
     }
 
-    /// Whether a node lies on the stack of the task that it names.
+    /// Whether a node is on the stack of the task that it names.
     fn is_waiter(&self, node: u64, layout: &Layout, index: &Index) -> bool {
         let Some(of_stack) = index.by_stack.get(&(node / STACK_BYTES)) else { return false };
         let task = self.memory.u64(node.wrapping_sub(layout.node).wrapping_add(layout.task));
@@ -168,14 +171,14 @@ impl Kernel {
     }
 }
 
-/// For which kind of lock a stack waits.
+/// The kind of lock for which a stack waits.
 fn kind_of<'l>(frames: &[crate::Frame], layouts: &'l [Layout]) -> Option<&'l Layout> {
     const NEAREST: usize = 8;
     let names = || frames.iter().take(NEAREST).filter_map(|frame| Some(frame.function.as_ref()?.0.as_str()));
     names().find_map(|name| layouts.iter().find(|layout| layout.functions.iter().any(|start| name.starts_with(start))))
 }
 
-/// How many locks are between each waiter and a task that does not wait for one, and who that is.
+/// Set the number of locks between each waiter and a task that waits for none, and that task.
 fn add_depths(waits: &mut [LockWait]) {
     let by_waiter: FxHashMap<usize, usize> = waits.iter().enumerate().map(|(number, wait)| (wait.waiter, number)).collect();
     let ends: Vec<Option<(u32, Option<usize>)>> = waits

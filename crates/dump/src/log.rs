@@ -1,8 +1,9 @@
-//! What the kernel wrote to its log (`dmesg`): the ring buffer of kernel/printk/printk_ringbuffer.c, since 5.10.
+//! The log of the kernel (`dmesg`): the ring buffer of kernel/printk/printk_ringbuffer.c, since
+//! 5.10.
 
 use crate::{error::Fault, kernel::Kernel};
 
-/// Records that a ring can hold at most: 2 to the power of this.
+/// Limit for the number of records of a ring: 2 to the power of this.
 const MOST_BITS: u32 = 24;
 const STATE_SHIFT: u32 = 62;
 const COMMITTED: u64 = 1;
@@ -11,26 +12,25 @@ const FINALIZED: u64 = 2;
 /// A record of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogRecord {
-    /// Its number since the boot.
+    /// Number of the record since boot.
     pub sequence: u64,
-    /// When it was written, after the boot.
+    /// When it was written [ns since boot].
     pub after_boot_ns: u64,
-    /// 0: emergency, to 7: debugging.
+    /// From 0, emergency, to 7, debugging.
     pub level: u8,
-    /// What it says.
     pub text: String,
 }
 
-/// The log, and how many of its records cannot be read.
+/// The log.
 #[derive(Debug, Default)]
 pub struct Log {
     /// In order.
     pub records: Vec<LogRecord>,
-    /// Records that are not whole, or not in the dump.
+    /// Number of records that are not whole, or not in the dump.
     pub unread: u64,
 }
 
-/// Where things lie; the kernel writes it down in VMCOREINFO.
+/// Addresses and sizes of the ring, from VMCOREINFO.
 struct Ring {
     bits: u32,
     descriptors: u64,
@@ -43,7 +43,7 @@ impl Kernel {
     /// Read the log.
     ///
     /// # Errors
-    /// A [`Fault`] where there is no ring of this kind, or its head is not in the dump.
+    /// A [`Fault`]: there is no ring of this kind, or its head is not in the dump.
     pub fn log(&self) -> Result<Log, Fault> {
         let offset = |member: &str| self.info.offset(member).ok_or(Fault::NoType);
         let pointer = self.info.symbol("prb").ok_or(Fault::NoType)?;
@@ -75,7 +75,7 @@ impl Kernel {
         Ok(log)
     }
 
-    /// `None`: it was not written to its end, or has no text any more.
+    /// `None`: the record was not completed, or its text was overwritten.
     fn record(&self, ring: &Ring, id: u64) -> Result<Option<LogRecord>, Fault> {
         let offset = |member: &str| self.info.offset(member).ok_or(Fault::NoType);
         let size = |name: &str| self.info.size(name).ok_or(Fault::NoType);
@@ -99,7 +99,8 @@ impl Kernel {
         Ok(Some(LogRecord { sequence, after_boot_ns, level, text }))
     }
 
-    /// A block begins with the number of its record. One that would wrap lies at the begin of the ring.
+    /// The text of a record. Its block begins with the number of the record; one that would wrap is
+    /// at the beginning of the ring.
     fn text_of(&self, ring: &Ring, begin: u64, next: u64, length: u64) -> Result<Vec<u8>, Fault> {
         const NUMBER_BYTES: u64 = 8;
         let size = 1_u64 << ring.data_bits;

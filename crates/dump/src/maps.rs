@@ -1,15 +1,16 @@
-//! Maps of BPF programs, by their names: what a flight recorder has left in the memory of the kernel lies in some.
+//! Maps of BPF programs, by name. Some of them contain what a flight recorder has left in the
+//! memory of the kernel.
 
 use crate::{error::Fault, format::PAGE, kernel::Kernel};
 
-/// An array of BPF: elements one after another.
+/// An array map of BPF.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BpfArray {
-    /// Its number: those that were made later have greater ones.
+    /// Id of the map: later ones have greater ids.
     pub id: u32,
-    /// Bytes from one element to the next.
+    /// Distance between elements [B].
     pub stride: u64,
-    /// How many there are.
+    /// Number of elements.
     pub elements: u64,
     values: u64,
 }
@@ -18,7 +19,7 @@ impl Kernel {
     /// The arrays of this name, which the kernel cuts to 15 bytes.
     ///
     /// # Errors
-    /// A [`Fault`] where this kernel has no list of maps, or it cannot be read.
+    /// A [`Fault`]: this kernel has no list of maps, or it cannot be read.
     pub fn bpf_arrays(&self, name: &str) -> Result<Vec<BpfArray>, Fault> {
         let (own_name, id) = (self.field("bpf_map", "name")?, self.field("bpf_map", "id")?);
         let (elements, values) = (self.field("bpf_map", "max_entries")?, self.field("bpf_array", "value")?);
@@ -35,7 +36,8 @@ impl Kernel {
         Ok(found)
     }
 
-    /// Fill `out` with bytes of the elements, from `offset` on; what is not in the dump is zeros. Returns how many pages are.
+    /// Fill `out` with bytes of the elements, from `offset` on; parts that are not in the dump are
+    /// zeros. Returns the number of missing pages.
     pub fn read_array(&self, array: &BpfArray, offset: u64, out: &mut [u8]) -> u64 {
         let (mut address, mut rest, mut missing) = (array.values.wrapping_add(offset), out, 0);
         while !rest.is_empty() {

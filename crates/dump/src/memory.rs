@@ -1,4 +1,4 @@
-//! The kernel's own addresses: page tables of x86-64 with four or five levels.
+//! Translates addresses of the kernel: page tables of x86-64 with four or five levels.
 
 use std::cell::Cell;
 
@@ -12,32 +12,32 @@ use crate::{
 
 const PRESENT: u64 = 1;
 const LARGE: u64 = 1 << 7;
-/// The physical address in an entry; the bits above are of protection keys and encryption.
+/// Bits of the physical address in an entry; those above are of protection keys and encryption.
 const FRAME: u64 = 0x000f_ffff_ffff_f000;
-/// Where the kernel's image is mapped (Documentation/arch/x86/x86_64/mm.rst).
+/// Address at which the kernel's image is mapped (Documentation/arch/x86/x86_64/mm.rst).
 const IMAGE: u64 = 0xffff_ffff_8000_0000;
 const TRANSLATIONS: usize = 4096;
-/// As much physical memory as there can be with four levels.
+/// Largest physical memory with four levels [B].
 const DIRECT_MAP_BYTES: u64 = 1 << 46;
 
 /// Memory of the kernel.
 pub(crate) struct Memory {
     pub(crate) physical: Box<dyn Physical>,
-    /// Where the kernel's page table lies.
+    /// Physical address of the kernel's page table.
     table: u64,
     levels: u32,
     /// Bits that mark encrypted pages.
     encrypted: u64,
-    /// Where all physical memory is mapped in one piece, once that is known.
+    /// Address at which all physical memory is mapped, once it is known.
     direct_map: Option<u64>,
-    /// Once it is requested, nothing more can be read: whatever is in progress comes to its end.
+    /// Once cancelled, nothing can be read: whatever is in progress ends.
     cancel: Cancel,
-    /// Pages whose place is known: page number and place.
+    /// Cache of translations: page number and physical address.
     known: Vec<Cell<(u64, u64)>>,
 }
 
 impl Memory {
-    /// `None`: the kernel did not say where its page table lies.
+    /// `None`: the address of the page table is unknown.
     pub(crate) fn new(physical: Box<dyn Physical>, info: &VmCoreInfo) -> Option<Memory> {
         let table = info.symbol("init_top_pgt").or_else(|| info.symbol("swapper_pg_dir"))?;
         let base = info.number("phys_base")?;
@@ -48,25 +48,26 @@ impl Memory {
         Some(Memory { physical, table, levels, encrypted, direct_map: None, cancel: Cancel::default(), known })
     }
 
-    /// Say where all physical memory is mapped (`page_offset_base`): most of what is read lies there, and needs no page table then. It is believed
-    /// where the page table agrees.
+    /// Set the address at which all physical memory is mapped (`page_offset_base`): most reads are
+    /// there, and need no page table then. It is used only if the page table agrees.
     pub(crate) fn set_direct_map(&mut self, start: u64) {
         let agrees = self.walk(start.wrapping_add(self.table)) == Ok(self.table);
         self.direct_map = Some(start).filter(|_| agrees);
     }
 
-    /// The same for another thread: with an own list of known pages. `None`: one thread reads this memory.
+    /// The same memory for another thread, with a cache of its own. `None`: only one thread can
+    /// read it.
     pub(crate) fn twin(&self) -> Option<Memory> {
         let (physical, known) = (self.physical.twin()?, vec![Cell::new((u64::MAX, 0)); TRANSLATIONS]);
         Some(Memory { physical, cancel: self.cancel.clone(), known, ..*self })
     }
 
-    /// Let nothing be read any more once this is requested.
+    /// Refuse all reading once this is requested.
     pub(crate) fn set_cancel(&mut self, cancel: &Cancel) {
         self.cancel = cancel.clone();
     }
 
-    /// Whether an end was requested.
+    /// Whether reading was cancelled.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.cancel.requested()
     }
@@ -106,7 +107,7 @@ impl Memory {
         Ok(u64::from_le_bytes(bytes))
     }
 
-    /// Bytes from this address on; at most 64 MiB, so that a wrong length is no danger.
+    /// Bytes from this address on; at most 64 MiB, so that a wrong length does no harm.
     pub(crate) fn bytes(&self, address: u64, length: u64) -> Result<Vec<u8>, Fault> {
         let length = usize::try_from(length).ok().filter(|length| *length <= 64 << 20).ok_or(Fault::TooLong)?;
         let mut out = vec![0; length];
@@ -114,12 +115,12 @@ impl Memory {
         Ok(out)
     }
 
-    /// The physical address of one of the kernel.
+    /// The physical address for one of the kernel.
     pub(crate) fn physical_of(&self, address: u64) -> Result<u64, Fault> {
         self.translate(address)
     }
 
-    /// The address in the direct map of a physical one, if it is known where that map lies.
+    /// The address in the direct map for a physical address, if that map is known.
     pub(crate) fn mapped(&self, physical: u64) -> Option<u64> {
         self.direct_map.map(|start| start.wrapping_add(physical))
     }
@@ -142,7 +143,7 @@ impl Memory {
 
     fn walk(&self, address: u64) -> Result<u64, Fault> {
         let width = 12 + 9 * self.levels;
-        // An address that is not the sign extension of its lower bits is none.
+        // An address must be the sign extension of its lower bits.
         let shift = 64 - width;
         if address.cast_signed() << shift >> shift != address.cast_signed() {
             return Err(Fault::NotMapped);

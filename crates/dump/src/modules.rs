@@ -1,12 +1,12 @@
-//! Code of modules: which addresses it has, how its functions are called, and how its frames are found.
+//! Code of modules: its addresses, the names of its functions, and the tables for unwinding.
 
 use std::ops::Range;
 
 use crate::{btf::Types, error::Fault, format::u64_at, kernel::Kernel, orc::Table};
 
-/// `Elf64_Sym`.
+/// Size of `Elf64_Sym`.
 const SYMBOL_BYTES: usize = 24;
-/// More than any module has.
+/// More symbols than any module has.
 const MOST_SYMBOLS: u64 = 1 << 20;
 const MOST_ENTRIES: u64 = 4 << 20;
 
@@ -15,38 +15,39 @@ pub(crate) struct Code {
     pub(crate) module: String,
     pub(crate) range: Range<u64>,
     pub(crate) orc: Option<Table>,
-    /// Functions with their names, in the order of their addresses.
+    /// Functions with their names, ordered by address.
     functions: Vec<(u64, String)>,
 }
 
 impl Code {
-    /// Its functions, in the order of their addresses.
+    /// Its functions, ordered by address.
     pub(crate) fn functions(&self) -> impl Iterator<Item = (u64, &str)> {
         self.functions.iter().map(|(address, name)| (*address, name.as_str()))
     }
 
-    /// The function that an address lies in, and how far.
+    /// The function that contains an address, and the offset in it.
     pub(crate) fn function(&self, address: u64) -> Option<(&str, u64)> {
         let end = self.functions.partition_point(|(start, _)| *start <= address);
         let (last, _) = self.functions[..end].last()?;
-        // Of several names at one place the first, as the kernel does.
+        // Of several names at one address the first, as in the kernel.
         let first = self.functions[..end].partition_point(|(start, _)| start < last);
         self.functions.get(first).map(|(start, name)| (name.as_str(), address - start))
     }
 }
 
 impl Kernel {
-    /// The code of all modules that can be read, read once.
+    /// The code of all readable modules.
     pub(crate) fn code(&self) -> &[Code] {
         self.code.get_or_init(|| self.read_code().unwrap_or_default())
     }
 
-    /// The module that an address lies in.
+    /// The module that contains an address.
     pub(crate) fn code_at(&self, address: u64) -> Option<&Code> {
         self.code().iter().find(|code| code.range.contains(&address))
     }
 
-    /// The function that an address lies in, how far, and whose it is, if it is a module's.
+    /// The function that contains an address, the offset in it, and its module, if it belongs to
+    /// one.
     pub(crate) fn function(&self, address: u64) -> Option<(&str, u64, Option<&str>)> {
         if self.image.contains(&address) {
             return self.symbols.function(address).map(|(name, far)| (name, far, None));
@@ -55,7 +56,7 @@ impl Kernel {
         code.function(address).map(|(name, far)| (name, far, Some(code.module.as_str())))
     }
 
-    /// The types among which a structure of this name is: those of the kernel, or of a module.
+    /// The types that contain a structure of this name: those of the kernel, or of a module.
     pub(crate) fn types_with(&self, structure: &str) -> Option<&Types> {
         let kernel = &*self.types;
         if kernel.structure(structure).is_some() {
@@ -65,7 +66,7 @@ impl Kernel {
         of_modules.iter().find(|types| types.structure(structure).is_some())
     }
 
-    /// Types that modules have of their own (`struct btf_module`, kernel/bpf/btf.c).
+    /// Read the types of modules (`struct btf_module`, kernel/bpf/btf.c).
     fn read_types(&self) -> Result<Vec<Types>, Fault> {
         let modules = self.list(self.symbol("btf_modules")?, self.field("btf_module", "list")?.offset);
         let types = self.field("btf_module", "btf")?;
@@ -91,7 +92,7 @@ impl Kernel {
         Ok(found)
     }
 
-    /// Where the code of a module lies: the first of its pieces since 6.4.
+    /// Addresses of the code of a module: the first of its memory areas since 6.4.
     fn code_range(&self, module: u64) -> Result<Range<u64>, Fault> {
         let number = |path: &str| self.number(module, self.field("module", path)?);
         if let Ok(pieces) = self.field("module", "mem") {

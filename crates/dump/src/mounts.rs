@@ -1,23 +1,23 @@
-//! What is mounted where, as the first process sees it; and modules.
+//! Mounts in the view of the first process, and modules.
 
 use crate::{error::Fault, kernel::Kernel, paths::Paths, tasks::Task, walk::Walk};
 
-/// A list in `mnt_namespace` may hold marks of readers (`MNT_CURSOR`), which are no mounts.
+/// A list in `mnt_namespace` may contain marks of readers (`MNT_CURSOR`), which are no mounts.
 const CURSOR: u64 = 0x1000_0000;
 const READ_ONLY: u64 = 0x40;
-/// `MODULE_REF_BASE`: what a module's count of users begins with.
+/// `MODULE_REF_BASE`: the start value of a module's reference count.
 const FIRST_USER: u64 = 1;
 
 /// A mounted file system.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mount {
-    /// Where.
+    /// The mount point.
     pub path: String,
-    /// Which kind.
+    /// Type of the file system.
     pub fs_type: String,
-    /// What.
+    /// The device, or another source.
     pub source: String,
-    /// Whether nothing may be written through it.
+    /// Whether the mount is read-only.
     pub is_read_only: bool,
     /// Why something is missing.
     pub fault: Option<Fault>,
@@ -26,23 +26,22 @@ pub struct Mount {
 /// A module of the kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Module {
-    /// Its name.
     pub name: String,
-    /// What it takes.
+    /// Size in memory [B].
     pub bytes: u64,
-    /// Who uses it.
+    /// Number of users.
     pub users: u64,
-    /// Bits of why it taints the kernel.
+    /// Taints that it causes, as bits.
     pub taints: u64,
     /// Why something is missing.
     pub fault: Option<Fault>,
 }
 
 impl Kernel {
-    /// What is mounted, as the first of these tasks that is process 1 sees it, and why there may be more.
+    /// The mounts in the view of process 1, and why some may be missing.
     ///
     /// # Errors
-    /// A [`Fault`] where this kernel's layout is not known, or there is no process 1.
+    /// A [`Fault`]: this kernel's layout is unknown, or there is no process 1.
     pub fn mounts(&self, tasks: &[Task]) -> Result<(Vec<Mount>, Option<Fault>), Fault> {
         let first = tasks.iter().find(|task| task.pid == Some(1)).ok_or(Fault::NotInDump)?;
         let proxy = self.number(first.address, self.field("task_struct", "nsproxy")?)?;
@@ -53,9 +52,9 @@ impl Kernel {
         Ok((mounts, walk.fault))
     }
 
-    /// A list before 6.8, a tree since.
+    /// The mounts of a name space: a list before 6.8, a tree since.
     fn mounts_of(&self, space: u64) -> Result<Walk, Fault> {
-        // Before, `mounts` of the name space is how many there are.
+        // Before that, `mounts` of the name space is their number.
         if let Ok(node) = self.field("mount", "mnt_node") {
             let tree = self.field("mnt_namespace", "mounts")?;
             return self.tree(space.wrapping_add(tree.offset), node.offset);
@@ -86,10 +85,10 @@ impl Kernel {
         Ok((read != Ok(false)).then_some(found))
     }
 
-    /// The modules that are loaded, and why there may be more.
+    /// The loaded modules, and why some may be missing.
     ///
     /// # Errors
-    /// A [`Fault`] where this kernel has no list of them.
+    /// A [`Fault`]: this kernel has no list of them.
     pub fn modules(&self) -> Result<(Vec<Module>, Option<Fault>), Fault> {
         let walk = self.list(self.symbol("modules")?, self.field("module", "list")?.offset);
         let modules = walk.entries.iter().map(|module| self.module(*module)).collect::<Result<_, _>>()?;
@@ -115,7 +114,7 @@ impl Kernel {
         Ok(found)
     }
 
-    /// Two pieces before 6.4, an array of them since.
+    /// Size of a module: two areas before 6.4, an array of them since.
     fn size_of_module(&self, module: u64) -> Result<u64, Fault> {
         if let Ok(pieces) = self.field("module", "mem") {
             let (step, size) = (self.types.element_size(&pieces), self.field("module_memory", "size")?);

@@ -1,38 +1,40 @@
-//! ORC: for each address of the kernel's code, how to find the caller's frame (Documentation/arch/x86/orc-unwinder.rst).
+//! ORC: how to find the caller's frame for each address of the kernel's code
+//! (Documentation/arch/x86/orc-unwinder.rst).
 //!
-//! Two tables of the kernel: the addresses, as offsets to where they stand, and an entry of 6 bytes for each: offsets from the registers that the
-//! stack and the base pointer are found by, then a word with the registers and the kind. Source: `arch/x86/include/asm/orc_types.h`; the kinds were
-//! renumbered in 6.4, when the bit `end` went.
+//! Two tables of the kernel: the addresses, as offsets relative to their own location, and an entry
+//! of 6 bytes for each: offsets from the registers by which the stack and base pointer are found,
+//! then a word with the registers and the kind. Source: `arch/x86/include/asm/orc_types.h`; the
+//! kinds were renumbered in 6.4, when the bit `end` was removed.
 
 use crate::{error::Fault, kernel::Kernel};
 
 const ENTRY_BYTES: usize = 6;
 
-/// What a value is found from.
+/// The base from which a value is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Base {
     Unknown,
     Sp,
     Bp,
-    /// The value is what lies there.
+    /// The value is in memory at the stack pointer.
     AtSp,
     AtBp,
-    /// Another register, which is not kept here.
+    /// Another register, which is not tracked here.
     Other,
-    /// Of the base pointer: it lies at the caller's stack pointer.
+    /// For the base pointer: it is relative to the caller's stack pointer.
     Caller,
 }
 
-/// What lies at the end of a frame.
+/// What is at the end of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// The address to return to.
+    /// The return address.
     Call,
-    /// All registers, as an interrupt left them.
+    /// All registers, saved by an interrupt.
     Registers,
-    /// Only those that an interrupt saves by itself.
+    /// Only the registers that the processor saves at an interrupt.
     SomeRegisters,
-    /// Nothing calls this.
+    /// Nothing calls this function.
     End,
     Unknown,
 }
@@ -46,13 +48,13 @@ pub(crate) struct Entry {
 
 /// Entries of the kernel, or of one of its modules.
 pub(crate) struct Table {
-    /// Where code begins that an entry is of. Sorted, as the kernel does when it starts.
+    /// First address of the code of each entry. Sorted, as the kernel does at start.
     starts: Vec<u64>,
     entries: Vec<u8>,
 }
 
 impl Table {
-    /// So many entries, whose offsets lie at `place` and which lie at `entries`.
+    /// Read `count` entries at `entries`, whose offsets are at `place`.
     pub(crate) fn read(kernel: &Kernel, place: u64, entries: u64, count: u64) -> Result<Table, Fault> {
         let offsets = kernel.memory.bytes(place, count * 4)?;
         let entries = kernel.memory.bytes(entries, count * ENTRY_BYTES as u64)?;

@@ -1,4 +1,5 @@
-//! Where and why the kernel stopped: which processor and task, what its registers were, what tainted it, and the class of the panic by its log.
+//! Where and why the kernel stopped: processor and task, registers, taints, and the class of the
+//! panic by the log.
 
 use crate::{
     error::Fault,
@@ -8,13 +9,14 @@ use crate::{
     tasks::Task,
 };
 
-/// How the record begins that says that the kernel stops.
+/// Beginning of the record that reports a panic.
 pub(crate) const STOPS: &str = "Kernel panic - not syncing: ";
 /// The kernel reports all hung tasks at once, at most every ten seconds or so.
 const ROUND_NS: u64 = 5_000_000_000;
-/// Of a processor that is none.
+/// Value for no processor.
 const NONE: i32 = -1;
-/// The registers of `elf_prstatus`; all but the last are those of `pt_regs`, in the same order (arch/x86/include/asm/user_64.h).
+/// The registers of `elf_prstatus`; all but the last are those of `pt_regs`, in the same order
+/// (arch/x86/include/asm/user_64.h).
 const NAMES: [&str; 27] = [
     "r15", "r14", "r13", "r12", "bp", "bx", "r11", "r10", "r9", "r8", "ax", "cx", "dx", "si", "di", "orig_ax", "ip", "cs",
     "flags", "sp", "ss", "fs_base", "gs_base", "ds", "es", "fs", "gs",
@@ -22,7 +24,7 @@ const NAMES: [&str; 27] = [
 const IP: usize = 16;
 const CS: usize = 17;
 const SAVED: usize = 21;
-/// Bits of the mask, their letters and what they mean (Documentation/admin-guide/tainted-kernels.rst).
+/// Bits of the mask, their letters and meanings (Documentation/admin-guide/tainted-kernels.rst).
 const TAINTS: [(char, &str); 20] = [
     ('P', "proprietary module"),
     ('F', "module loaded by force"),
@@ -46,7 +48,7 @@ const TAINTS: [(char, &str); 20] = [
     ('J', "debug access to firmware"),
 ];
 
-/// Names of registers, and what they held.
+/// Names and values of registers.
 type Values = Vec<(&'static str, u64)>;
 
 /// A moment at which registers were saved.
@@ -54,7 +56,7 @@ type Values = Vec<(&'static str, u64)>;
 pub enum SavedAt {
     /// When the dump was written.
     Dump,
-    /// When the exception was taken that stopped the kernel.
+    /// When the exception occurred that stopped the kernel.
     Exception,
     /// When the task entered the kernel.
     User,
@@ -75,13 +77,12 @@ impl SavedAt {
 /// Registers of a processor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SavedRegisters {
-    /// The processor; `None`: the dump does not say which one.
+    /// The processor; `None`: the dump does not tell which.
     pub cpu: Option<u32>,
     /// The task that ran on it.
     pub pid: Option<u32>,
-    /// When.
     pub moment: SavedAt,
-    /// Names and what they held.
+    /// Names and values.
     pub values: Values,
 }
 
@@ -92,13 +93,13 @@ pub struct Panic {
     pub cpu: Option<u32>,
     /// The task that ran on it.
     pub pid: Option<u32>,
-    /// Its name.
+    /// Name of the task.
     pub comm: Option<String>,
-    /// Where in the kernel the exception was taken.
+    /// Address in the kernel at which the exception occurred.
     pub address: Option<u64>,
-    /// What taints it.
+    /// Taints of the kernel, as bits.
     pub taint: Option<u64>,
-    /// The name of the machine.
+    /// Name of the machine.
     pub host: Option<String>,
     /// As in /proc/version.
     pub version: Option<String>,
@@ -109,7 +110,7 @@ pub struct Panic {
 }
 
 impl Kernel {
-    /// Where the kernel stopped. What cannot be read is missing, and `fault` says why.
+    /// Where the kernel stopped. Values that cannot be read are missing, and `fault` tells why.
     #[must_use]
     pub fn panic(&self, log: Option<&Log>) -> Panic {
         let mut found = Panic::default();
@@ -141,7 +142,7 @@ impl Kernel {
         found
     }
 
-    /// The name of the machine.
+    /// Name of the machine.
     pub(crate) fn host(&self) -> Result<String, Fault> {
         let inside = self.field("uts_namespace", "name")?.offset;
         self.text(self.symbol("init_uts_ns")?.wrapping_add(inside), self.field("new_utsname", "nodename")?)
@@ -160,7 +161,8 @@ impl Kernel {
         Ok(None)
     }
 
-    /// Those of the notes of the dump. They are in the order of the processors, of which some may be missing: then their stacks say whose they are.
+    /// Registers in the notes of the dump. They are in the order of the processors, of which some
+    /// may be missing: their stack pointers then identify the tasks.
     fn registers_of_processors(&self) -> Vec<SavedRegisters> {
         let fields = (self.field("task_struct", "pid"), self.field("task_struct", "stack"));
         let (Ok(pid), Ok(stack)) = fields else { return Vec::new() };
@@ -185,7 +187,8 @@ impl Kernel {
         self.registers.iter().enumerate().map(row).collect()
     }
 
-    /// Those that lie on the stack of the task that stopped the kernel: of the exception, and of where it entered the kernel.
+    /// Registers on the stack of the task that stopped the kernel: of the exception, and of its
+    /// entry into the kernel.
     fn registers_of_task(&self, address: u64, cpu: Option<u32>, by_exception: bool) -> Result<Vec<(SavedAt, Values)>, Fault> {
         const OF_USER: u64 = 3;
         let stack = self.member(address, "task_struct", "stack")?;
@@ -197,7 +200,8 @@ impl Kernel {
         let mut found = Vec::new();
         if by_exception {
             let task = Task { address, stack, cpu, ..Task::default() };
-            // The innermost is that of the exception: what the kernel does until it stops takes none.
+            // The innermost one belongs to the exception: on the way to the stop the kernel causes
+            // no other.
             for place in self.exceptions(&task)?.into_iter().take(1) {
                 found.push((SavedAt::Exception, saved(place)?));
             }
@@ -211,7 +215,7 @@ impl Kernel {
 }
 
 impl Kernel {
-    /// When the kernel stopped, by the clock of the log: as the log says, else when anything was done last.
+    /// When the kernel stopped, by the log clock: by the log, else the last time of any activity.
     pub(crate) fn stopped_ns(&self, log: Option<&Log>) -> Option<u64> {
         let reported_at = log.and_then(stop_of).map(|record| record.after_boot_ns);
         reported_at.or_else(|| {
@@ -272,14 +276,15 @@ impl Cause {
         }
     }
 
-    /// Whether it is of the code that an exception was taken in: a lock-up is found by an interrupt of the processor that hangs.
+    /// Whether an exception in the interrupted code is the cause. A hard lock-up, in contrast, is
+    /// found by an interrupt of the hanging processor.
     fn is_exception(self) -> bool {
         let of_code =
             [Cause::NullDereference, Cause::BadAddress, Cause::Bug, Cause::StackOverflow, Cause::SoftLockup, Cause::Other];
         of_code.contains(&self)
     }
 
-    /// By the words with which the kernel stops, where they are enough.
+    /// The cause by the words of the panic, if they are enough.
     fn of_panic(words: &str) -> Option<Cause> {
         let starts = |start: &str| words.starts_with(start);
         let contains = |part: &str| words.contains(part);
@@ -301,7 +306,7 @@ impl Cause {
         })
     }
 
-    /// By a record that comes before.
+    /// The cause by an earlier record.
     fn of_record(text: &str) -> Option<Cause> {
         // Since 6.10 some begin with this word.
         let text = text.strip_prefix("Oops: ").unwrap_or(text);
@@ -323,13 +328,14 @@ impl Cause {
     }
 }
 
-/// The record that says that the kernel stops: the last of this kind, for after a panic there may be others.
+/// The record that reports the panic: the last of this kind, because others may precede it.
 pub(crate) fn stop_of(log: &Log) -> Option<&LogRecord> {
     log.records.iter().rev().find(|record| record.text.starts_with(STOPS))
 }
 
-/// Why the kernel stopped, and the record that says what went wrong: the last of its kind before; of tasks that hang, the first that was found with
-/// it. `None`: the log names no panic.
+/// Why the kernel stopped, and the record that states what went wrong: the last of its kind before
+/// the panic; for hung tasks, the first that was reported in the same round. `None`: the log
+/// reports no panic.
 #[must_use]
 pub fn cause(log: &Log) -> Option<(Cause, Option<&LogRecord>)> {
     let stop = stop_of(log)?;
@@ -338,14 +344,15 @@ pub fn cause(log: &Log) -> Option<(Cause, Option<&LogRecord>)> {
     if let Some(cause) = Cause::of_panic(words) {
         let mut records = before().filter(|record| Cause::of_record(&record.text) == Some(cause));
         let last = records.next();
-        // The kernel checks all tasks in the order in which they were made: the later ones mostly wait for the first.
+        // The kernel checks all tasks in the order of their creation: the later ones mostly wait
+        // for the first.
         let of_one_round = |record: &&LogRecord| cause == Cause::HungTask && record.after_boot_ns + ROUND_NS > stop.after_boot_ns;
         return Some((cause, records.take_while(of_one_round).last().or(last)));
     }
     if !words.starts_with("Fatal exception") {
         return Some((Cause::Other, None));
     }
-    // The kernel says only that there was an exception: which one stands where it was reported.
+    // The panic only says that there was an exception; an earlier record says which.
     let known = [Cause::NullDereference, Cause::BadAddress, Cause::Bug, Cause::StackOverflow];
     let reported =
         before().find_map(|record| Some((Cause::of_record(&record.text).filter(|cause| known.contains(cause))?, record)));

@@ -1,4 +1,4 @@
-//! What files are called: from an entry of a folder to the root, across mounts (`d_path` of fs/d_path.c).
+//! Paths of files: from an entry of a folder to the root, across mounts (`d_path` of fs/d_path.c).
 
 use std::cell::RefCell;
 
@@ -6,11 +6,11 @@ use rustc_hash::FxHashMap;
 
 use crate::{btf::Field, error::Fault, kernel::Kernel};
 
-/// Deeper than any path.
+/// More components than any path has.
 const MOST_STEPS: usize = 4096;
 const NAME_BYTES: u64 = 255;
 
-/// Where the members lie, and what was found already.
+/// Offsets of members, and a cache of paths.
 pub(crate) struct Paths<'k> {
     kernel: &'k Kernel,
     name: Field,
@@ -18,18 +18,18 @@ pub(crate) struct Paths<'k> {
     parent: Field,
     hashed: Option<Field>,
     root: Field,
-    /// Of the part that files refer to, in a mount.
+    /// Offset of the `vfsmount` in a mount.
     in_mount: u64,
     mount_parent: Field,
     mount_point: Field,
-    /// Paths of folders: by mount and entry.
+    /// Paths of folders, by mount and entry.
     known: RefCell<FxHashMap<(u64, u64), String>>,
 }
 
 /// An entry of a folder in a mount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct MountedEntry {
-    /// The part of the mount that files refer to (`vfsmount`).
+    /// The `vfsmount` to which files refer.
     pub(crate) mount: u64,
     pub(crate) entry: u64,
 }
@@ -55,7 +55,7 @@ impl<'k> Paths<'k> {
         Ok(MountedEntry { mount, entry: self.kernel.number(mount, self.root)? })
     }
 
-    /// The last part of a path.
+    /// The last component of a path.
     pub(crate) fn name(&self, entry: u64) -> Result<String, Fault> {
         let length = self.kernel.number(entry, self.length)?;
         if length > NAME_BYTES {
@@ -65,7 +65,7 @@ impl<'k> Paths<'k> {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// The path, with what the kernel adds where the file has been removed.
+    /// The path, with the suffix that the kernel adds to a removed file.
     pub(crate) fn path(&self, place: MountedEntry) -> Result<String, Fault> {
         let mut path = self.folder(place)?;
         let is_root = self.kernel.number(place.entry, self.parent)? == place.entry;
@@ -80,7 +80,7 @@ impl<'k> Paths<'k> {
 
     fn folder(&self, place: MountedEntry) -> Result<String, Fault> {
         let mut names: Vec<String> = Vec::new();
-        // Places on the way, with how many names were below each.
+        // Entries on the way, with the number of names below each.
         let mut passed: Vec<(MountedEntry, usize)> = Vec::new();
         let mut at = place;
         let mut path = loop {
@@ -111,7 +111,8 @@ impl<'k> Paths<'k> {
         Ok(if path.is_empty() { "/".into() } else { path })
     }
 
-    /// Where a place is reached from, and by which name; no name: a mount lies over it. `None`: it is a root.
+    /// The entry above, and the name in it; without a name, this is the root of a mount. `None`: it
+    /// is a root.
     fn above(&self, place: MountedEntry) -> Result<Option<(MountedEntry, Option<String>)>, Fault> {
         if place.entry == self.kernel.number(place.mount, self.root)? {
             let mount = place.mount.wrapping_sub(self.in_mount);

@@ -1,4 +1,4 @@
-//! Questions about a dump that is open, one at a time: what scripts and the shell ask.
+//! Questions about an open dump, one at a time, from scripts and the shell.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -6,9 +6,9 @@ use sysdock_table::{Batch, TableError, rows::Row};
 
 use crate::{Kernel, Part, Sink, error::Fault, tables, walk::Walk};
 
-/// More bytes are not given at once.
+/// Limit for the bytes in one answer.
 const MOST_BYTES: u64 = 16 << 20;
-/// More places of a search are not given.
+/// Limit for the matches of a search.
 const MOST_PLACES: usize = 100_000;
 
 /// A question. Addresses are those of the kernel.
@@ -17,100 +17,101 @@ const MOST_PLACES: usize = 100_000;
 pub enum Question {
     /// What the dump is of.
     Info,
-    /// All that is known of these parts, as the tables of a recording.
+    /// All rows of these parts, as the tables of a recording.
     Tables {
-        /// The names of [`Part`].
+        /// Names of [`Part`].
         parts: Vec<String>,
     },
     /// The address of a symbol.
     Symbol {
-        /// Its name.
+        /// Name of the symbol.
         name: String,
     },
-    /// The addresses of a variable of each processor.
+    /// The addresses of a variable for each processor.
     PerCpu {
-        /// Its name.
+        /// Name of the variable.
         name: String,
     },
-    /// The function that an address lies in.
+    /// The function that contains an address.
     Function {
         /// The address.
         address: u64,
     },
     /// The members of a structure.
     Type {
-        /// Its name.
+        /// Name of the structure.
         name: String,
     },
     /// Names of structures.
     Types {
-        /// How they begin.
+        /// Beginning of the names.
         start: String,
     },
     /// Members of structures, as columns.
     Read {
-        /// The structure.
+        /// Name of the structure.
         structure: String,
-        /// Where each lies.
+        /// Address of each structure.
         addresses: Vec<u64>,
-        /// Paths such as `comm`, `mm->total_vm`, `rss_stat[0].count`.
+        /// Paths, for example `comm`, `mm->total_vm`, `rss_stat[0].count`.
         members: Vec<String>,
     },
-    /// Bytes.
+    /// Bytes of memory.
     Memory {
-        /// Where.
+        /// Address of the first byte.
         address: u64,
-        /// How many.
+        /// Number of bytes.
         length: u64,
     },
-    /// Text until its first NUL, of 256 bytes at most.
+    /// Text up to its first NUL, of at most 256 bytes.
     Text {
-        /// Where.
+        /// Address of the text.
         address: u64,
     },
     /// The structures of a list.
     List {
-        /// Their type.
+        /// Type of the structures.
         structure: String,
-        /// Where the head of the list lies, which is in no structure.
+        /// Address of the head of the list, which is in no structure.
         head: u64,
         /// Their `list_head`.
         member: String,
     },
     /// The structures of a red-black tree, in order.
     Tree {
-        /// Their type.
+        /// Type of the structures.
         structure: String,
-        /// Where its `rb_root` lies.
+        /// Address of its `rb_root`.
         root: u64,
         /// Their `rb_node`.
         member: String,
     },
     /// A structure, the one that its member points to, and so on until a null pointer.
     Chain {
-        /// Their type.
+        /// Type of the structures.
         structure: String,
-        /// Where the first lies.
+        /// Address of the first structure.
         start: u64,
-        /// The pointer.
+        /// The member with the pointer.
         member: String,
     },
     /// The entries of an `xarray`, `radix_tree_root` or `idr`.
     Xarray {
-        /// Where it lies.
+        /// Address of the array.
         address: u64,
     },
-    /// Where bytes lie.
+    /// The addresses of some bytes.
     Search {
         /// The bytes, in hexadecimal digits.
         bytes: String,
-        /// How many places at most.
+        /// Largest number of matches.
         limit: usize,
     },
 }
 
 impl Kernel {
-    /// Answer a question. Faults are in the answer, at the value or the walk that they concern; the error is a sentence about the question itself.
+    /// Answer a question. Faults are part of the answer, at the value or the walk that they
+    /// concern; the error is a sentence about the question itself.
     ///
     /// # Errors
     /// A sentence: there is no such symbol, type, member or part.

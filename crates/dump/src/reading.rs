@@ -1,4 +1,4 @@
-//! Members of any structure by their names: queries of users who explore a dump.
+//! Members of any structure by name, for users who explore a dump.
 //!
 //! A path is written as in C: `se.sum_exec_runtime`, `mm->total_vm`, `rss_stat[0].count`.
 
@@ -10,19 +10,19 @@ use crate::{
     kernel::Kernel,
 };
 
-/// More elements of an array are not shown: request single ones.
+/// Limit for the elements of an array that are shown. Single elements can be requested.
 const MOST_ELEMENTS: usize = 4096;
 
 /// The way from a structure to a member of it, or of one that it points to.
 #[derive(Clone, Debug)]
 pub(crate) struct Path {
-    /// Where, in each structure on the way, the pointer to the next one lies.
+    /// Offset of the pointer to the next structure, in each structure on the way.
     pointers: Vec<u64>,
     last: Field,
     shape: Shape,
 }
 
-/// A path as it is built up.
+/// A path while it is parsed.
 struct Way<'t> {
     types: &'t Types,
     pointers: Vec<u64>,
@@ -91,7 +91,7 @@ impl Kernel {
         Ok(Path { pointers: way.pointers, last: way.last, shape })
     }
 
-    /// The value of a member of the structure at an address; null where a pointer on the way is.
+    /// The value of a member of the structure at an address; null if a pointer on the way is null.
     pub(crate) fn value(&self, structure: u64, path: &Path) -> Result<Value, Fault> {
         let mut at = structure;
         for pointer in &path.pointers {
@@ -131,7 +131,7 @@ impl Kernel {
     }
 }
 
-/// A number of as many bits as its member has, with its sign.
+/// A signed number with as many bits as its member has.
 fn signed(number: u64, field: &Field) -> i64 {
     let width = field.bits.map_or(8 * field.size as u32, |(_, count)| count).clamp(1, 64);
     number.cast_signed() << (64 - width) >> (64 - width)

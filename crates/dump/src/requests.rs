@@ -1,20 +1,22 @@
-//! Requests that disks had not completed (blk-mq): each disk has a queue, and shares with others of its device the numbers (tags) that requests
-//! have. A request of every number exists always; those that are in use have a state, or a bit in the map of the numbers.
+//! Requests that disks had not completed (blk-mq). Each disk has a queue, and shares the numbers
+//! (tags) of requests with other disks of its device. A request for every number exists always;
+//! those in use have a state, or a bit in the map of numbers.
 
 use rustc_hash::FxHashSet;
 
 use crate::{btf::Field, error::Fault, format::u64_at, kernel::Kernel};
 
-/// Numbers of requests, and queues of a device, that make sense (block/blk-mq.h, `BLK_MQ_MAX_DEPTH`, and a queue for each processor).
+/// Limit for the numbers of requests, and queues of a device (block/blk-mq.h, `BLK_MQ_MAX_DEPTH`,
+/// and a queue for each processor).
 const MOST_TAGS: u64 = 1 << 16;
 const MOST_QUEUES: u64 = 1 << 13;
-/// Disks that a machine can have and be of use.
+/// Limit for the number of disks.
 const MOST_DISKS: usize = 1 << 14;
 
-/// How far a request has come.
+/// State of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestState {
-    /// It has a number, and the driver has not got it.
+    /// It has a number, but was not passed to the driver.
     Waiting,
     /// The driver has it.
     InFlight,
@@ -34,41 +36,40 @@ impl RequestState {
     }
 }
 
-/// A request. What could not be read is `None`, and `fault` says why.
+/// A request. Values that could not be read are `None`, and `fault` tells why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The name of the disk.
+    /// Name of the disk.
     pub disk: String,
-    /// When it was made, by the monotonic clock; `None`: the kernel did not note it.
+    /// When it was created, by the monotonic clock; `None`: the kernel did not record it.
     pub made_ns: Option<u64>,
-    /// When the driver got it.
+    /// When it was passed to the driver.
     pub issued_ns: Option<u64>,
-    /// Such as `read`.
+    /// For example `read`.
     pub operation: String,
-    /// Where it begins, in units of 512 bytes.
+    /// First sector, in units of 512 bytes.
     pub sector: Option<u64>,
-    /// What is left to do.
+    /// Remaining bytes.
     pub bytes: Option<u64>,
-    /// How far it is.
     pub state: RequestState,
     /// Its number; `None`: it has none of the driver.
     pub tag: Option<u32>,
-    /// The queue of the device.
+    /// Number of the device's queue.
     pub queue: Option<u32>,
     /// Why something is missing.
     pub fault: Option<Fault>,
 }
 
-/// Requests, and what of the disks could not be read: of which, and why.
+/// The requests, and the disks that could not be read.
 #[derive(Debug, Default)]
 pub struct Requests {
-    /// By disk.
+    /// Ordered by disk.
     pub requests: Vec<Request>,
-    /// What is missing.
+    /// Disks with missing requests, and why.
     pub broken: Vec<(String, Fault)>,
 }
 
-/// Where the members of a request lie.
+/// Offsets of the members of a request.
 struct Layout {
     queue: Field,
     hardware_queue: Field,
@@ -123,7 +124,7 @@ impl Kernel {
     /// Requests that the disks had not completed.
     ///
     /// # Errors
-    /// A [`Fault`] where the disks, or the layout of requests, are not known.
+    /// A [`Fault`]: the disks, or the layout of requests, are unknown.
     pub fn requests(&self) -> Result<Requests, Fault> {
         let layout = Layout::of(self)?;
         let mut found = Requests::default();
@@ -138,7 +139,8 @@ impl Kernel {
         Ok(found)
     }
 
-    /// Each block device has an inode in a file system of their own; those of one disk lead to the same disk.
+    /// All disks. Each block device has an inode in a file system of their own; those of one disk
+    /// point to the same disk.
     fn disks(&self, broken: &mut Vec<(String, Fault)>) -> Result<Vec<Disk>, Fault> {
         let block = self.memory.u64(self.symbol("blockdev_superblock")?)?;
         let head = block.wrapping_add(self.field("super_block", "s_inodes")?.offset);
@@ -151,7 +153,7 @@ impl Kernel {
         for entry in walk.entries {
             let place = entry.wrapping_sub(inode).wrapping_add(device);
             let read = self.number(place, disk).and_then(|disk| {
-                // The file system's own inode is of no disk.
+                // The file system's own inode belongs to no disk.
                 if disk == 0 || !seen.insert(disk) {
                     return Ok(None);
                 }
@@ -172,7 +174,7 @@ impl Kernel {
 
     fn requests_of(&self, disk: &Disk, layout: &Layout, found: &mut Vec<Request>) -> Result<(), Fault> {
         let set = self.member(disk.queue, "request_queue", "tag_set")?;
-        // Disks that are made of others, such as those of LVM, have no requests of their own.
+        // Disks that consist of others, such as those of LVM, have no requests of their own.
         if set == 0 {
             return Ok(());
         }
@@ -183,7 +185,7 @@ impl Kernel {
         }
         let mut tables: Vec<u64> =
             (0..queues).map(|queue| self.memory.u64(pointers.wrapping_add(8 * queue))).collect::<Result<_, _>>()?;
-        // With a scheduler, requests have numbers of their own until the driver gets them.
+        // With a scheduler, requests have numbers of their own until they are passed to the driver.
         tables.extend(self.scheduler_tables(disk.queue)?);
         let mut seen = FxHashSet::default();
         for table in tables {
@@ -235,7 +237,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// Numbers that are in use: bits that are set, and not marked to be cleared (include/linux/sbitmap.h).
+    /// Numbers in use: bits that are set, and not marked to be cleared (include/linux/sbitmap.h).
     fn used_tags(&self, table: u64, count: u64) -> Result<FxHashSet<u64>, Fault> {
         let map = self.field("blk_mq_tags", "bitmap_tags.sb")?.offset;
         let map = table.wrapping_add(map);

@@ -1,22 +1,23 @@
-//! Where some bytes lie in memory.
+//! Searches memory for bytes.
 
 use crate::{error::Fault, format::PAGE, kernel::Kernel};
 
-/// What a search has found.
+/// Result of a search.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     /// Physical addresses, in order.
     pub(crate) places: Vec<u64>,
     /// Whether there are more than were requested.
     pub(crate) has_more: bool,
-    /// Pages that could not be read.
+    /// Number of pages that could not be read.
     pub(crate) unread_pages: u64,
-    /// Pages of users, which were left out.
+    /// Number of pages of users, which were left out.
     pub(crate) user_pages: u64,
 }
 
 impl Kernel {
-    /// Search the pages that are in the dump, also across the end of one where the next follows in physical memory.
+    /// Search the pages in the dump, also across the end of one if the next follows in physical
+    /// memory.
     pub(crate) fn search(&self, wanted: &[u8], most: usize) -> Found {
         let mut found = Found::default();
         let mut before: (u64, Vec<u8>) = (u64::MAX, Vec::new());
@@ -32,7 +33,7 @@ impl Kernel {
                 found.unread_pages += 1;
                 continue;
             }
-            // The end of the page before, if this one follows it.
+            // The end of the previous page, if this one follows it.
             let mut bytes = if before.0 == address { std::mem::take(&mut before.1) } else { Vec::new() };
             let start = address - bytes.len() as u64;
             bytes.extend_from_slice(&page);
@@ -49,7 +50,7 @@ impl Kernel {
         found
     }
 
-    /// Whether these bytes may be shown: those of users only if that was requested.
+    /// Whether these bytes may be shown: those of users only on request.
     pub(crate) fn visible(&self, address: u64, length: u64) -> Result<(), Fault> {
         let last = address.saturating_add(length.saturating_sub(1));
         for page in (address / PAGE)..=(last / PAGE).min(address / PAGE + (64 << 20) / PAGE) {
@@ -66,7 +67,7 @@ impl Kernel {
     }
 }
 
-/// Where `wanted`, which is not empty, lies in `bytes`.
+/// Offsets of `wanted`, which is not empty, in `bytes`.
 fn places_of<'b>(wanted: &'b [u8], bytes: &'b [u8]) -> impl Iterator<Item = usize> + 'b {
     let first = wanted[0];
     let starts = bytes.iter().enumerate().filter(move |(_, byte)| **byte == first).map(|(place, _)| place);

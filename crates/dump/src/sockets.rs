@@ -1,4 +1,4 @@
-//! Sockets of processes: what they are connected to, and what is unread in them.
+//! Sockets of processes: their connections, and unread data in them.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -15,7 +15,7 @@ const TCP: u64 = 6;
 const UDP: u64 = 17;
 const ESTABLISHED: u64 = 1;
 const LISTEN: u64 = 10;
-/// As `ss` names them (include/net/tcp_states.h).
+/// Names of states, as in `ss` (include/net/tcp_states.h).
 const STATES: [&str; 13] = [
     "?",
     "established",
@@ -31,45 +31,45 @@ const STATES: [&str; 13] = [
     "closing",
     "new syn received",
 ];
-/// Packets in a queue that are added up.
+/// Limit for the packets of a queue that are added up.
 const MOST_PACKETS: usize = 1 << 16;
 
-/// A socket that a process has open. What could not be read is `None`, and `fault` says why.
+/// An open socket of a process. Values that could not be read are `None`, and `fault` tells why.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Socket {
-    /// The number of the task in the list that was given: a process.
+    /// Index of its process in the list of tasks.
     pub task: usize,
-    /// Its descriptor.
+    /// Number of its descriptor.
     pub descriptor: u64,
-    /// Its number, as in `socket:[NUMBER]`.
+    /// Number of its inode, as in `socket:[NUMBER]`.
     pub inode: Option<u64>,
-    /// Such as `inet`.
+    /// For example `inet`.
     pub family: String,
-    /// Such as `stream`.
+    /// For example `stream`.
     pub kind: Option<String>,
-    /// Such as `tcp`.
+    /// For example `tcp`.
     pub protocol: Option<String>,
-    /// Such as `listen`.
+    /// For example `listen`.
     pub state: Option<String>,
-    /// Its own address, and port.
+    /// Its own address.
     pub local: Option<String>,
-    /// See `local`.
+    /// Its own port.
     pub local_port: Option<u16>,
-    /// The other end.
+    /// Address of the other end.
     pub remote: Option<String>,
-    /// See `remote`.
+    /// Port of the other end.
     pub remote_port: Option<u16>,
-    /// What is unread.
+    /// Unread data [B].
     pub receive: Option<u64>,
-    /// Connections not accepted yet, of one that listens.
+    /// Number of connections that a listening socket has not accepted yet.
     pub unaccepted: Option<u32>,
-    /// What has not been acknowledged.
+    /// Data that have not been acknowledged [B].
     pub send: Option<u64>,
     /// Why something is missing.
     pub fault: Option<Fault>,
 }
 
-/// Where the members of a `sock` lie.
+/// Offsets of the members of a `sock`.
 struct Layout {
     private: Field,
     sock: Field,
@@ -117,7 +117,7 @@ impl Kernel {
     /// The sockets among these files.
     ///
     /// # Errors
-    /// A [`Fault`] where this kernel's layout is not known.
+    /// A [`Fault`]: this kernel's layout is unknown.
     pub fn sockets(&self, files: &[OpenFile]) -> Result<Vec<Socket>, Fault> {
         const KIND: u64 = 0o170_000;
         const SOCKET: u64 = 0o140_000;
@@ -131,7 +131,7 @@ impl Kernel {
             Socket { task: file.task, descriptor: file.descriptor, inode: file.inode, family: "?".into(), ..Socket::default() };
         let read = (|| {
             let sock = self.number(self.number(file.address, layout.private)?, layout.sock)?;
-            // One that is being closed has none any more.
+            // A socket that is being closed has none any longer.
             if sock == 0 {
                 return Ok(());
             }
@@ -165,7 +165,7 @@ impl Kernel {
                     Ok((address.to_string(), address.is_unspecified()))
                 }
                 None => {
-                    // In the order of the network.
+                    // In network byte order.
                     let address = Ipv4Addr::from((self.number(sock, four)? as u32).to_le_bytes());
                     Ok((address.to_string(), address.is_unspecified()))
                 }
@@ -188,7 +188,7 @@ impl Kernel {
             TCP => {
                 let unread = distance(member("tcp_sock", "rcv_nxt")?, member("tcp_sock", "copied_seq")?);
                 let unsent = distance(member("tcp_sock", "write_seq")?, member("tcp_sock", "snd_una")?);
-                // A connection that was ended from the other side has read one more than there were bytes.
+                // A connection that the other side ended has read one more than there were bytes.
                 (Some(if unread > u64::from(u32::MAX / 2) { 0 } else { unread }), Some(unsent))
             }
             UDP => {
@@ -208,7 +208,7 @@ impl Kernel {
             socket.remote = self.unix_name(peer)?;
         }
         let queue = sock.wrapping_add(layout.queue.offset);
-        // What waits in the queue of one that listens are the sockets of the other ends.
+        // The queue of a listening socket contains sockets of connections.
         if state == LISTEN {
             socket.unaccepted = Some(self.member(queue, "sk_buff_head", "qlen")? as u32);
             return Ok(());
@@ -237,7 +237,7 @@ impl Kernel {
         Ok(Some(String::from_utf8_lossy(&bytes).into_owned()).filter(|name| !name.is_empty()))
     }
 
-    /// Memory of what is written; the socket itself counts as one byte.
+    /// Memory of unsent data; the socket itself counts as one byte.
     fn written(&self, sock: u64, layout: &Layout) -> Result<u64, Fault> {
         Ok((self.number(sock, layout.written)? & 0xffff_ffff).saturating_sub(1))
     }

@@ -1,5 +1,6 @@
-//! Kernel stacks of tasks: where each was called from. Of a task that ran, as far as the dump has the registers of its processor: from an interrupt
-//! that was handled on a stack of the processor, on to what it had interrupted.
+//! Kernel stacks of tasks. The stack of a running task is known if the dump has the registers of
+//! its processor: from an interrupt that was handled on a stack of the processor to the code that
+//! it interrupted.
 
 use std::{
     num::NonZero,
@@ -19,55 +20,56 @@ use crate::{
     tasks::{MOST_THREADS, Task},
 };
 
-/// Deeper than any stack of 16 KiB.
+/// More frames than any stack of 16 KiB has.
 const MOST_FRAMES: usize = 512;
-/// Of each task.
+/// Size of a task's stack [B].
 pub(crate) const STACK_BYTES: u64 = 16 << 10;
-/// Tasks that one thread reads alone: others cost more than they gain.
+/// Number of tasks up to which one thread reads them: further threads would cost more than they
+/// gain.
 const FEW_TASKS: usize = 2048;
-/// User addresses are below.
+/// User addresses are below this one.
 const KERNEL: u64 = 1 << 63;
 
 /// A stack: return addresses from the innermost on, and why there are no more.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Stack {
     pub(crate) addresses: Vec<u64>,
-    /// `None`: the last one is where the kernel was entered, or where the task began.
+    /// `None`: the last address is where the kernel was entered, or where the task began.
     pub(crate) fault: Option<Fault>,
 }
 
 /// One line of a stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Where the execution goes on.
+    /// Where the execution continues.
     pub address: u64,
-    /// The function, and how far in it; `None`: no symbol lies there.
+    /// The function, and the offset in it; `None`: no symbol is there.
     pub function: Option<(String, u64)>,
-    /// The module that has it; `None`: the kernel itself.
+    /// The module of the function; `None`: the kernel itself.
     pub module: Option<String>,
 }
 
 /// The different stacks, and which task has which.
 #[derive(Debug, Default)]
 pub struct Stacks {
-    /// Each once, in the order of the first task that has it; with why it breaks off.
+    /// Each stack once, in the order of the first task that has it; with why it ends early.
     pub stacks: Vec<(Vec<Frame>, Option<Fault>)>,
-    /// For each task the number of its stack; `None`: it was running, or has no stack any more.
+    /// For each task the index of its stack; `None`: it was running, or has no stack any more.
     pub of_tasks: Vec<Option<usize>>,
-    /// For each task the function that it waits in, as /proc/PID/wchan names it.
+    /// For each task the function in which it waits, as in /proc/PID/wchan.
     pub waits: Vec<Option<String>>,
 }
 
-/// What unwinding needs of the kernel's layout.
+/// The part of the kernel's layout that unwinding needs.
 struct Layout {
     saved_bp: Field,
     saved_ip: Field,
     saved_bytes: u64,
     registers: [Field; 4],
-    /// Code of the scheduler, which all waiting tasks are in.
+    /// Code of the scheduler, in which all waiting tasks are.
     scheduler: Vec<(u64, u64)>,
     on_cpu: Option<Field>,
-    /// Of a task: where its stack pointer was when it was taken from its processor.
+    /// The saved stack pointer of a task that is on no processor.
     sp: Field,
 }
 
@@ -88,7 +90,7 @@ impl Layout {
     }
 }
 
-/// A piece of memory that was copied out of the dump.
+/// A range of memory that was copied from the dump.
 struct Piece {
     start: u64,
     bytes: Vec<u8>,
@@ -111,10 +113,10 @@ impl Piece {
     }
 }
 
-/// The stack of a task, and those that its processor handles interrupts on.
+/// The stack of a task, and those on which its processor handles interrupts.
 struct Copied {
     own: Piece,
-    /// Only of tasks that ran.
+    /// Only for running tasks.
     others: Vec<Piece>,
 }
 
@@ -124,7 +126,8 @@ impl Copied {
         found.ok_or(Fault::NotMapped)
     }
 
-    /// Which of the pieces a stack pointer belongs to; 0: to the task's own, as does one that has just left it: the stack overflowed.
+    /// The stack that a stack pointer belongs to. 0: the task's own, also for one just below it,
+    /// after an overflow.
     fn piece(&self, sp: u64) -> Option<usize> {
         if self.own.holds(sp) || (self.own.start.wrapping_sub(PAGE)..self.own.start).contains(&sp) {
             Some(0)
@@ -133,7 +136,7 @@ impl Copied {
         }
     }
 
-    /// Where the bytes of the task's own stack end.
+    /// The end of the task's own stack.
     fn end(&self) -> u64 {
         self.own.start + self.own.bytes.len() as u64
     }
@@ -143,7 +146,7 @@ impl Kernel {
     /// The stacks of these tasks.
     ///
     /// # Errors
-    /// A [`Fault`] where this kernel has no ORC tables, or they are not in the dump.
+    /// A [`Fault`]: this kernel has no ORC tables, or they are not in the dump.
     pub fn stacks(&self, tasks: &[Task]) -> Result<Stacks, Fault> {
         let layout = Layout::of(self)?;
         let mut known: FxHashMap<Stack, usize> = FxHashMap::default();
@@ -169,7 +172,7 @@ impl Kernel {
         Ok(found)
     }
 
-    /// The stack of each task, by several threads where there are many.
+    /// The stack of each task, in several threads if there are many.
     fn unwound(&self, tasks: &[Task], layout: &Layout) -> Result<Vec<Option<Stack>>, Fault> {
         let threads = available_parallelism().map_or(1, NonZero::get).min(MOST_THREADS);
         let mut parts = tasks.chunks(tasks.len().div_ceil(threads).max(FEW_TASKS));
@@ -199,10 +202,12 @@ impl Kernel {
     }
 
     fn frames(&self, addresses: &[u64]) -> Vec<Frame> {
-        // A call may be the last instruction of its function: the address to return to lies in the next one.
+        // A call may be the last instruction of its function: the return address is then in the
+        // next one.
         let frame = |address: u64| {
             let found = self.function(address.wrapping_sub(1));
-            // No call lies in the padding before a function: an interrupt came before its first instruction.
+            // The padding before a function contains no call: an interrupt came before its first
+            // instruction.
             let is_interrupted = found.is_some_and(|(name, ..)| name.starts_with("__pfx_"));
             let (found, back) = if is_interrupted { (self.function(address), 0) } else { (found, 1) };
             Frame {
@@ -214,19 +219,20 @@ impl Kernel {
         addresses.iter().copied().map(frame).collect()
     }
 
-    /// Where the registers lie that exceptions in the kernel have saved on the stack of a task, the innermost first.
+    /// Addresses of the registers that exceptions in the kernel have saved on the stack of a task,
+    /// the innermost first.
     pub(crate) fn exceptions(&self, task: &Task) -> Result<Vec<u64>, Fault> {
         let mut passed = Vec::new();
         let stack = self.stack(task, &Orc::read(self)?, &Layout::of(self)?, &mut passed).unwrap_or_default();
         // Since 6.14 it only calls the other one.
         let panics =
             |address: &u64| self.function(address.wrapping_sub(1)).is_some_and(|(name, ..)| matches!(name, "panic" | "vpanic"));
-        // A processor that stopped the kernel still takes interrupts: those came later.
+        // A processor that stopped the kernel still handles interrupts, which came later.
         let later = stack.addresses.iter().rposition(panics).unwrap_or(0);
         Ok(passed.into_iter().filter(|(frames, _)| *frames > later).map(|(_, place)| place).collect())
     }
 
-    /// The stacks on which a processor handles interrupts and exceptions, as far as the kernel says where they lie.
+    /// The stacks on which a processor handles interrupts and exceptions, as far as known.
     fn stacks_of_processor(&self, cpu: usize) -> Vec<Range<u64>> {
         const EXCEPTIONS: [&str; 6] = ["DF_stack", "NMI_stack", "DB_stack", "MCE_stack", "VC_stack", "VC2_stack"];
         let variable = |name: &str| self.per_cpu(self.symbol(name)?, cpu);
@@ -234,7 +240,7 @@ impl Kernel {
         let top = variable("hardirq_stack_ptr").or_else(|_| {
             Ok::<u64, Fault>(variable("pcpu_hot")?.wrapping_add(self.field("pcpu_hot", "hardirq_stack_ptr")?.offset))
         });
-        // It points to the last word, in which the stack pointer is kept that it was entered with.
+        // It points to the last word, which contains the stack pointer at entry.
         let end = top.and_then(|place| self.memory.u64(place)).map(|top| top.wrapping_add(8));
         let mut found: Vec<Range<u64>> = end.iter().map(|end| end.wrapping_sub(STACK_BYTES)..*end).collect();
         if let Ok(start) = variable("cea_exception_stacks").and_then(|place| self.memory.u64(place)) {
@@ -246,8 +252,9 @@ impl Kernel {
         found
     }
 
-    /// `None`: it has none any more, or it ran, and the dump does not say where. `passed`: where exceptions have saved registers, and of how many
-    /// frames they were called.
+    /// `None`: the task has no stack any more, or it ran, and the dump does not have its registers.
+    /// `passed`: addresses of registers that exceptions have saved, and the number of frames before
+    /// each.
     fn stack(&self, task: &Task, orc: &Orc<'_>, layout: &Layout, passed: &mut Vec<(usize, u64)>) -> Option<Stack> {
         let runs = layout.on_cpu.and_then(|on_cpu| self.number(task.address, on_cpu).ok());
         if task.stack == 0 {
@@ -271,7 +278,7 @@ impl Kernel {
         Some(stack)
     }
 
-    /// Of a task that ran: from the registers of its processor on.
+    /// The stack of a running task, from the registers of its processor on.
     fn stack_of_running(&self, task: &Task, orc: &Orc<'_>, layout: &Layout, passed: &mut Vec<(usize, u64)>) -> Option<Stack> {
         let own = task.stack..task.stack.wrapping_add(STACK_BYTES);
         let others = task.cpu.map_or_else(Vec::new, |cpu| self.stacks_of_processor(cpu as usize));
@@ -294,11 +301,12 @@ impl Kernel {
         Some(stack)
     }
 
-    /// Where a kernel that starts another one noted its registers, they need not fit to each other (`crash_setup_regs`): the caller is the first
-    /// address on the stack from which all is found up to where the kernel was entered.
+    /// The caller of a kernel that was starting another one. Its saved registers need not be
+    /// consistent (`crash_setup_regs`): the caller is the first address on the stack from which
+    /// unwinding reaches the entry into the kernel.
     fn caller_of_kexec(&self, stack: &Copied, registers: &Registers, orc: &Orc<'_>, layout: &Layout) -> Result<Vec<u64>, Fault> {
         let is_kexec = self.function(registers.ip).is_some_and(|(name, ..)| name == "__crash_kexec");
-        // A stack pointer on another stack may be as far below this one as memory is large.
+        // A stack pointer on another stack may be far below this one.
         if !is_kexec || !stack.own.holds(registers.sp) {
             return Err(Fault::NoType);
         }
@@ -316,26 +324,26 @@ impl Kernel {
     }
 }
 
-/// Where an execution stands.
+/// State of an execution.
 struct Position {
     ip: u64,
     sp: u64,
     bp: u64,
-    /// Whether `ip` was interrupted, and is no address to return to.
+    /// Whether `ip` was interrupted, rather than being a return address.
     is_exact: bool,
-    /// Where all registers lie, if they were saved.
+    /// Address of all registers, if they were saved.
     registers: Option<u64>,
 }
 
 impl Position {
-    /// Of a task that was taken from its processor: `switch_to` leaves a frame.
+    /// State of a task that is on no processor, from the frame that `switch_to` leaves.
     fn saved(stack: &Copied, sp: u64, layout: &Layout) -> Result<Position, Fault> {
         let (bp, ip) = (stack.u64(sp + layout.saved_bp.offset)?, stack.u64(sp + layout.saved_ip.offset)?);
         Ok(Position { ip, sp: sp + layout.saved_bytes, bp, is_exact: false, registers: None })
     }
 }
 
-/// From a position to where the kernel was entered, or where the task began.
+/// From a state to where the kernel was entered, or where the task began.
 fn unwind(
     stack: &Copied,
     first: Position,
@@ -346,7 +354,7 @@ fn unwind(
     let mut at = first;
     let mut left = Vec::new();
     while addresses.len() < MOST_FRAMES {
-        // Also where the kernel itself went on at an address that is none of its own.
+        // Also if the kernel itself continued at an address outside of its own.
         passed.extend(at.registers.map(|place| (addresses.len(), place)));
         if at.ip < KERNEL {
             return Ok(());
@@ -363,7 +371,8 @@ fn unwind(
     Err(Fault::TooLong)
 }
 
-/// Stacks grow downwards: the frame of the caller is at a higher address, or on a stack that no frame was on before.
+/// Stacks grow downwards: the frame of the caller is at a higher address, or on a stack that had no
+/// frame before.
 fn check_order(stack: &Copied, at: u64, next: u64, left: &mut Vec<usize>) -> Result<(), Fault> {
     let (here, there) = (stack.piece(at), stack.piece(next));
     let is_further = match there {
@@ -376,7 +385,7 @@ fn check_order(stack: &Copied, at: u64, next: u64, left: &mut Vec<usize>) -> Res
     if is_further { Ok(()) } else { Err(Fault::Cycle) }
 }
 
-/// The frame that called this one; `None`: there is none in the kernel.
+/// The frame of the caller; `None`: there is none in the kernel.
 fn caller(stack: &Copied, at: &Position, orc: &Orc<'_>, layout: &Layout) -> Result<Option<Position>, Fault> {
     const USER: u64 = 3;
     let entry = orc.entry(if at.is_exact { at.ip } else { at.ip - 1 }).ok_or(Fault::NoType)?;
@@ -404,7 +413,7 @@ fn caller(stack: &Copied, at: &Position, orc: &Orc<'_>, layout: &Layout) -> Resu
             let read = |field: Field| stack.u64(above.wrapping_add(field.offset));
             Position { ip: read(ip)?, sp: read(sp)?, bp: read(saved_bp)?, is_exact: true, registers: Some(above) }
         }
-        // The registers that an interrupt saves by itself: from `ip` on.
+        // The registers that the processor saves at an interrupt: from `ip` on.
         Kind::SomeRegisters if is_of_user(above.wrapping_sub(ip.offset))? => return Ok(None),
         Kind::SomeRegisters => {
             let start = above.wrapping_sub(ip.offset);

@@ -1,18 +1,19 @@
-//! Names of addresses: the kernel's own table (kallsyms), read out of the dump.
+//! Names for addresses: the kernel's own table (kallsyms), read from the dump.
 //!
-//! Layout: `scripts/kallsyms.c` and `kernel/kallsyms.c`. Names are strings of tokens; addresses are offsets, which are negative where they
-//! are relative (CONFIG_KALLSYMS_ABSOLUTE_PERCPU, until 6.15), else all are.
+//! Layout: `scripts/kallsyms.c` and `kernel/kallsyms.c`. Names are strings of tokens. Addresses are
+//! offsets; some are negative if only these are relative (CONFIG_KALLSYMS_ABSOLUTE_PERCPU, until
+//! 6.15), else all are relative.
 
 use crate::{error::Fault, memory::Memory, vmcoreinfo::VmCoreInfo};
 
-/// More than any kernel has.
+/// More symbols than any kernel has.
 const MOST: u32 = 4_000_000;
 
-/// Symbols in the order of their addresses.
+/// Symbols ordered by address.
 #[derive(Debug, Default)]
 pub(crate) struct Symbols {
     symbols: Vec<Symbol>,
-    /// All names, one after the other.
+    /// All names, one after another.
     names: Vec<u8>,
 }
 
@@ -65,7 +66,7 @@ impl Symbols {
         Ok(())
     }
 
-    /// Give the symbols their addresses.
+    /// Set the addresses of the symbols.
     fn place(&mut self, offsets: &[u8], base: u64, text_start: u64) {
         let offsets = offsets.chunks_exact(4).map(|four| i32::from_le_bytes(*four.first_chunk().expect("4 bytes")));
         let with_absolute = |offset: i32| {
@@ -81,7 +82,7 @@ impl Symbols {
         for (symbol, offset) in self.symbols.iter_mut().zip(offsets) {
             symbol.address = if is_relative { all_relative(offset) } else { with_absolute(offset) };
         }
-        // Stable: of several names at one place the first stays the first.
+        // Stable: of several names at one address the first stays the first.
         self.symbols.sort_by_key(|symbol| symbol.address);
     }
 
@@ -95,7 +96,7 @@ impl Symbols {
         self.symbols.iter().find(wanted).map(|symbol| symbol.address)
     }
 
-    /// The function that an address lies in, and how far.
+    /// The function that contains an address, and the offset in it.
     pub(crate) fn function(&self, address: u64) -> Option<(&str, u64)> {
         let end = self.symbols.partition_point(|symbol| symbol.address <= address);
         let last = self.symbols[..end].last()?;
@@ -105,7 +106,7 @@ impl Symbols {
         Some((std::str::from_utf8(self.name_of(symbol)).ok()?, address - symbol.address))
     }
 
-    /// All of them, a line each, in the form of /proc/kallsyms.
+    /// All symbols, one per line, in the form of /proc/kallsyms.
     pub(crate) fn lines(&self) -> String {
         let line = |symbol: &Symbol| {
             let name = String::from_utf8_lossy(self.name_of(symbol));
@@ -131,7 +132,7 @@ impl Tokens<'_> {
     }
 }
 
-/// Names as they lie in memory, read some pages at a time.
+/// Compressed names, read some pages at a time.
 struct Packed<'m> {
     memory: &'m Memory,
     address: u64,

@@ -1,4 +1,4 @@
-//! What was read, as rows.
+//! Writes what was read as rows.
 
 mod counts;
 mod panic;
@@ -21,24 +21,24 @@ use crate::{
     panic::{STOPS, stop_of},
 };
 
-/// What is read of a dump.
+/// A part of what is read of a dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// Tasks with their times: `dump_tasks`.
     Tasks,
-    /// Their stacks: `dump_stacks`, `dump_frames`, and two columns of `dump_tasks`.
+    /// Stacks of tasks: `dump_stacks`, `dump_frames`, and two columns of `dump_tasks`.
     Stacks,
-    /// Locks that they wait for: `dump_locks`.
+    /// Locks for which tasks wait: `dump_locks`.
     Locks,
-    /// `dump_log`.
+    /// The log: `dump_log`.
     Log,
-    /// What filled the memory: `dump_memory` and `dump_slabs`.
+    /// Use of memory: `dump_memory` and `dump_slabs`.
     Memory,
     /// Open files: `dump_files`.
     Files,
-    /// What is mounted: `dump_mounts`.
+    /// Mounts: `dump_mounts`.
     Mounts,
-    /// `dump_modules`.
+    /// Modules: `dump_modules`.
     Modules,
     /// Processors: `dump_cpus`.
     Processors,
@@ -48,14 +48,14 @@ pub enum Part {
     Requests,
     /// Sockets: `dump_sockets`.
     Sockets,
-    /// Whether numbers agree that are kept twice: `dump_counts`.
+    /// Numbers that the kernel keeps twice: `dump_counts`.
     Counts,
-    /// What a flight recorder held; the caller makes its tables: see [`Kernel::bpf_arrays`].
+    /// The content of a flight recorder; the caller makes its tables: see [`Kernel::bpf_arrays`].
     Flight,
 }
 
 impl Part {
-    /// All.
+    /// All parts.
     pub const ALL: [Part; 14] = [
         Part::Tasks,
         Part::Stacks,
@@ -73,7 +73,7 @@ impl Part {
         Part::Flight,
     ];
 
-    /// As it is named in commands and in scripts.
+    /// Name in commands and scripts.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -94,7 +94,7 @@ impl Part {
         }
     }
 
-    /// The part of that name.
+    /// The part with this name.
     #[must_use]
     pub fn named(word: &str) -> Option<Part> {
         Part::ALL.into_iter().find(|part| part.name() == word)
@@ -123,13 +123,13 @@ impl Part {
 }
 
 impl Part {
-    /// Whether it is found through the tasks.
+    /// Whether it is found through tasks.
     fn needs_tasks(self) -> bool {
         !matches!(self, Part::Log | Part::Memory | Part::Modules | Part::Processors | Part::Panic | Part::Requests)
     }
 }
 
-/// What is to be read, and what has begun.
+/// The parts to read, and those that were begun.
 struct Selection<'a> {
     kernel: &'a Kernel,
     parts: &'a [Part],
@@ -138,7 +138,7 @@ struct Selection<'a> {
 }
 
 impl Selection<'_> {
-    /// Whether a part is to be read now: it was requested, and no end was requested.
+    /// Whether to read a part now: it was requested, and reading was not cancelled.
     fn begin(&self, part: Part) -> bool {
         let is_wanted = self.parts.contains(&part) && !self.kernel.memory.is_cancelled();
         if is_wanted {
@@ -149,40 +149,41 @@ impl Selection<'_> {
     }
 }
 
-/// What was read, and what could not be.
+/// Outcome of reading a dump.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Tasks.
+    /// Number of tasks.
     pub tasks: u64,
-    /// Tasks that were read whole.
+    /// Number of tasks that were read completely.
     pub whole_tasks: u64,
     /// Why the kernel stopped, in its own words.
     pub panic: Option<String>,
-    /// The name of the machine, if it had one.
+    /// Name of the machine, if it had one.
     pub host: Option<String>,
-    /// Its clocks; `None`: they cannot be read, and times are known since the boot only.
+    /// The clocks; `None`: they cannot be read, and times are known since boot only.
     pub clock: Option<Clock>,
-    /// When it stopped, by the clock of the log.
+    /// When the kernel stopped, by the log clock.
     pub stopped_ns: Option<u64>,
-    /// Whether an end was requested before all was read.
+    /// Whether reading was cancelled.
     pub interrupted: bool,
-    /// A value of `import_issues.issue`, and what happened.
+    /// Values of `import_issues.issue`, and details.
     pub issues: Vec<(&'static str, Fact)>,
 }
 
-/// Of `import_issues.issue`: a part of the dump is missing or damaged. Explained in docs/reference/import-issues.md, as is the next one.
+/// Value of `import_issues.issue`: a part of the dump is missing or damaged. Explained in
+/// docs/reference/import-issues.md, as is the next one.
 pub const UNREADABLE: &str = "dump_unreadable";
 const REMARK: &str = "dump_remark";
 
-/// Where rows go.
+/// Destination of rows.
 pub trait Sink {
-    /// Take rows of one table.
+    /// Write rows of one table.
     ///
     /// # Errors
     /// [`TableError`]: they cannot be written.
     fn write_rows<R: Row>(&mut self, rows: impl IntoIterator<Item = R>) -> Result<(), TableError>;
 
-    /// This table was read, even if it has no rows.
+    /// Record that this table was read, even if it has no rows.
     fn has(&mut self, table: &'static str);
 }
 
@@ -196,11 +197,12 @@ impl Sink for Recording {
     }
 }
 
-/// Read these parts of a kernel into a recording; `begins` gets the part that comes next. Those that had not begun when an end was requested
-/// ([`Kernel::cancel_by`]) have no tables.
+/// Read these parts of a kernel into a recording; `begins` is called with the part that comes next.
+/// Parts that had not begun when reading was cancelled ([`Kernel::cancel_by`]) have no tables.
 ///
 /// # Errors
-/// [`TableError`]: the recording cannot be written. What of the dump cannot be read is in the outcome, and in `import_issues`.
+/// [`TableError`]: the recording cannot be written. What cannot be read of the dump is in the
+/// outcome, and in `import_issues`.
 pub fn write(
     kernel: &Kernel,
     path: &Path,
@@ -212,7 +214,7 @@ pub fn write(
     let mut outcome = write_selected(&selection, out)?;
     let remarks = kernel.description().remarks.iter();
     outcome.issues.splice(..0, remarks.map(|remark| (REMARK, remark.clone())));
-    // A machine without a name calls itself so.
+    // This is the name of a machine without a name.
     let host = kernel.host().ok().filter(|host| !host.is_empty() && host != "(none)");
     outcome.host = host.map(|host| readable(host.as_bytes()).into_owned());
     let source = path.to_string_lossy();
@@ -231,7 +233,7 @@ pub fn write(
     Ok(outcome)
 }
 
-/// The tables of these parts, and nothing about the dump itself.
+/// Write the tables of these parts, and nothing about the dump itself.
 pub(crate) fn write_parts(kernel: &Kernel, parts: &[Part], out: &mut impl Sink) -> Result<Outcome, TableError> {
     write_selected(&Selection { kernel, parts, begins: &|_| {}, begun: RefCell::default() }, out)
 }
@@ -280,7 +282,7 @@ fn note(outcome: &mut Outcome, what: &str, fault: Option<&Fault>) {
     outcome.issues.extend(fault.map(|fault| (UNREADABLE, facts::unread(what, fault.name()))));
 }
 
-/// Tasks, stacks and locks: each needs what comes before it.
+/// Write tasks, stacks and locks: each needs the one before.
 fn write_tasks(
     selection: &Selection<'_>,
     log: Option<&Log>,
@@ -328,7 +330,7 @@ fn write_tasks(
     Ok(())
 }
 
-/// What is found through tasks: open files, mounts.
+/// Write what is found through tasks: open files, mounts.
 fn write_of_tasks(
     selection: &Selection<'_>,
     tasks: &[Task],
@@ -381,7 +383,7 @@ fn file_row<'f>(file: &'f OpenFile, tasks: &[Task]) -> rows::DumpFiles<'f> {
     }
 }
 
-/// The kind of a file, by its mode.
+/// Kind of a file, by its mode.
 fn kind_of(mode: u64) -> &'static str {
     match mode >> 12 & 15 {
         1 => "pipe",
@@ -481,14 +483,15 @@ fn stack_rows(stacks: &Stacks) -> impl Iterator<Item = rows::DumpStacks<'_>> {
     })
 }
 
-/// Source lines of the frames of the kernel itself, each address once; none without debug information.
+/// Source lines of the frames of the kernel itself, each address once; empty without debug
+/// information.
 fn lines_of(kernel: &Kernel, stacks: &Stacks) -> FxHashMap<u64, Line> {
     let Some(debug_info) = &kernel.debug_info else { return FxHashMap::default() };
     let frames = stacks.stacks.iter().flat_map(|(frames, _)| frames);
     let mut addresses: Vec<u64> = frames.filter(|frame| frame.module.is_none()).map(|frame| frame.address).collect();
     addresses.sort_unstable();
     addresses.dedup();
-    // The line of the call, not of what comes after it.
+    // The line of the call, not of the instruction after it.
     let calls: Vec<u64> = addresses.iter().map(|address| address.wrapping_sub(1)).collect();
     addresses.into_iter().zip(debug_info.lines(&calls)).collect()
 }
@@ -568,7 +571,7 @@ fn write_log(log: &Log, clock: Option<&Clock>, out: &mut impl Sink) -> Result<()
     }))
 }
 
-/// What the kernel printed when it stopped.
+/// The message with which the kernel stopped.
 fn panic_of(log: &Log) -> Option<String> {
     let found = stop_of(log)?.text.strip_prefix(STOPS)?;
     Some(readable(found.as_bytes()).into_owned())

@@ -14,69 +14,70 @@ use rustc_hash::FxHashMap;
 
 use crate::{btf::Field, error::Fault, format::PAGE, kernel::Kernel, threads::Threads};
 
-/// A task. What could not be read is `None`, and `fault` says why.
+/// A task. Values that could not be read are `None`, and `fault` tells why.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Task {
-    /// Where its `task_struct` lies.
+    /// Address of its `task_struct`.
     pub address: u64,
-    /// Its own number, as `ps -L` has it.
+    /// Its own number, as in `ps -L`.
     pub pid: Option<u32>,
-    /// The number of its process.
+    /// Number of its process.
     pub tgid: Option<u32>,
-    /// The number of the parent process.
+    /// Number of the parent process.
     pub ppid: Option<u32>,
-    /// Its name, of 15 bytes at most.
+    /// Name, of at most 15 bytes.
     pub comm: Option<String>,
-    /// As /proc/PID/comm shows it, where that is not `comm`: names of threads of the kernel may be longer, and those of workers name what they work on.
+    /// Name in /proc/PID/comm, if it differs from `comm`: names of threads of the kernel may be
+    /// longer, and those of workers contain what they work on.
     pub full_name: Option<String>,
-    /// The bits of its state.
+    /// State, as bits.
     pub state: Option<u32>,
-    /// The processor that it runs on, or ran on last.
+    /// The processor that it runs on, or last ran on.
     pub cpu: Option<u32>,
-    /// CPU time as /proc/PID/stat shows it: sampled at ticks, and scaled to `run_ns`.
+    /// CPU time in programs, as in /proc/PID/stat: sampled at ticks, and scaled to `run_ns`.
     pub user_ns: Option<u64>,
-    /// The same in the kernel.
+    /// CPU time in the kernel, computed the same way.
     pub system_ns: Option<u64>,
     /// CPU time as the scheduler measured it.
     pub run_ns: Option<u64>,
     /// Time in the run queue.
     pub queue_ns: Option<u64>,
-    /// Memory in RAM, of the process.
+    /// Resident memory of the process.
     pub rss_bytes: Option<u64>,
-    /// Bytes that it caused to be read from, and written to, storage.
+    /// Bytes that it caused to be read from storage.
     pub read_bytes: Option<u64>,
-    /// See `read_bytes`.
+    /// Bytes that it caused to be written to storage.
     pub write_bytes: Option<u64>,
-    /// When it was made, after the boot.
+    /// When it was created [ns since boot].
     pub start_ns: Option<u64>,
-    /// When it came onto a processor last, by the clock of the log; `None`: it never did.
+    /// When it last got a processor, by the log clock; `None`: never.
     pub arrived_ns: Option<u64>,
-    /// When it left its processor, by the same clock; `None`: it runs, or never ran.
+    /// When it left its processor, by the log clock; `None`: it runs, or never ran.
     pub left_ns: Option<u64>,
-    /// Its kernel stack.
+    /// Address of its kernel stack.
     pub(crate) stack: u64,
     /// Why something is missing.
     pub fault: Option<Fault>,
 }
 
 impl Task {
-    /// As /proc/PID/comm shows it.
+    /// Name in /proc/PID/comm.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         self.full_name.as_deref().or(self.comm.as_deref())
     }
 
-    /// What is known of the memory at `mm` is known of the task.
+    /// Take the resident memory from what is known about the `mm_struct`.
     fn take_memory(&mut self, mm: u64, layout: &Layout, known: &KnownMemory) {
         match known.get(&mm) {
             Some(Ok(bytes)) => self.rss_bytes = Some((*bytes).max(0).cast_unsigned()),
             Some(Err(fault)) => self.fault = self.fault.or(Some(*fault)),
-            // Threads of the kernel, and zombies, have none.
+            // Threads of the kernel, and zombies, have no memory.
             None => self.rss_bytes = (layout.mm.is_some() && layout.rss.is_some()).then_some(0),
         }
     }
 
-    /// The letter of its state, as `ps` has it (fs/proc/array.c).
+    /// The letter of its state, as in `ps` (fs/proc/array.c).
     #[must_use]
     pub fn letter(&self) -> Option<char> {
         const NOLOAD: u32 = 0x400;
@@ -90,7 +91,7 @@ impl Task {
     }
 }
 
-/// Where the members lie. Of those that a kernel lacks the tasks have none.
+/// Offsets of members. Values whose member this kernel lacks are missing in all tasks.
 struct Layout {
     pid: Field,
     tgid: Option<Field>,
@@ -111,7 +112,7 @@ struct Layout {
     arrived: Option<Field>,
     timed: Option<Field>,
     on_cpu: Option<Field>,
-    /// What to add to `timed`, for each processor.
+    /// Time to add to `timed`, for each processor.
     lags: Vec<u64>,
     mm: Option<Field>,
     stack: Option<Field>,
@@ -122,21 +123,23 @@ struct Layout {
     threads: Option<Threads>,
 }
 
-/// Where `mm_struct` counts its pages: one number for each kind; since 6.2 with a part for each processor.
+/// How `mm_struct` counts its pages: one number for each kind; since 6.2 with a part for each
+/// processor.
 struct Rss {
-    /// Of the first kind.
+    /// Offset of the first kind.
     first: u64,
-    /// From kind to kind.
+    /// Distance between kinds.
     step: u64,
-    /// Of the sum in it.
+    /// Offset of the sum in a counter.
     sum: u64,
-    /// Where the parts lie.
+    /// Offset of the pointer to the parts of processors.
     parts: Option<u64>,
-    /// Of the part that each task keeps (before 6.2).
+    /// Offset and size of the part that each task keeps (before 6.2).
     in_task: Option<(u64, u64)>,
 }
 
-/// Files, anonymous memory, shared memory (include/linux/mm_types_task.h); the third is what was swapped out.
+/// Kinds that count as resident: files, anonymous memory, shared memory
+/// (include/linux/mm_types_task.h). The kind in between is what was swapped out.
 const IN_RAM: [u64; 3] = [0, 1, 3];
 
 impl Layout {
@@ -188,7 +191,7 @@ impl Rss {
         Some(Rss { first: array.offset, step, sum: sum.offset, parts: Some(parts.offset), in_task: None })
     }
 
-    /// Bytes in RAM, without what the tasks keep themselves.
+    /// Resident bytes, without the parts that tasks keep.
     fn bytes(&self, kernel: &Kernel, mm: u64) -> Result<i64, Fault> {
         let counter = |kind: u64| mm.wrapping_add(self.first + kind * self.step);
         let mut pages = 0_i64;
@@ -200,7 +203,7 @@ impl Rss {
         for (place, kind) in places.iter_mut().zip(IN_RAM) {
             *place = kernel.memory.u64(counter(kind).wrapping_add(offset))?;
         }
-        // The parts of a processor lie together: it is one page, mostly.
+        // The parts of a processor are close together, mostly in one page.
         for cpu in 0..kernel.cpus() {
             for place in places {
                 pages = pages.wrapping_add(i64::from(kernel.memory.u32(kernel.per_cpu(place, cpu)?)?.cast_signed()));
@@ -209,7 +212,7 @@ impl Rss {
         Ok(pages.wrapping_mul(PAGE.cast_signed()))
     }
 
-    /// Bytes that a task keeps.
+    /// Resident bytes that a task keeps.
     fn of_task(&self, kernel: &Kernel, task: u64) -> Result<i64, Fault> {
         let Some((first, size)) = self.in_task else { return Ok(0) };
         let count = |kind: u64| kernel.memory.u32(task.wrapping_add(first + kind * size));
@@ -217,39 +220,43 @@ impl Rss {
     }
 }
 
-/// All tasks of a kernel, and how the walk to them went.
+/// All tasks of a kernel, and lists that could not be followed.
 #[derive(Debug, Default)]
 pub struct Tasks {
-    /// In the order of the kernel's list: each process with its threads. First the one that is idle on processor 0.
+    /// In the order of the kernel's list: each process with its threads. The first is the idle task
+    /// of processor 0.
     pub tasks: Vec<Task>,
-    /// Lists that could not be followed to their end: what they are of, and why.
+    /// Lists that could not be followed to their end: whose they are, and why.
     pub broken: Vec<(String, Fault)>,
 }
 
-/// Processes that a thread reads at a time.
+/// Number of processes that a thread reads at a time.
 const CHUNK: usize = 512;
-/// Chunks that are read by one thread alone: others cost more than they gain.
+/// Number of chunks up to which one thread reads them: further threads would cost more than they
+/// gain.
 const FEW_CHUNKS: usize = 4;
-/// Chunks that wait for a thread: not many, for what was just found is still in caches.
+/// Number of chunks that wait for a thread. It is small, because what was just found is still in
+/// caches.
 const WAITING_CHUNKS: usize = 2;
-/// More do not help: all wait for the same memory.
+/// More threads do not help: all wait for the same memory.
 pub(crate) const MOST_THREADS: usize = 8;
 
-/// What a thread knows of the memory of processes.
+/// A cache of the resident memory of processes.
 type KnownMemory = FxHashMap<u64, Result<i64, Fault>>;
 
 /// Processes that were read.
 #[derive(Default)]
 struct Chunk {
-    /// Which part of the list it is.
+    /// Index of the chunk in the list.
     number: usize,
     tasks: Vec<Task>,
     broken: Vec<(String, Fault)>,
-    /// Of each task, where its memory is described, and how much of it the task counts itself. Empty: no task counts any.
+    /// For each task, the address of its `mm_struct`, and the part that the task keeps. Empty: no
+    /// task keeps a part.
     memories: Vec<(u64, i64)>,
 }
 
-/// What threads that read tasks have to do, and what they have done.
+/// Work of the threads that read tasks, and its results.
 struct Work<'l> {
     layout: &'l Layout,
     waiting: Mutex<Receiver<(usize, Vec<u64>)>>,
@@ -265,7 +272,7 @@ impl Work<'_> {
         }
     }
 
-    /// Read chunks until there are no more to come.
+    /// Read chunks until no more come.
     fn read_all(&self, kernel: &Kernel, mut known: KnownMemory) {
         loop {
             let next = self.waiting.lock().map(|waiting| waiting.recv());
@@ -282,7 +289,7 @@ impl Kernel {
     /// Read all tasks.
     ///
     /// # Errors
-    /// A [`Fault`] where the kernel's list of tasks, or its layout, is not known.
+    /// A [`Fault`]: the kernel's list of tasks, or its layout, is unknown.
     pub fn tasks(&self) -> Result<Tasks, Fault> {
         let layout = Layout::of(self)?;
         let first = self.symbol("init_task")?;
@@ -300,10 +307,10 @@ impl Kernel {
                 }
                 chunks += 1;
                 for twin in (chunks == FEW_CHUNKS).then_some(0..helpers).into_iter().flatten().map_while(|_| self.twin()) {
-                    // Where no thread can be started, this one reads all.
+                    // If no thread can be started, this one reads all.
                     let _ = Builder::new().spawn_scoped(scope, move || work.read_all(&twin, KnownMemory::default()));
                 }
-                // Where the others have enough to do, this one reads what it has just found.
+                // If the others have enough to do, this one reads what it has just found.
                 let next = (chunks, take(&mut chunk));
                 let kept = if chunks < FEW_CHUNKS { Some(next) } else { send.try_send(next).err().map(unsent) };
                 if let Some(next) = kept {
@@ -319,14 +326,14 @@ impl Kernel {
         Ok(put_together(work, broken.into_iter().collect()))
     }
 
-    /// The tasks of these processes.
+    /// Read the tasks of these processes.
     fn chunk(&self, number: usize, leaders: &[u64], layout: &Layout, known: &mut KnownMemory) -> Chunk {
         let mut chunk = Chunk { number, ..Chunk::default() };
         for leader in leaders {
             for address in self.threads(*leader, layout, &mut chunk.broken) {
                 let mut task = self.task(address, layout);
                 let (mm, kept) = self.memory_of(address, layout, known);
-                // Before 6.2 the sum is known when all are read.
+                // Before 6.2 the sum is known after all tasks were read.
                 if layout.rss.as_ref().is_some_and(|rss| rss.in_task.is_some()) {
                     chunk.memories.push((mm, kept));
                 } else {
@@ -338,11 +345,11 @@ impl Kernel {
         chunk
     }
 
-    /// The threads of a process, itself first.
+    /// The threads of a process, its first thread first.
     fn threads(&self, leader: u64, layout: &Layout, broken: &mut Vec<(String, Fault)>) -> Vec<u64> {
         let Ok(signal) = self.number(leader, layout.signal) else { return vec![leader] };
         let head = signal.wrapping_add(layout.thread_head.offset);
-        // Most have one: its node and the head point at each other.
+        // Most have one thread: its node and the head point at each other.
         let node = leader.wrapping_add(layout.thread_node.offset);
         if self.memory.u64(head) == Ok(node) && self.memory.u64(node) == Ok(head) {
             return vec![leader];
@@ -403,7 +410,8 @@ impl Kernel {
         task
     }
 
-    /// Where the memory of a task is described, and how much of it the task counts itself; `known` gets what the description says.
+    /// The address of a task's `mm_struct`, and the part that the task keeps; what the `mm_struct`
+    /// counts goes into `known`.
     fn memory_of(&self, task: u64, layout: &Layout, known: &mut KnownMemory) -> (u64, i64) {
         let (Some(field), Some(rss)) = (layout.mm, &layout.rss) else { return (0, 0) };
         let mm = self.number(task, field).unwrap_or(0);
@@ -415,15 +423,15 @@ impl Kernel {
     }
 }
 
-/// What was to be given away.
+/// The value that could not be sent.
 fn unsent<T>(error: TrySendError<T>) -> T {
     match error {
         TrySendError::Full(value) | TrySendError::Disconnected(value) => value,
     }
 }
 
-/// All that was read, in the order of the kernel's list. Memory of processes counts once for each: all threads share it, and each keeps a part of the
-/// count before 6.2.
+/// Combine the results in the order of the kernel's list. The memory of a process counts once: all
+/// threads share it, and before 6.2 each keeps a part of the count.
 fn put_together(work: &Work<'_>, broken: Vec<(String, Fault)>) -> Tasks {
     let mut chunks = work.done.lock().map(|mut done| take(&mut *done)).unwrap_or_default();
     let mut known = work.memory.lock().map(|mut memory| take(&mut *memory)).unwrap_or_default();
@@ -445,7 +453,8 @@ fn put_together(work: &Work<'_>, broken: Vec<(String, Fault)>) -> Tasks {
     found
 }
 
-/// `cputime_adjust` of kernel/sched/cputime.c: the sampled times share what the scheduler measured, and neither ever falls.
+/// `cputime_adjust` of kernel/sched/cputime.c: the measured time is divided in proportion to the
+/// sampled times, and neither part ever decreases.
 fn as_proc_shows(run: u64, (user, system): (u64, u64), (before_user, before_system): (u64, u64)) -> (u64, u64) {
     if before_user.saturating_add(before_system) >= run {
         return (before_user, before_system);

@@ -1,25 +1,26 @@
-//! Names of threads of the kernel, as /proc/PID/comm shows them: they may have more than the 15 bytes that a task keeps, and those of workers say
-//! which workqueue they work on (`proc_task_name` of fs/proc/array.c, `wq_worker_comm` of kernel/workqueue.c).
+//! Names of threads of the kernel, as in /proc/PID/comm. They may be longer than the 15 bytes that
+//! a task keeps, and those of workers contain the workqueue (`proc_task_name` of fs/proc/array.c,
+//! `wq_worker_comm` of kernel/workqueue.c).
 
 use crate::{btf::Field, error::Fault, kernel::Kernel};
 
 /// Flags of a task.
 const WORKER: u64 = 0x20;
 const OF_KERNEL: u64 = 0x20_0000;
-/// How a thread is called that works where no other can be made (since 6.9).
+/// Prefix of the name of a thread that works when no other can be created (since 6.9).
 const RESCUER: &str = "kworker/R-";
 
-/// Where it is written. Structures of workers may be missing.
+/// Offsets of the members that contain names. Structures of workers may be missing.
 pub(crate) struct Threads {
     flags: Field,
-    /// Of the task: its `struct kthread` (since 5.17).
+    /// In the task: its `struct kthread` (since 5.17).
     private: Field,
     full_name: Option<Field>,
     workers: Option<Workers>,
 }
 
 struct Workers {
-    /// Of the `struct kthread`: its worker.
+    /// In `struct kthread`: its worker.
     data: Field,
     pool: Field,
     current: Field,
@@ -67,13 +68,13 @@ impl Threads {
         })
     }
 
-    /// The name of the task at an address that calls itself `comm`, where it has another one.
+    /// The name of the task at an address with the short name `comm`, if it has another one.
     pub(crate) fn name(&self, kernel: &Kernel, task: u64, comm: &str) -> Result<Option<String>, Fault> {
         let flags = kernel.number(task, self.flags)?;
         if flags & OF_KERNEL == 0 {
             return Ok(None);
         }
-        // The idle task of a processor has none, and who ends has given it back.
+        // The idle task of a processor has none, and an ending thread has freed it.
         let thread = kernel.number(task, self.private)?;
         match (&self.workers, self.full_name) {
             _ if thread == 0 => Ok(None),

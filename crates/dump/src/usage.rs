@@ -1,10 +1,10 @@
-//! What filled the memory: the counters of the kernel, and its caches of objects (SLUB).
+//! Use of memory: the counters of the kernel, and its caches of objects (SLUB).
 
 use crate::{error::Fault, format::PAGE, kernel::Kernel};
 
-/// Objects in a slab, and its order, share a word (mm/slub.c, `oo_make`).
+/// Number of objects in a slab, and its order, share a word (mm/slub.c, `oo_make`).
 const OBJECTS_BITS: u64 = 16;
-/// Nodes of memory that a kernel can have.
+/// Limit for the number of memory nodes.
 const MOST_NODES: usize = 1024;
 
 /// A use of memory.
@@ -12,22 +12,21 @@ const MOST_NODES: usize = 1024;
 pub struct MemoryUse {
     /// `total`, `free`, or the kernel's name of the counter.
     pub name: String,
-    /// How much.
     pub bytes: u64,
 }
 
 /// A cache of objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Slab {
-    /// As in /proc/slabinfo.
+    /// Name as in /proc/slabinfo.
     pub name: String,
-    /// Of an object.
+    /// Size of an object [B].
     pub object_bytes: u64,
-    /// Objects that have room.
+    /// Number of objects that have room.
     pub objects: u64,
-    /// Pieces of memory.
+    /// Number of slabs.
     pub slabs: u64,
-    /// What these take.
+    /// Size of all slabs [B].
     pub bytes: u64,
     /// Why a part is missing.
     pub fault: Option<Fault>,
@@ -37,7 +36,7 @@ impl Kernel {
     /// The kernel's counters of pages.
     ///
     /// # Errors
-    /// A [`Fault`] where they cannot be read.
+    /// A [`Fault`]: they cannot be read.
     pub fn memory_use(&self) -> Result<Vec<MemoryUse>, Fault> {
         let mut found = Vec::new();
         let total = self.memory.u64(self.symbol("_totalram_pages")?)?;
@@ -57,7 +56,7 @@ impl Kernel {
     /// The caches of objects.
     ///
     /// # Errors
-    /// A [`Fault`] where there is no list of them, or none of this kind.
+    /// A [`Fault`]: there is no list of them, or none of this kind.
     pub fn slabs(&self) -> Result<(Vec<Slab>, Option<Fault>), Fault> {
         let list = self.field("kmem_cache", "list")?.offset;
         let walk = self.list(self.symbol("slab_caches")?, list);
@@ -90,7 +89,7 @@ impl Kernel {
     }
 }
 
-/// Bytes that a counter counts by; `None`: it counts events, or what others count as well.
+/// Unit of a counter [B]; `None`: it counts events, or what others count as well.
 fn unit_of(name: &str) -> Option<u64> {
     match name {
         "NR_FREE_PAGES"

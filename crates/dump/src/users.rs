@@ -1,4 +1,5 @@
-//! Which pages hold data of users: the memory of processes and the content of files. They are read only where that was requested.
+//! Pages with data of users: the memory of processes and the content of files. They are read only
+//! on request.
 
 use std::{cell::RefCell, collections::hash_map::Entry};
 
@@ -6,7 +7,8 @@ use rustc_hash::FxHashMap;
 
 use crate::{btf::Field, error::Fault, format::PAGE, kernel::Kernel};
 
-/// How a page says that it holds objects of the kernel (a slab): its `mapping` means something else then.
+/// How a page is marked as a slab with objects of the kernel: its `mapping` means something else
+/// then.
 enum SlabMark {
     /// A bit of its flags, until 6.9.
     Flag(Field, u64),
@@ -14,7 +16,8 @@ enum SlabMark {
     Type(Field, u64),
 }
 
-/// What is known of pages: `struct page` of each lies in one array.
+/// Offsets in `struct page`, and a cache of answers. The `struct page` of all pages are in one
+/// array.
 pub(crate) struct UserPages {
     array: u64,
     size: u64,
@@ -44,7 +47,8 @@ impl UserPages {
         })
     }
 
-    /// Whether a physical address lies in one. A page of which nothing is known is taken for one.
+    /// Whether a physical address is in a page of users. A page of which nothing is known counts as
+    /// one.
     pub(crate) fn has(&self, kernel: &Kernel, physical: u64) -> bool {
         match self.known.borrow_mut().entry(physical / PAGE) {
             Entry::Occupied(known) => *known.get(),
@@ -54,7 +58,7 @@ impl UserPages {
 
     fn find(&self, kernel: &Kernel, page: u64) -> Result<bool, Fault> {
         let own = self.array.wrapping_add(page.wrapping_mul(self.size));
-        // Of a page of several, the first one knows; the others point to it.
+        // In a compound page the first page has the facts; the others point to it.
         let head = kernel.number(own, self.head)?;
         let page = if head & 1 == 1 { head - 1 } else { own };
         let is_slab = match &self.slab {
@@ -62,7 +66,7 @@ impl UserPages {
             SlabMark::Type(kind, value) if value & 0xff_ffff == 0 => kernel.number(page, *kind)? >> 24 == value >> 24,
             SlabMark::Type(kind, value) => kernel.number(page, *kind)? == *value,
         };
-        // A free page still holds what it held before.
+        // A free page still has its old content.
         Ok(!is_slab && (kernel.number(page, self.mapping)? != 0 || kernel.number(page, self.uses)? == 0))
     }
 }

@@ -1,10 +1,10 @@
-//! VMCOREINFO: lines `KEY=value` that the kernel writes for readers of dumps (Documentation/admin-guide/kdump/vmcoreinfo.rst).
+//! VMCOREINFO: lines `KEY=value` that the kernel writes for readers of dumps
+//! (Documentation/admin-guide/kdump/vmcoreinfo.rst).
 
 use crate::format::Physical;
 
 const FIRST: &[u8] = b"OSRELEASE=";
 
-/// The lines.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct VmCoreInfo(String);
 
@@ -14,7 +14,8 @@ impl VmCoreInfo {
         VmCoreInfo(String::from_utf8_lossy(&bytes[..end]).into_owned())
     }
 
-    /// Look for it in the memory: where the dump has none of its own, it lies at the begin of a page.
+    /// Search for it in memory, for a dump that has none of its own. It is at the beginning of a
+    /// page.
     pub(crate) fn search(memory: &dyn Physical) -> Option<VmCoreInfo> {
         let (mut address, mut page) = (0, [0; 4096]);
         while let Some(next) = memory.next_page(address) {
@@ -33,7 +34,7 @@ impl VmCoreInfo {
         self.0.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='))
     }
 
-    /// Such as the address of a symbol.
+    /// A hexadecimal value, for example the address of a symbol.
     pub(crate) fn hexadecimal(&self, key: &str) -> Option<u64> {
         u64::from_str_radix(self.text(key)?, 16).ok()
     }

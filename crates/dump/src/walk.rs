@@ -1,4 +1,4 @@
-//! Walks along lists and trees of the kernel, which end also where those do not.
+//! Walks along lists and trees of the kernel, which always end.
 
 use rustc_hash::FxHashSet;
 
@@ -18,14 +18,15 @@ pub(crate) struct Walk {
 pub(crate) type Indexed = (Vec<(u64, u64)>, Option<Fault>);
 
 impl Kernel {
-    /// Along a `list_head` at `head` to structures in which their own lies at `offset`.
+    /// Along a `list_head` at `head` to structures that contain their own at `offset`.
     pub(crate) fn list(&self, head: u64, offset: u64) -> Walk {
         let mut entries = Vec::new();
         let fault = self.each_of_list(head, offset, |entry| entries.push(entry));
         Walk { entries, fault }
     }
 
-    /// The same: each structure is given away as soon as it is found. Returns why the walk ended before the list did.
+    /// As [`Kernel::list`], but each structure is passed to `take` as soon as it is found. Returns
+    /// why the walk ended before the list did.
     pub(crate) fn each_of_list(&self, head: u64, offset: u64, mut take: impl FnMut(u64)) -> Option<Fault> {
         let mut seen = FxHashSet::default();
         let mut at = head;
@@ -45,7 +46,8 @@ impl Kernel {
         }
     }
 
-    /// From a structure to the one that the pointer at `offset` in it leads to, and so on until a null pointer.
+    /// From a structure to the one that its pointer at `offset` points to, and so on until a null
+    /// pointer.
     pub(crate) fn chain(&self, start: u64, offset: u64) -> Walk {
         let mut walk = Walk { entries: Vec::new(), fault: None };
         let mut seen = FxHashSet::default();
@@ -65,7 +67,8 @@ impl Kernel {
         walk
     }
 
-    /// Over a red-black tree (`rb_root`) at `root`, in order, to structures in which their node lies at `offset`.
+    /// Over a red-black tree (`rb_root`) at `root`, in order, to structures that contain their node
+    /// at `offset`.
     pub(crate) fn tree(&self, root: u64, offset: u64) -> Result<Walk, Fault> {
         let (left, right) = (self.field("rb_node", "rb_left")?, self.field("rb_node", "rb_right")?);
         let mut walk = Walk { entries: Vec::new(), fault: None };
@@ -91,14 +94,15 @@ impl Kernel {
         Ok(walk)
     }
 
-    /// The entries of an `xarray` at this address (or of what is made of one: `radix_tree_root`, `idr`), each with its index. Entries that are
-    /// numbers, not pointers, are left out.
+    /// The entries of an `xarray` at this address (or of a structure based on one:
+    /// `radix_tree_root`, `idr`), each with its index. Entries that are numbers rather than
+    /// pointers are left out.
     pub(crate) fn xarray(&self, xarray: u64) -> Result<Indexed, Fault> {
         let (head, shift, slots) =
             (self.field("xarray", "xa_head")?, self.field("xa_node", "shift")?, self.field("xa_node", "slots")?);
         let mut entries = Vec::new();
         let mut seen = FxHashSet::default();
-        // What lies there, its first index, and how far apart entries of the level are [bits].
+        // The entry, its first index, and the distance between entries of the level [bits].
         let mut waiting = vec![(self.number(xarray, head)?, 0_u64, u32::MAX)];
         while let Some((entry, index, above)) = waiting.pop() {
             match entry & 3 {

@@ -1,4 +1,5 @@
-//! ELF cores: of kdump (`/proc/vmcore`), and of qemu, whose program headers do not follow the ELF header.
+//! ELF cores: of kdump (`/proc/vmcore`), and of qemu, whose program headers do not follow the ELF
+//! header.
 
 use std::{path::Path, sync::Arc};
 
@@ -61,7 +62,7 @@ pub(super) fn open(bytes: Bytes, path: &Path) -> Result<(Box<dyn Physical>, Abou
                 Some(content) => take_notes(&content, &mut about),
                 None => about.remarks.push(facts::notes_cut()),
             },
-            // Of kcore, what lies in no piece of physical memory: it is found by the tables of pages.
+            // In kcore, a range without a physical address: it is found through the page tables.
             LOAD if physical == u64::MAX => {}
             LOAD => segments.push(Segment { start: physical, length, offset }),
             _ => {}
@@ -74,7 +75,7 @@ pub(super) fn open(bytes: Bytes, path: &Path) -> Result<(Box<dyn Physical>, Abou
     Ok((Box::new(Elf { bytes: Arc::new(bytes), segments }), about))
 }
 
-/// The segments, of what the file has.
+/// The segments, cut to the part that the file contains.
 fn checked(mut segments: Vec<Segment>, file_end: u64, about: &mut About) -> Segments {
     for segment in &mut segments {
         let there = file_end.saturating_sub(segment.offset);
@@ -84,7 +85,7 @@ fn checked(mut segments: Vec<Segment>, file_end: u64, about: &mut About) -> Segm
         }
     }
     let (found, twice) = Segments::of(segments);
-    // kdump and kcore name the code of the kernel once more, with its other address.
+    // kdump and kcore list the code of the kernel a second time, at its other address.
     let twice = twice.iter().filter(|segment| found.place(segment.start, segment.length).is_none());
     about.remarks.extend(twice.map(|segment| facts::memory_twice(format!("{:#x}", segment.start))));
     found

@@ -1,7 +1,9 @@
-//! The bytes of a dump file, and the *flattened* format: what makedumpfile writes where it cannot seek, and qemu always for kdump.
+//! The bytes of a dump file, including the *flattened* format, which makedumpfile writes where it
+//! cannot seek, and qemu always for kdump.
 //!
-//! Flattened: a header of 4096 bytes (`struct makedumpfile_header`: 16 bytes "makedumpfile", type and version as big-endian i64), then records of
-//! an offset and a length (big-endian i64) and that many bytes, and a record of -1 at the end. Source: `makedumpfile.h` of makedumpfile 1.7.
+//! Flattened: a header of 4096 bytes (`struct makedumpfile_header`: 16 bytes "makedumpfile", type
+//! and version as big-endian i64), then records of an offset and a length (big-endian i64) and that
+//! many bytes, and a record of -1 at the end. Source: `makedumpfile.h` of makedumpfile 1.7.
 
 use std::{fs::File, os::unix::fs::FileExt, path::Path};
 
@@ -13,11 +15,12 @@ const SIGNATURE: &[u8] = b"makedumpfile\0\0\0\0";
 const HEADER_BYTES: usize = 4096;
 const KCORE: &str = "/proc/kcore";
 
-/// A file that is read at any place.
+/// A file that is read at any offset.
 #[derive(Debug)]
 pub(crate) struct Bytes {
     content: Content,
-    /// Of a flattened file: where pieces belong, and where they lie. Sorted, and without overlaps.
+    /// Of a flattened file: the offsets at which pieces belong, and at which they are stored.
+    /// Sorted, and without overlaps.
     pieces: Option<Vec<Piece>>,
     /// Whether the record of the end is missing.
     pub(crate) is_cut: bool,
@@ -26,7 +29,7 @@ pub(crate) struct Bytes {
 #[derive(Debug)]
 enum Content {
     Map(Mmap),
-    /// The memory of the kernel that runs (proc(5), kcore), which cannot be mapped.
+    /// The memory of the running kernel (proc(5), kcore), which cannot be mapped.
     Kcore(File),
 }
 
@@ -56,7 +59,8 @@ impl Bytes {
         if path == Path::new(KCORE) {
             return Ok(Bytes { content: Content::Kcore(file), pieces: None, is_cut: false });
         }
-        // SAFETY: the map is only read, as bytes. If the file is truncated meanwhile, the kernel ends this process, which does nothing else.
+        // SAFETY: the map is only read, as bytes. If the file is truncated meanwhile, the kernel
+        // ends this process, which does nothing else.
         let map = unsafe { Mmap::map(&file) }.map_err(io_error(path))?;
         let (pieces, is_cut) = if map.starts_with(SIGNATURE) {
             let (pieces, is_cut) = pieces(&map);
@@ -67,7 +71,7 @@ impl Bytes {
         Ok(Bytes { content: Content::Map(map), pieces, is_cut })
     }
 
-    /// Fill `out` from this offset on; whether the file has all of it.
+    /// Fill `out` from this offset on. Returns whether the file contains all of it.
     pub(crate) fn read(&self, offset: u64, out: &mut [u8]) -> bool {
         if let Content::Kcore(file) = &self.content {
             return file.read_exact_at(out, offset).is_ok();
@@ -97,19 +101,19 @@ impl Bytes {
         true
     }
 
-    /// The same as [`Bytes::read`], where they lie in one piece in memory: then nothing is copied.
+    /// The bytes without a copy, if they are contiguous in memory.
     pub(crate) fn slice(&self, offset: u64, length: usize) -> Option<&[u8]> {
         let at = usize::try_from(offset).ok().filter(|_| self.pieces.is_none())?;
         self.content.map().get(at..at.checked_add(length)?)
     }
 
-    /// Bytes from this offset on, or fewer where they end; at most 64 MiB.
+    /// Bytes from this offset on, or fewer at the end; at most 64 MiB.
     pub(crate) fn range(&self, offset: u64, length: u64) -> Option<Vec<u8>> {
         let mut out = vec![0; usize::try_from(length).ok().filter(|length| *length <= 64 << 20)?];
         self.read(offset, &mut out).then_some(out)
     }
 
-    /// Where the last byte lies.
+    /// Offset after the last byte.
     pub(crate) fn end(&self) -> u64 {
         match &self.pieces {
             None if self.is_kcore() => u64::MAX,
@@ -118,7 +122,7 @@ impl Bytes {
         }
     }
 
-    /// Whether it is the memory of a kernel that runs.
+    /// Whether it is the memory of the running kernel.
     pub(crate) fn is_kcore(&self) -> bool {
         matches!(self.content, Content::Kcore(_))
     }
@@ -128,7 +132,7 @@ impl Bytes {
     }
 }
 
-/// Where the records of a flattened file belong, and whether their end is missing.
+/// Pieces of a flattened file, and whether its end is missing.
 fn pieces(map: &[u8]) -> (Vec<Piece>, bool) {
     let number = |at: usize| map.get(at..at + 8).and_then(|part| part.first_chunk()).map(|part| i64::from_be_bytes(*part));
     let (mut at, mut found) = (HEADER_BYTES, Vec::new());
@@ -146,7 +150,7 @@ fn pieces(map: &[u8]) -> (Vec<Piece>, bool) {
     (without_overlaps(found), is_cut)
 }
 
-/// The pieces in order; of what was written twice, the later one counts.
+/// The pieces in order; of overlapping ones, the later one counts.
 fn without_overlaps(pieces: Vec<Piece>) -> Vec<Piece> {
     let mut placed = std::collections::BTreeMap::<u64, Piece>::new();
     for piece in pieces.into_iter().filter(|piece| piece.length > 0) {

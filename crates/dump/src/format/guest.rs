@@ -1,7 +1,8 @@
-//! The memory of a guest of qemu that runs. Its monitor (QMP) says where it lies in the memory of qemu, from which it is then read.
+//! The memory of a running guest of qemu. Its monitor (QMP) tells where it is in the memory of
+//! qemu, from which it is then read.
 //!
-//! Protocol: qemu's docs/interop/qmp-spec.rst. It has no command for addresses and registers, only the text of the human monitor
-//! (`info mtree -f`, `gpa2hva`, `info registers -a`).
+//! Protocol: qemu's docs/interop/qmp-spec.rst. It has no command for addresses and registers, only
+//! the text of the human monitor (`info mtree -f`, `gpa2hva`, `info registers -a`).
 
 use std::{
     fs::File,
@@ -24,7 +25,7 @@ use crate::error::{DumpError, Fault, io_error};
 
 /// A monitor serves one client at a time, and does not answer others.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Of `elf_prstatus`: the place of each register that qemu names.
+/// Index in `elf_prstatus` of each register that qemu names.
 const REGISTERS: [(&str, usize); 18] = [
     ("R15", 0),
     ("R14", 1),
@@ -47,7 +48,7 @@ const REGISTERS: [(&str, usize); 18] = [
 ];
 const CODE_SEGMENT: usize = 17;
 
-/// A guest that runs.
+/// A running guest.
 #[derive(Debug)]
 pub struct Guest {
     socket: PathBuf,
@@ -57,10 +58,12 @@ pub struct Guest {
 }
 
 impl Guest {
-    /// Ask the monitor at this socket where the memory of its guest lies. The guest runs on, and the monitor is free again afterwards.
+    /// Ask the monitor at this socket for the location of its guest's memory. The guest continues
+    /// to run, and the monitor is free again afterwards.
     ///
     /// # Errors
-    /// [`DumpError`]: no process listens there, or it is no monitor, or the memory of qemu may not be read.
+    /// [`DumpError`]: no process listens there, or it is no monitor, or the memory of qemu may not
+    /// be read.
     pub fn connect(socket: &Path) -> Result<Guest, DumpError> {
         let mut monitor = Monitor::open(socket)?;
         let pid = monitor.pid().map_err(io_error(socket))?;
@@ -152,7 +155,7 @@ impl Monitor<'_> {
         }
     }
 
-    /// A command of the human monitor, and its text.
+    /// Run a command of the human monitor, and return its text.
     fn run_command(&mut self, command: &str) -> Result<String, DumpError> {
         let answer = self.query(&json!({
             "execute": "human-monitor-command", "arguments": { "command-line": command },
@@ -160,11 +163,11 @@ impl Monitor<'_> {
         Ok(answer.as_str().unwrap_or_default().into())
     }
 
-    /// The process at the other end.
+    /// Id of the process at the other end.
     fn pid(&self) -> io::Result<i32> {
         let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };
         let mut length = size_of::<libc::ucred>() as libc::socklen_t;
-        // SAFETY: the kernel fills at most so many bytes of what is ours.
+        // SAFETY: the kernel fills at most `length` bytes of our buffer.
         let status = unsafe {
             libc::getsockopt(
                 self.stream.as_raw_fd(),
@@ -178,7 +181,8 @@ impl Monitor<'_> {
     }
 }
 
-/// Start and length of the memory in what `info mtree -f` says: of the view of all memory, what is RAM, and what of it is write-protected.
+/// Start and length of memory, from `info mtree -f`: the ranges of RAM in the view of all memory,
+/// including write-protected ones.
 fn ranges(tree: &str) -> Vec<(u64, u64)> {
     let mut found = Vec::new();
     let mut is_wanted = false;
@@ -203,7 +207,7 @@ fn host_address(answer: &str) -> Option<u64> {
     u64::from_str_radix(answer.trim().rsplit_once(" is 0x")?.1, 16).ok()
 }
 
-/// The registers of each processor in what `info registers -a` says.
+/// The registers of each processor, from `info registers -a`.
 fn registers(text: &str) -> Vec<Registers> {
     let mut found = Vec::<Registers>::new();
     for line in text.lines() {

@@ -1,7 +1,9 @@
-//! Dumps of makedumpfile (`KDUMP   `, versions 1 to 6): pages that are compressed one by one, with zlib, LZO, snappy or zstd.
+//! Dumps of makedumpfile (`KDUMP   `, versions 1 to 6): pages that are compressed separately, with
+//! zlib, LZO, snappy or zstd.
 //!
-//! Blocks: header, sub-header, a bitmap of the pages that exist, one of those that are in the file; then a descriptor of 24 bytes for each of the
-//! latter, in order, and the pages. Source: `diskdump_mod.h` and `diskdump.h` of makedumpfile 1.7 and crash 8.
+//! Blocks: header, sub-header, a bitmap of the existing pages, one of those in the file; then a
+//! descriptor of 24 bytes for each of the latter, in order, and the pages. Source: `diskdump_mod.h`
+//! and `diskdump.h` of makedumpfile 1.7 and crash 8.
 
 use std::{
     cell::RefCell,
@@ -21,9 +23,9 @@ const PAGE: usize = super::PAGE as usize;
 const HEADER_BYTES: u64 = 464;
 const SUB_HEADER_BYTES: u64 = 104;
 const DESCRIPTOR_BYTES: usize = 24;
-/// Decompressed pages that each thread keeps: 16 MiB.
+/// Number of decompressed pages that each thread caches: 16 MiB.
 const KEPT_PAGES: usize = 4096;
-/// Those that they leave for each other: one finds tasks, and others read them soon after.
+/// Number of pages that threads share: one finds tasks, and others read them soon after.
 const LEFT_PAGES: usize = 4096;
 
 const ZLIB: u32 = 1;
@@ -36,32 +38,32 @@ struct Kdump {
     state: RefCell<State>,
 }
 
-/// What all threads share that read it.
+/// State that all reading threads share.
 struct File {
     bytes: Bytes,
-    /// A bit for each page that is in the file.
+    /// A bit for each page in the file.
     bitmap: Vec<u64>,
-    /// How many bits are set before each word.
+    /// Number of set bits before each word.
     before: Vec<u32>,
-    /// Where descriptors begin.
+    /// Offset of the descriptors.
     descriptors: u64,
     /// Pages that threads have left for each other.
     left: Mutex<Kept>,
 }
 
-/// A page that was decompressed.
+/// A decompressed page.
 type Content = Arc<[u8; PAGE]>;
 
-/// Pages that were read last.
+/// A cache of pages.
 #[derive(Default)]
 struct Kept {
     slots: FxHashMap<u64, usize>,
     pages: Vec<(u64, Content)>,
-    /// The page that goes next.
+    /// Index of the page that is replaced next.
     hand: usize,
 }
 
-/// What a thread has for itself.
+/// State of one thread.
 struct State {
     kept: Kept,
     zlib: flate2::Decompress,
@@ -111,7 +113,7 @@ pub(super) fn open(bytes: Bytes, path: &Path) -> Result<(Box<dyn Physical>, Abou
     Ok((Box::new(Kdump { file, state: RefCell::new(state) }), about))
 }
 
-/// What the kernel wrote down, and the registers of its processors.
+/// Read VMCOREINFO, and the registers of processors.
 fn read_sub_header(bytes: &Bytes, at: u64, version: u32, about: &mut About) {
     let Some(header) = bytes.range(at, SUB_HEADER_BYTES) else {
         about.remarks.push(facts::second_header_cut());
@@ -134,7 +136,7 @@ fn read_sub_header(bytes: &Bytes, at: u64, version: u32, about: &mut About) {
 }
 
 impl File {
-    /// The number of a page among those in the file.
+    /// Index of a page among those in the file.
     fn place_of(&self, page: u64) -> Option<u64> {
         let word = usize::try_from(page / 64).ok()?;
         let bits = *self.bitmap.get(word)?;
@@ -160,7 +162,7 @@ impl File {
     }
 }
 
-/// Decompress a page; `None`: it is no page.
+/// Decompress a page; `None`: the data is no page.
 fn unpack(packed: &[u8], flags: u32, state: &mut State, out: &mut [u8; PAGE]) -> Option<()> {
     match flags & (ZLIB | LZO | SNAPPY | ZSTD) {
         0 => out.copy_from_slice(packed.get(..PAGE)?),
@@ -212,7 +214,7 @@ impl Physical for Kdump {
 }
 
 impl Kdump {
-    /// A page that this thread does not keep: as another one has left it, or out of the file.
+    /// A page that this thread has not cached: from another thread, or from the file.
     fn page(&self, page: u64, state: &mut State) -> Result<Content, Fault> {
         let is_alone = Arc::strong_count(&self.file) == 1;
         let left = || self.file.left.lock().ok().filter(|_| !is_alone);
@@ -235,7 +237,7 @@ impl State {
 }
 
 impl Kept {
-    /// Keep a page, of so many in the place of one that came long ago; the number of its slot.
+    /// Cache a page, in place of an old one if there are `most`. Returns the index of its slot.
     fn keep(&mut self, page: u64, content: Content, most: usize) -> usize {
         let slot = if self.pages.len() < most {
             self.pages.push((page, content));
@@ -278,7 +280,7 @@ mod tests {
         }
     }
 
-    /// As `writeout_dump_header` and others of makedumpfile lay it out.
+    /// A dump in the layout of `writeout_dump_header` and others of makedumpfile.
     fn dump(flag: u32) -> Vec<u8> {
         let mut file = vec![0; 4 * PAGE];
         file[..8].copy_from_slice(b"KDUMP   ");

@@ -1,12 +1,15 @@
 //! LZO1X, as the kernel and liblzo2 write it: bounded decompression of one page.
 //!
-//! Source of the format: `Documentation/staging/lzo.rst` of the kernel (version 0 of the bit stream).
+//! Source of the format: `Documentation/staging/lzo.rst` of the kernel (version 0 of the bit
+//! stream).
 
-/// Decompress `packed` into `out`; how many bytes came, or `None` where it is not LZO1X or does not fit.
+/// Decompress `packed` into `out`. Returns the number of bytes, or `None` if the data is no LZO1X
+/// or does not fit.
 pub(super) fn unpack(packed: &[u8], out: &mut [u8]) -> Option<usize> {
     let mut stream = Stream { packed, at: 0 };
     let mut done = 0;
-    // How many literals the last instruction copied: the meaning of instructions 0 to 15 depends on it.
+    // Number of literals that the last instruction copied: the meaning of instructions 0 to 15
+    // depends on it.
     let mut state = 0;
     let first = *packed.first()?;
     if first > 17 {
@@ -56,7 +59,8 @@ pub(super) fn unpack(packed: &[u8], out: &mut [u8]) -> Option<usize> {
     }
 }
 
-/// Most pieces are shorter: so many bytes are copied in one go where there is room, and what is too much is overwritten by what comes next.
+/// Most copies are shorter. This many bytes are copied at once if there is room; excess bytes are
+/// overwritten by what follows.
 const WIDE: usize = 16;
 const STEP: usize = 8;
 
@@ -76,7 +80,7 @@ impl Stream<'_> {
         Some(usize::from(self.byte()?) | usize::from(self.byte()?) << 8)
     }
 
-    /// A length that did not fit: zero bytes stand for 255 each.
+    /// A length that did not fit: zero bytes count 255 each.
     fn long(&mut self, base: usize) -> Option<usize> {
         let mut length = base;
         loop {
@@ -103,7 +107,7 @@ impl Stream<'_> {
     }
 }
 
-/// Repeat what was written before; the source may reach into what is being written.
+/// Repeat earlier output. The source may overlap the bytes being written.
 fn copy(distance: usize, length: usize, out: &mut [u8], done: &mut usize) -> Option<()> {
     let from = done.checked_sub(distance)?;
     let end = done.checked_add(length).filter(|end| *end <= out.len())?;

@@ -1,4 +1,5 @@
-//! What memory comes in: files of several formats, or a guest that runs. Which page of it lies where.
+//! Sources of memory: files of several formats, or a running guest; and the location of each page
+//! in them.
 
 mod elf;
 mod flattened;
@@ -15,18 +16,18 @@ use crate::error::{DumpError, Fault};
 use flattened::Bytes;
 pub use guest::Guest;
 
-/// What a file says of itself.
+/// What a file states about itself.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct About {
-    /// As messages name the format.
+    /// Name of the format in messages.
     pub(crate) format: &'static str,
-    /// What the kernel wrote down for readers of dumps, if the file has it.
+    /// VMCOREINFO, if the file has it.
     pub(crate) vmcoreinfo: Option<Vec<u8>>,
-    /// Processors whose registers are in it.
+    /// Registers of processors in the file.
     pub(crate) registers: Vec<Registers>,
-    /// Which pages makedumpfile was to leave out (its option `-d`).
+    /// The pages that makedumpfile left out (its option `-d`).
     pub(crate) level: Option<i32>,
-    /// What is wrong with the file, and was not in the way.
+    /// Problems of the file that did not prevent reading it.
     pub(crate) remarks: Vec<Fact>,
 }
 
@@ -36,43 +37,41 @@ pub(crate) struct Registers {
     pub(crate) ip: u64,
     pub(crate) sp: u64,
     pub(crate) bp: u64,
-    /// All, as `elf_prstatus` has them: those of `pt_regs` first.
+    /// All registers, in the order of `elf_prstatus`: those of `pt_regs` first.
     pub(crate) all: [u64; 27],
 }
 
-/// What is reported about memory that is read while its kernel uses it.
-
-/// Bytes of a page.
+/// Size of a page [B].
 pub(crate) const PAGE: u64 = 4096;
 
 /// Physical memory.
 pub(crate) trait Physical: Send {
-    /// Fill `out` from this address on; it lies in one page.
+    /// Fill `out` from this address on; it must be within one page.
     fn read(&self, address: u64, out: &mut [u8]) -> Result<(), Fault>;
 
-    /// Pages that are in the dump.
+    /// Number of pages in the dump.
     fn pages(&self) -> u64;
 
-    /// The address of the next page that is in the dump, from this address on.
+    /// The address of the next page in the dump, from this address on.
     fn next_page(&self, address: u64) -> Option<u64>;
 
-    /// The same memory for another thread; `None`: one thread reads it.
+    /// The same memory for another thread; `None`: only one thread can read it.
     fn twin(&self) -> Option<Box<dyn Physical>> {
         None
     }
 }
 
-/// What memory is read from.
+/// Source of memory.
 #[derive(Debug)]
 pub enum Source {
-    /// A file.
     File(PathBuf),
-    /// A guest that runs.
+    /// A running guest.
     Guest(Box<Guest>),
 }
 
 impl Source {
-    /// What a word of the command line names: a file, or `qmp:SOCKET`. A file is not opened yet; a guest is asked where its memory lies.
+    /// The source that a word of the command line names: a file, or `qmp:SOCKET`. A file is not
+    /// opened yet; a guest is asked for the location of its memory.
     ///
     /// # Errors
     /// See [`Guest::connect`].
@@ -93,7 +92,7 @@ impl Source {
     }
 }
 
-/// Open what it is.
+/// Open a source.
 pub(crate) fn open(source: Source) -> Result<(Box<dyn Physical>, About), DumpError> {
     match source {
         Source::File(path) => open_file(&path),
@@ -101,7 +100,7 @@ pub(crate) fn open(source: Source) -> Result<(Box<dyn Physical>, About), DumpErr
     }
 }
 
-/// Open a file, whatever of the known formats it has.
+/// Open a file of any known format.
 fn open_file(path: &Path) -> Result<(Box<dyn Physical>, About), DumpError> {
     let bytes = Bytes::open(path)?;
     let mut magic = [0; 8];
@@ -115,12 +114,12 @@ fn open_file(path: &Path) -> Result<(Box<dyn Physical>, About), DumpError> {
     }
 }
 
-/// A number at a place of a header.
+/// A number at an offset of a header; 0 beyond its end.
 pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..at + 4).and_then(|part| part.first_chunk()).map_or(0, |part| u32::from_le_bytes(*part))
 }
 
-/// A number at a place of a header.
+/// A number at an offset of a header; 0 beyond its end.
 pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..at + 8).and_then(|part| part.first_chunk()).map_or(0, |part| u64::from_le_bytes(*part))
 }
@@ -128,7 +127,7 @@ pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
 /// A note of an ELF file: name, type, content.
 pub(crate) type Note<'b> = (&'b [u8], u32, &'b [u8]);
 
-/// The notes in a segment of them; ends at the first that does not fit.
+/// The notes in a segment; ends at the first that does not fit.
 pub(crate) fn notes(mut bytes: &[u8]) -> Vec<Note<'_>> {
     let mut found = Vec::new();
     let padded = |length: u32| (length as usize).next_multiple_of(4);
@@ -146,10 +145,11 @@ pub(crate) fn notes(mut bytes: &[u8]) -> Vec<Note<'_>> {
     found
 }
 
-/// What the notes of a dump say.
+/// Process the notes of a dump.
 pub(crate) fn take_notes(bytes: &[u8], about: &mut About) {
     const PRSTATUS: u32 = 1;
-    // Of `struct elf_prstatus` on x86-64: `pr_reg`, and in it `bp`, `ip`, `sp` (arch/x86/include/asm/user_64.h).
+    // Offset of `pr_reg` in `struct elf_prstatus` on x86-64, which contains `bp`, `ip` and `sp`
+    // (arch/x86/include/asm/user_64.h).
     const REGISTERS: usize = 112;
     for (name, kind, content) in notes(bytes) {
         match name {

@@ -1,22 +1,22 @@
-//! Pieces of physical memory, and where each lies in what holds them.
+//! Segments of physical memory, and their locations in a file or process.
 
 use super::PAGE;
 
-/// A piece of physical memory.
+/// A segment of physical memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment {
     pub(crate) start: u64,
     pub(crate) length: u64,
-    /// Where it lies.
+    /// Offset of its content.
     pub(crate) offset: u64,
 }
 
-/// Pieces in order, without overlaps.
+/// Segments in order, without overlaps.
 #[derive(Clone, Debug)]
 pub(crate) struct Segments(Vec<Segment>);
 
 impl Segments {
-    /// The pieces in order; those that lie in another are left out, and counted.
+    /// Sort segments. Those that overlap an earlier one are returned separately.
     pub(crate) fn of(mut segments: Vec<Segment>) -> (Segments, Vec<Segment>) {
         segments.sort_by_key(|segment| segment.start);
         let (mut found, mut twice) = (Vec::<Segment>::new(), Vec::new());
@@ -32,7 +32,7 @@ impl Segments {
         self.0.is_empty()
     }
 
-    /// Where so many bytes from a physical address on lie; `None`: not all of them are in one piece.
+    /// Offset of `length` bytes at a physical address; `None`: not all of them are in one segment.
     pub(crate) fn place(&self, address: u64, length: u64) -> Option<u64> {
         let segment = self.with(address)?;
         let inside = address - segment.start;

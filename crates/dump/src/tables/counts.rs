@@ -1,10 +1,10 @@
-//! Whether numbers agree that a kernel keeps twice, as rows.
+//! Rows of numbers that a kernel keeps twice.
 
 use sysdock_table::{TableError, rows};
 
 use crate::{Kernel, Log, Sink, Tasks};
 
-/// `dump_counts`.
+/// Write `dump_counts`.
 pub(super) fn write(kernel: &Kernel, tasks: &Tasks, log: Option<&Log>, out: &mut impl Sink) -> Result<(), TableError> {
     out.write_rows(kernel.counts(tasks, log).iter().map(|count| rows::DumpCounts {
         name: count.name.into(),

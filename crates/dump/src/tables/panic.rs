@@ -1,4 +1,4 @@
-//! Where and why the kernel stopped, as rows.
+//! Rows of where and why the kernel stopped.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use sysdock_table::{TableError, readable, rows};
 use super::Outcome;
 use crate::{Kernel, Log, Panic, SavedRegisters, Sink, cause, panic::stop_of};
 
-/// `dump_panic` and `dump_registers`.
+/// Write `dump_panic` and `dump_registers`.
 pub(super) fn write(kernel: &Kernel, log: Option<&Log>, outcome: &Outcome, out: &mut impl Sink) -> Result<(), TableError> {
     let panic = kernel.panic(log);
     out.write_rows([panic_row(kernel, &panic, log, outcome)])?;

@@ -1,11 +1,11 @@
-//! Requests that disks had not completed, as rows.
+//! Rows of requests that disks had not completed.
 
 use sysdock_table::{TableError, facts::dump as facts, readable, rows};
 
 use super::{Outcome, UNREADABLE, note};
 use crate::{Fault, Kernel, Request, Requests, Sink};
 
-/// `dump_requests`.
+/// Write `dump_requests`.
 pub(super) fn write(kernel: &Kernel, out: &mut impl Sink, outcome: &mut Outcome) -> Result<(), TableError> {
     let found = kernel.requests();
     note(outcome, "requests of the disks", found.as_ref().err());
@@ -20,7 +20,7 @@ fn row<'r>(request: &'r Request, outcome: &Outcome) -> rows::DumpRequests<'r> {
     let clock = outcome.clock;
     let stopped = clock.zip(outcome.stopped_ns).map(|(clock, stopped)| clock.boot_of_log(stopped));
     let after_boot = |ns: u64| clock.map(|clock| clock.boot_of_monotonic(ns));
-    // No request was made after the end.
+    // No request was created after the kernel stopped.
     let is_past = |ns: &u64| {
         let latest = stopped.map_or(i64::MAX, |stopped| stopped.saturating_add(APART_NS));
         ns.cast_signed() >= 0 && after_boot(*ns).is_none_or(|made| made <= latest)

@@ -1,11 +1,11 @@
-//! Sockets of processes, as rows.
+//! Rows of sockets of processes.
 
 use sysdock_table::{TableError, readable, rows};
 
 use super::{Outcome, note};
 use crate::{Fault, Kernel, OpenFile, Sink, Socket, Task};
 
-/// `dump_sockets`.
+/// Write `dump_sockets`.
 pub(super) fn write(
     kernel: &Kernel,
     (files, tasks): (&[OpenFile], &[Task]),
