@@ -1,11 +1,11 @@
-//! A section of events as streams of bytes, and back.
+//! Encodes a section of events as streams of bytes, and decodes it.
 //!
 //! | stream | content |
 //! |---|---|
-//! | units | new kinds of units, in the order in which they first come: 2 * slots, + 1 with a head; the head, rotated left by 8; bits 48-63 of each access |
-//! | flow | how many units the first guess had right, then the next one: 0 the second guess, 1 a new kind, else its number + 2 |
-//! | choice | how many addresses were what the best guess of their slot predicted, then of the next one: 0 none, else guess + 1 |
-//! | misses | addresses that no guess had: difference to the last one of the slot |
+//! | units | new kinds of units, in order of first appearance: 2 * slots, + 1 with a head; the head, rotated left by 8; bits 48-63 of each access |
+//! | flow | number of units that the first guess had right, then the next one: 0 the second guess, 1 a new kind, else its number + 2 |
+//! | choice | number of addresses that the best guess of their slot had right, then for the next one: 0 none, else guess + 1 |
+//! | misses | addresses that no guess had right: difference to the last one of the slot |
 //!
 //! Numbers are LEB128, differences zigzag.
 
@@ -21,18 +21,18 @@ const FLOW: usize = 1;
 const CHOICE: usize = 2;
 const MISSES: usize = 3;
 
-/// Bits of a word that are the same each time.
+/// Bits of a word that do not vary.
 fn fixed(word: u64) -> u64 {
     if word >> 62 == 1 { word & !ADDRESS } else { word }
 }
 
-/// Turns words into streams.
+/// Encodes words into streams.
 pub(crate) struct Encoder {
     model: Model,
     known: FxHashMap<Box<[u64]>, u32>,
-    /// The words of each unit that is known.
+    /// The words of each known unit.
     words: Vec<Box<[u64]>>,
-    /// The unit that each block was the last time.
+    /// The unit that last began with each block.
     last_of_block: Vec<u32>,
     unit: Vec<u64>,
     addresses: Vec<u64>,
@@ -58,7 +58,7 @@ impl Encoder {
         }
     }
 
-    /// How many words were taken.
+    /// Number of words that were encoded.
     pub(crate) fn events(&self) -> u64 {
         self.events
     }
@@ -78,7 +78,7 @@ impl Encoder {
         }
     }
 
-    /// The streams of all that was pushed.
+    /// The streams of all words.
     pub(crate) fn finish(mut self) -> [Vec<u8>; STREAMS] {
         self.end_unit();
         put(&mut self.streams[FLOW], self.units_right);
@@ -118,7 +118,7 @@ impl Encoder {
         self.addresses.clear();
     }
 
-    /// The number of the unit; that of the next one if it is new.
+    /// The number of the current unit; that of the next one if it is new.
     fn number(&mut self) -> u32 {
         let block = match Event::unpack(self.unit[0]) {
             Some(Event::Block(block)) => Some(block as usize),
@@ -145,7 +145,7 @@ impl Encoder {
         let head = words.len() > slots;
         put(&mut self.streams[UNITS], (slots as u64) << 1 | u64::from(head));
         if head {
-            // The kind of a note comes first, so that small numbers stay small.
+            // The kind of a note is rotated to the front, so that small numbers stay small.
             put(&mut self.streams[UNITS], words[0].rotate_left(8));
         }
         for &word in &words[usize::from(head)..] {
@@ -177,7 +177,8 @@ impl Encoder {
     }
 }
 
-/// Turns streams back into `events` words, none of which names a block that is not among the first `blocks`.
+/// Decode streams to `events` words. None of them names a block that is not among the first
+/// `blocks`.
 pub(crate) fn decode(streams: &[&[u8]; STREAMS], events: u64, blocks: usize, out: &mut Vec<u64>) -> Result<(), Damage> {
     let mut model = Model::new();
     let [mut units, mut flow, mut choice, mut misses] = *streams;
@@ -241,7 +242,7 @@ pub(crate) fn decode(streams: &[&[u8]; STREAMS], events: u64, blocks: usize, out
     Ok(())
 }
 
-/// Reads what a unit is; returns how many slots it has.
+/// Read the definition of a unit. Returns the number of its slots.
 fn take_unit(units: &mut &[u8], blocks: usize, words: &mut Vec<u64>) -> Result<usize, Damage> {
     let count = take(units)?;
     let slots = count >> 1;
@@ -275,7 +276,7 @@ pub(crate) fn unzigzag(value: u64) -> u64 {
     value >> 1 ^ (value & 1).wrapping_neg()
 }
 
-/// Appends a number as LEB128.
+/// Append a number as LEB128.
 pub(crate) fn put(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
@@ -284,7 +285,7 @@ pub(crate) fn put(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Reads a number of LEB128.
+/// Read a number in LEB128.
 pub(crate) fn take(bytes: &mut &[u8]) -> Result<u64, Damage> {
     let mut value = 0;
     for (index, &byte) in bytes.iter().enumerate().take(10) {

@@ -1,6 +1,7 @@
-//! The code that was executed, each block once.
+//! The executed code, each block once.
 //!
-//! An entry: address as a difference to the one before (zigzag LEB128), number of instructions (LEB128), the length of each (a byte), their code.
+//! An entry: address as a difference to the previous one (zigzag LEB128), number of instructions
+//! (LEB128), the length of each (a byte), their code.
 
 use crate::Damage;
 use crate::coding::{put, take, unzigzag, zigzag};
@@ -12,11 +13,11 @@ pub struct Block {
     pub address: u64,
     /// Its code.
     pub code: Box<[u8]>,
-    /// Bytes of each instruction, 1 to 15.
+    /// Length of each instruction [B], 1 to 15.
     pub lengths: Box<[u8]>,
 }
 
-/// Appends an entry.
+/// Append an entry.
 pub(crate) fn encode(block: &Block, before: u64, out: &mut Vec<u8>) {
     put(out, zigzag(block.address.wrapping_sub(before)));
     put(out, block.lengths.len() as u64);
@@ -24,7 +25,7 @@ pub(crate) fn encode(block: &Block, before: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(&block.code);
 }
 
-/// Reads all entries of a payload.
+/// Read all entries of a payload.
 pub(crate) fn decode(mut bytes: &[u8], blocks: &mut Vec<Block>) -> Result<(), Damage> {
     let mut before = blocks.last().map_or(0, |block| block.address);
     while !bytes.is_empty() {

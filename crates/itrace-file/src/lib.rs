@@ -1,18 +1,21 @@
-//! The event file of an instruction trace (`trace.sdit`): every block that was executed, and every access to memory, in order.
+//! The event file of an instruction trace (`trace.sdit`): every executed block, and every access to
+//! memory, in order.
 //!
-//! A file is the magic `SDIT` and a version (u32), then sections. Each has a head of 24 bytes, little-endian: kind (u32), CRC-32C of the
-//! payload as it lies in the file (u32), its length (u64), its length without compression (u64). Payloads:
+//! A file is the magic `SDIT` and a version (u32), then sections. Each has a header of 24 bytes,
+//! little-endian: kind (u32), CRC-32C of the payload as stored (u32), its length (u64), its
+//! uncompressed length (u64). Payloads:
 //!
 //! | kind | payload |
 //! |---|---|
 //! | 1 header | JSON: what was known when recording began |
 //! | 2 blocks | zstd: entries of the dictionary in order of their numbers, as in [`dictionary`] |
-//! | 3 events | the numbers of [`Indexed`] but its offset, lengths of the streams, then the streams of `coding.rs`, each zstd |
+//! | 3 events | the numbers of [`Indexed`] except its offset, lengths of the streams, then the streams of `coding.rs`, each zstd |
 //! | 4 facts | zstd, JSON: what is known afterwards; the last one counts |
-//! | 5 index | JSON: where each section of events lies ([`Indexed`]); written when recording ends |
+//! | 5 index | JSON: the location of each section of events ([`Indexed`]); written when recording ends |
 //!
-//! Each section of events can be decoded without those before it, but for the dictionary. A file whose writer was killed has no index and perhaps
-//! half a section: what is whole can be read, and [`Reader::is_complete`] shows it.
+//! Each section of events can be decoded without the earlier ones, except for the dictionary. A
+//! file whose writer was killed has no index and perhaps half a section: whole sections can be
+//! read, and [`Reader::is_complete`] tells that it is not complete.
 
 mod coding;
 pub mod dictionary;
@@ -29,7 +32,7 @@ pub use writer::{Summary, Writer};
 
 /// The first eight bytes: magic and version.
 pub const MAGIC: [u8; 8] = *b"SDIT\x01\0\0\0";
-/// Words in a section, at most.
+/// Number of words after which a section ends.
 pub const SECTION_EVENTS: u64 = 1 << 22;
 
 pub(crate) const HEADER: u32 = 1;
@@ -38,23 +41,23 @@ pub(crate) const EVENTS: u32 = 3;
 pub(crate) const FACTS: u32 = 4;
 pub(crate) const INDEX: u32 = 5;
 
-/// What is written in the header and among the facts.
+/// Content of the header, and of the facts.
 pub type Facts = serde_json::Map<String, serde_json::Value>;
 
-/// Bytes that no writer wrote.
+/// The bytes are not those of any writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damage;
 
 /// Why a file cannot be read.
 #[derive(Debug)]
 pub enum FileError {
-    /// The operating system reported it.
+    /// The operating system reported an error.
     Io(std::io::Error),
-    /// It does not begin as event files do.
+    /// It does not begin like an event file.
     NoEventFile,
-    /// It is of a version that this reader does not know.
+    /// It has a version that this reader does not know.
     Version(u32),
-    /// A section is not as it was written: where it begins.
+    /// A section is damaged: its offset.
     Damaged(u64),
 }
 
@@ -64,19 +67,20 @@ impl From<std::io::Error> for FileError {
     }
 }
 
-/// A section of events, as the index has it.
+/// A section of events, as in the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Indexed {
-    /// Where its head lies.
+    /// Offset of its header.
     pub offset: u64,
     /// Number of its first event.
     pub first_event: u64,
-    /// How many events it has.
+    /// Number of its events.
     pub events: u64,
-    /// How many instructions were executed before it, and how many in it, as entered: a block that was left early counts as a whole.
+    /// Number of instructions that were executed before it. A block that was left early counts as a
+    /// whole.
     pub first_step: u64,
-    /// See `first_step`.
+    /// Number of instructions in it, counted the same way.
     pub steps: u64,
-    /// How many entries of the dictionary it refers to.
+    /// Number of entries of the dictionary that it refers to.
     pub blocks: u32,
 }

@@ -1,26 +1,30 @@
-//! What comes next, guessed from what came before: encoder and decoder keep the same model, so that only wrong guesses need room.
+//! Predicts the next word from earlier ones. Encoder and decoder keep the same model, so only wrong
+//! guesses need room.
 //!
-//! Words are taken in *units*: a block or a note with the accesses after it, addresses left out. The same code gives the same unit again and
-//! again, so one guess stands for a block and all that is fixed about its accesses. Addresses are guessed one by one, each by what the
-//! same access of the same unit (its *slot*) did before.
+//! Words are grouped in *units*: a block or a note with the accesses after it, without addresses.
+//! The same code results in the same unit again and again, so one guess predicts a block and all
+//! that is fixed about its accesses. Addresses are guessed one by one, each from what the same
+//! access of the same unit (its *slot*) did before.
 //!
-//! The guesses are those of value prediction (last value, stride, finite context and differential finite context; Burtscher's VPC, 2004), and of
-//! two kinds that instruction traces have in addition: the distance from the access just before, and that from the last access to the same 16 MB.
+//! The guesses are those of value prediction (last value, stride, finite context and differential
+//! finite context; Burtscher's VPC, 2004), and two that suit instruction traces: the distance from
+//! the access just before, and that from the last access to the same 16 MB.
 
-/// Slots that one unit has at most; what a block accesses beyond that is a unit without a head.
+/// Largest number of slots of a unit. Further accesses of a block form a unit without a head.
 pub(crate) const UNIT_SLOTS: usize = 64;
-/// How many ways of guessing an address there are.
+/// Number of guesses for an address.
 pub(crate) const GUESSES: usize = 7;
-/// Which of them is the address of the last time; misses are stated as the distance from it.
+/// Index of the guess that is the last address; misses are coded as the distance from it.
 pub(crate) const LAST: usize = 5;
 
-// Part of the format: more would not fit into the caches of a core, and encode and decode a quarter slower, for files as large.
+// Part of the format: larger tables would not fit into the caches of a core, and encoding and
+// decoding would be a quarter slower, for files of the same size.
 const TABLE_BITS: u32 = 16;
 const TABLE: usize = 1 << TABLE_BITS;
 const REGIONS: usize = 64;
 const REGION_SHIFT: u32 = 24;
 
-/// What is known of an access of a unit.
+/// What is known about an access of a unit.
 #[derive(Clone, Copy, Default)]
 struct Slot {
     last: u64,
@@ -31,14 +35,14 @@ struct Slot {
     /// Distance from the last access to the same region, and the region.
     from_region: u64,
     region: u32,
-    /// Which guess was right the last time.
+    /// The guess that was right last time.
     best: u8,
 }
 
-/// A guess of an address, and what is needed to learn what it was.
+/// Guesses of an address, and the state needed to learn the actual one.
 pub(crate) struct Guesses {
     pub(crate) addresses: [u64; GUESSES],
-    /// Which of them was right for this slot the last time.
+    /// The guess that was right for this slot last time.
     pub(crate) best: usize,
     slot: usize,
     by_context: usize,
@@ -52,7 +56,7 @@ pub(crate) struct Model {
     history: [u32; 4],
     four: usize,
     two: usize,
-    /// Where the slots of each unit begin.
+    /// Index of the first slot of each unit.
     first_slots: Vec<usize>,
     slots: Vec<Slot>,
     by_context: Vec<u64>,
@@ -86,18 +90,19 @@ impl Model {
         }
     }
 
-    /// A new kind of unit, with so many slots.
+    /// Add a kind of unit with this many slots.
     pub(crate) fn add_unit(&mut self, slots: usize) {
         self.first_slots.push(self.slots.len());
         self.slots.resize(self.slots.len() + slots, Slot::default());
     }
 
-    /// Which unit comes next: after the last four, and after the last two. None was seen yet where it is `u32::MAX`.
+    /// Guesses of the next unit: by the last four, and by the last two. `u32::MAX`: no such
+    /// sequence was seen yet.
     pub(crate) fn next_units(&self) -> [u32; 2] {
         [self.after_four[self.four].wrapping_sub(1), self.after_two[self.two].wrapping_sub(1)]
     }
 
-    /// This unit came.
+    /// Learn that this unit came.
     pub(crate) fn saw_unit(&mut self, unit: u32) {
         self.after_four[self.four] = unit + 1;
         self.after_two[self.two] = unit + 1;
@@ -107,7 +112,7 @@ impl Model {
         self.four = hash(a << 40 ^ b << 27 ^ c << 13 ^ d);
     }
 
-    /// Guesses of the address of a slot of the unit that came last.
+    /// Guesses of the address of a slot of the last unit.
     #[inline]
     pub(crate) fn guess(&self, unit: u32, index: usize) -> Guesses {
         let number = self.first_slots[unit as usize] + index;
@@ -131,7 +136,7 @@ impl Model {
         }
     }
 
-    /// It was this address, and this guess was right, if any.
+    /// Learn the actual address, and which guess was right, if any.
     #[inline]
     pub(crate) fn saw_address(&mut self, guesses: &Guesses, address: u64, right: Option<usize>) {
         let region = region_of(address);

@@ -1,4 +1,4 @@
-//! Reads an event file, also one that is damaged or was not finished.
+//! Reads an event file, including damaged and unfinished ones.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -6,20 +6,20 @@ use std::os::unix::fs::FileExt;
 use crate::coding::{STREAMS, decode};
 use crate::{BLOCKS, Block, EVENTS, FACTS, Facts, FileError, HEADER, INDEX, Indexed, MAGIC, SECTION_EVENTS, dictionary};
 
-/// More than any writer puts in one section without compression.
+/// More than any writer puts into one section, uncompressed [B].
 const MOST_BYTES: u64 = 1 << 28;
 const HEAD: u64 = 24;
-/// Five numbers, and two lengths for each stream.
+/// Five numbers, and two lengths for each stream [B].
 const EVENTS_HEAD: usize = 8 * (5 + 2 * STREAMS);
 
 /// An event file.
 pub struct Reader {
     file: File,
-    /// What was known when recording began.
+    /// The facts known when recording began.
     pub header: Facts,
-    /// What is known since.
+    /// The facts known since.
     pub facts: Facts,
-    /// The code that was executed.
+    /// The executed code.
     pub blocks: Vec<Block>,
     /// The sections of events, in order.
     pub sections: Vec<Indexed>,
@@ -35,11 +35,11 @@ struct Head {
 }
 
 impl Reader {
-    /// Reads all but the events.
+    /// Read everything except the events.
     ///
     /// # Errors
     ///
-    /// [`FileError`]; sections that are damaged are no error here, but listed in [`Reader::damaged`].
+    /// [`FileError`]; damaged sections are no error here, but listed in [`Reader::damaged`].
     pub fn open(file: File) -> Result<Reader, FileError> {
         let length = file.metadata()?.len();
         let mut magic = [0; 8];
@@ -68,7 +68,7 @@ impl Reader {
             if reader.take(offset, &head).is_err() {
                 reader.damaged.push(offset);
                 if head.kind == BLOCKS {
-                    // Numbers of all later blocks would be wrong.
+                    // The numbers of all later blocks would be wrong.
                     reader.complete = false;
                     break;
                 }
@@ -78,19 +78,19 @@ impl Reader {
         Ok(reader)
     }
 
-    /// Whether its writer ended it.
+    /// Whether its writer completed it.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.complete
     }
 
-    /// Where sections begin that are not as they were written, or are cut off.
+    /// Offsets of sections that are damaged or cut off.
     #[must_use]
     pub fn damaged(&self) -> &[u64] {
         &self.damaged
     }
 
-    /// Appends the words of a section.
+    /// Append the words of a section.
     ///
     /// # Errors
     ///
@@ -126,7 +126,7 @@ impl Reader {
             }
             INDEX => {
                 let listed: Vec<Indexed> = serde_json::from_slice(&payload).map_err(|_| damaged())?;
-                // A section whose kind or numbers are damaged is not among those that were found as they were written.
+                // A section whose kind or numbers are damaged is not among the intact ones.
                 let lost = listed.iter().filter(|entry| !self.sections.contains(entry)).map(|entry| entry.offset);
                 let lost: Vec<u64> = lost.filter(|offset| !self.damaged.contains(offset)).collect();
                 self.damaged.extend(lost);
@@ -136,7 +136,7 @@ impl Reader {
                 let plain = unpacked(&payload, head.plain).ok_or_else(damaged)?;
                 dictionary::decode(&plain, &mut self.blocks).map_err(|_| damaged())?;
             }
-            // Of a later version; what is known can be read without it.
+            // A section of a later version, which can be ignored.
             _ => {}
         }
         Ok(())
@@ -158,7 +158,8 @@ impl Reader {
         if cfg!(fuzzing) || crc32c::crc32c(&payload) == head.crc { Ok(payload) } else { Err(FileError::Damaged(offset)) }
     }
 
-    /// The numbers of a section of events, which its checksum covers only together with its streams: checked where they are used.
+    /// The numbers of a section of events. Its checksum covers them only together with its streams,
+    /// so they are checked where they are used.
     fn events_head(&self, offset: u64, head: &Head) -> Option<Indexed> {
         let mut bytes = [0; EVENTS_HEAD];
         if head.length < EVENTS_HEAD as u64 {
@@ -166,7 +167,7 @@ impl Reader {
         }
         self.file.read_exact_at(&mut bytes, offset + HEAD).ok()?;
         let [first_event, events, first_step, steps, blocks] = numbers(&bytes);
-        // Only the last block of a section may go beyond its limit, by what one block accesses.
+        // Only the last block of a section may exceed the limit, by its accesses.
         (events <= 2 * SECTION_EVENTS).then_some(Indexed {
             offset,
             first_event,
@@ -182,7 +183,8 @@ fn numbers<const COUNT: usize>(bytes: &[u8]) -> [u64; COUNT] {
     std::array::from_fn(|index| u64::from_le_bytes(bytes[8 * index..8 * index + 8].try_into().unwrap()))
 }
 
-/// What was compressed. While fuzzing, what is not counts, too: no mutation makes a checksum or a compressed stream right.
+/// Decompress. While fuzzing, uncompressed data is accepted, too, because no mutation yields a
+/// valid checksum or compressed stream.
 fn unpacked(packed: &[u8], length: u64) -> Option<Vec<u8>> {
     let plain = zstd::bulk::decompress(packed, usize::try_from(length).ok()?).ok();
     if cfg!(fuzzing) { plain.or_else(|| Some(packed.to_vec())) } else { plain }

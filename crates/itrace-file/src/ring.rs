@@ -1,30 +1,33 @@
-//! Memory through which a process that records itself hands its events to the one that writes them.
+//! Memory through which a process that records itself passes its events to the one that writes
+//! them.
 //!
-//! A program under qemu-user may end at any instruction: it is killed, it faults, or it executes another program. What it wrote to this memory
-//! before is still there, and the other process takes it. It is a head ([`Head`]), then slots of [`SLOT_WORDS`] words that are filled in turn; the
-//! length of a slot is kept up to date with each word. Neither side trusts the other to be alive: both look now and then.
+//! A program under qemu-user may end at any instruction: it is killed, it faults, or it executes
+//! another program. What it wrote to this memory before is still there, and the other process takes
+//! it. The memory is a head ([`Head`]), then slots of [`SLOT_WORDS`] words that are filled in turn;
+//! the length of a slot is updated with each word. Neither side relies on the other being alive:
+//! both check periodically.
 //!
-//! Words are those of [`crate::Event`]. Between blocks there are messages, which no event file has: a word of kind 3, its bytes, and zeros up to the
-//! next word.
+//! Words are those of [`crate::Event`]. Between blocks there are messages, which no event file
+//! contains: a word of kind 3, its bytes, and zeros up to the next word.
 //!
 //! | bits 62-63 | bits 56-61 | bits 24-55 | bits 0-23 | the bytes |
 //! |---|---|---|---|---|
 //! | 3 | 0: a block, numbered from 0 | instructions | bytes | address (8 bytes), length of each instruction, code |
-//! | 3 | 1: what lies where now | | bytes | lines of /proc/PID/maps |
+//! | 3 | 1: the current mappings | | bytes | lines of /proc/PID/maps |
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::Block;
 
-/// Slots.
+/// Number of slots.
 pub const SLOTS: u32 = 8;
 /// Words in a slot: 2 MB.
 pub const SLOT_WORDS: usize = 1 << 18;
-/// Where the slots begin.
+/// Offset of the slots.
 const HEAD_BYTES: usize = 4096;
-/// All of it.
+/// Size of the whole memory.
 pub const RING_BYTES: usize = HEAD_BYTES + SLOTS as usize * SLOT_WORDS * 8;
-/// Bytes of a message, at most.
+/// Longest message [B].
 pub const MOST_BYTES: usize = 1 << 19;
 
 const KIND: u32 = 62;
@@ -32,81 +35,82 @@ const WHAT: u32 = 56;
 const BLOCK: u64 = 0;
 const MAPS: u64 = 1;
 
-/// What both sides see at once.
+/// State that both sides share.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub struct Head {
-    /// Slots that were filled, and those of them that were taken.
+    /// Number of slots that were filled.
     pub filled: AtomicU32,
-    /// See `filled`.
+    /// Number of slots that were taken.
     pub emptied: AtomicU32,
     /// Why recording ended; 0: it has not.
     pub ended: AtomicU32,
-    /// Child processes that the program has made.
+    /// Number of child processes that the program has created.
     pub children: AtomicU32,
-    /// Whether the program is about to become another one.
+    /// Whether the program is about to execute another one.
     pub executes: AtomicU32,
-    /// Instructions that were begun.
+    /// Number of instructions that were begun.
     pub counter: AtomicU64,
-    /// Those that had been begun when the last block was entered, and its number in bits 16-47, with how many it has below.
+    /// Value of `counter` when the last block was entered.
     pub begun: AtomicU64,
-    /// See `begun`.
+    /// The last block: its number in bits 16-47, and its number of instructions below.
     pub block: AtomicU64,
-    /// Words in each slot.
+    /// Number of words in each slot.
     pub lengths: [AtomicU64; SLOTS as usize],
 }
 
-/// Why the recording of a program ended before the program did.
+/// Why recording of a program ended before the program did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// As many instructions as were requested.
+    /// The requested number of instructions was executed.
     Limit,
     /// It has started a second thread.
     Thread,
-    /// Its memory is not where its addresses say.
+    /// Its memory is not at its stated addresses.
     Moved,
     /// The recorder failed.
     Failed,
-    /// It did not: the program has.
+    /// Recording did not end before: the program has ended.
     Exit,
 }
 
 impl Why {
     const ALL: [Why; 5] = [Why::Limit, Why::Thread, Why::Moved, Why::Failed, Why::Exit];
 
-    /// As [`Head::ended`] has it.
+    /// The value of [`Head::ended`].
     #[must_use]
     pub fn number(self) -> u32 {
         Why::ALL.iter().position(|each| *each == self).map_or(0, |at| at as u32 + 1)
     }
 
-    /// None: it has not ended, or the reason is unknown.
+    /// `None`: recording has not ended, or the reason is unknown.
     #[must_use]
     pub fn of(number: u32) -> Option<Why> {
         Why::ALL.get((number as usize).checked_sub(1)?).copied()
     }
 }
 
-/// The memory, mapped by one of both sides.
+/// The memory, as mapped by one of the two sides.
 #[derive(Clone, Copy, Debug)]
 pub struct Ring(*mut u8);
 
-// It is made of atomics, and of slots that belong to one side at a time.
+// It consists of atomics, and of slots that belong to one side at a time.
 unsafe impl Send for Ring {}
 
 impl Ring {
     /// # Safety
     ///
-    /// `start` is the start of [`RING_BYTES`] bytes, mapped for writing as long as this is used, and aligned to a page.
+    /// `start` is the start of [`RING_BYTES`] bytes, mapped writable as long as this is used, and
+    /// aligned to a page.
     #[must_use]
     pub unsafe fn at(start: *mut u8) -> Ring {
         Ring(start)
     }
 
-    /// What both sides see.
+    /// State that both sides share.
     #[must_use]
     pub fn head(&self) -> &Head {
-        // Safe: see `at`; zeros are a head.
+        // Safe: see `at`; zeros are a valid head.
         unsafe { &*self.0.cast::<Head>() }
     }
 
@@ -118,13 +122,14 @@ impl Ring {
         unsafe { self.0.add(at).cast() }
     }
 
-    /// The length of a slot.
+    /// The number of words in a slot.
     #[must_use]
     pub fn length(&self, number: u32) -> &AtomicU64 {
         &self.head().lengths[(number % SLOTS) as usize]
     }
 
-    /// Appends the words of the next slot that is filled, if any; with `partial`, also what one has that was being filled: it is not being filled any more.
+    /// Append the words of the next filled slot, if there is one. With `partial`, also those of a
+    /// slot that was being filled: no one fills it any more.
     #[must_use]
     pub fn take(&self, partial: bool, words: &mut Vec<u64>) -> bool {
         let head = self.head();
@@ -133,7 +138,7 @@ impl Ring {
             return false;
         }
         let length = (self.length(emptied).load(Ordering::Acquire) as usize).min(SLOT_WORDS);
-        // Safe: a slot that is filled, or that is not being filled any more, is not written to.
+        // Safe: no one writes to a slot that is filled, or whose writer has ended.
         words.extend_from_slice(unsafe { std::slice::from_raw_parts(self.slot(emptied), length) });
         if filled == emptied {
             self.length(emptied).store(0, Ordering::Relaxed);
@@ -155,7 +160,7 @@ fn message(first: u64, bytes: &[u8]) -> Vec<u64> {
     words
 }
 
-/// The message that the next number is that of a block.
+/// The message that defines the block with the next number.
 #[must_use]
 pub fn block_message(block: &Block) -> Vec<u64> {
     let mut bytes = block.address.to_le_bytes().to_vec();
@@ -164,16 +169,16 @@ pub fn block_message(block: &Block) -> Vec<u64> {
     message(3 << KIND | BLOCK << WHAT | (block.lengths.len() as u64) << 24 | bytes.len() as u64, &bytes)
 }
 
-/// The message of what lies where: whole lines, of at most [`MOST_BYTES`].
+/// The message with mappings: whole lines, at most [`MOST_BYTES`].
 #[must_use]
 pub fn maps_message(lines: &str) -> Vec<u64> {
     message(3 << KIND | MAPS << WHAT | lines.len() as u64, lines.as_bytes())
 }
 
-/// What is at the beginning of words.
+/// Content at the beginning of words.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Piece {
-    /// So many events.
+    /// This many events.
     Events(usize),
     /// A block.
     Block(Block),
@@ -181,7 +186,8 @@ pub enum Piece {
     Maps(String),
 }
 
-/// Takes apart what is at the beginning of words; returns how many it takes. None: it is cut, or malformed.
+/// Parse the content at the beginning of words. Returns it with its length in words. `None`: it is
+/// cut, or malformed.
 #[must_use]
 pub fn next_piece(words: &[u64]) -> Option<(Piece, usize)> {
     let events = words.iter().position(|word| word >> KIND == 3).unwrap_or(words.len());
@@ -241,7 +247,7 @@ mod tests {
             assert_eq!(next_piece(&words[..length]), None);
         }
         assert_eq!(next_piece(&[3 << KIND | 7 << WHAT]), None);
-        // Lengths that are not those of the code.
+        // Lengths that do not match the code.
         let mut wrong = words;
         wrong[2] += 1;
         assert_eq!(next_piece(&wrong), None);

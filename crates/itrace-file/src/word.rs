@@ -1,4 +1,4 @@
-//! Events as words of 64 bits: what recorders hand over, and readers get back.
+//! Events as words of 64 bits, from recorders to readers.
 //!
 //! | bits 62-63 | event | the rest |
 //! |---|---|---|
@@ -6,17 +6,18 @@
 //! | 1 | access | 0-47: address; 48: store; 49-51: log2 of the size; 52-60: index of the instruction in its block |
 //! | 2 | note | 56-61: kind of note; 0-55: its value |
 //!
-//! A block is a run of instructions that is entered at its first one. Its word comes before those of its accesses. Where it was left early,
-//! a note says after how many instructions, just before the next block.
+//! A block is a run of instructions that is entered at its first one. Its word precedes those of
+//! its accesses. If it was left early, a note just before the next block states after how many
+//! instructions.
 
 /// One event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A block is entered; the number of its entry in the dictionary.
+    /// A block is entered: the number of its entry in the dictionary.
     Block(u32),
-    /// The block touches memory.
+    /// The block accesses memory.
     Access(Access),
-    /// What is neither.
+    /// Any other event.
     Note(Note),
 }
 
@@ -27,20 +28,22 @@ pub struct Access {
     pub address: u64,
     /// Whether it was written.
     pub store: bool,
-    /// Log2 of its bytes: 0 to 6 (64 bytes).
+    /// Log2 of its size [B]: 0 to 6 (64 bytes).
     pub size_log2: u8,
-    /// Which instruction of the block, from 0.
+    /// Index of the instruction in the block, from 0.
     pub instruction: u16,
 }
 
-/// What is reported in addition to blocks and accesses.
+/// An event other than blocks and accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Note {
-    /// The block before executed only so many of its instructions: a fault, an interrupt or a signal.
+    /// The previous block executed only this many of its instructions: a fault, an interrupt or a
+    /// signal came.
     Left(u16),
     /// The program executed a marker.
     Marker(u32),
-    /// What follows is of this task, where the recorder knows it; otherwise it follows from the kernel's code.
+    /// The following events belong to this task, if the recorder knows it; otherwise the kernel's
+    /// code shows it.
     Task(u32),
     /// A system call was made, and its kernel side is not in the trace.
     Untraced(u32),
@@ -54,7 +57,7 @@ pub(crate) const ADDRESS: u64 = (1 << 48) - 1;
 const VALUE: u64 = (1 << NOTE) - 1;
 
 impl Event {
-    /// As a word; bits that do not fit are cut.
+    /// The event as a word. Bits that do not fit are cut.
     #[must_use]
     #[inline]
     pub fn pack(self) -> u64 {
@@ -74,7 +77,7 @@ impl Event {
         }
     }
 
-    /// None: no recorder writes such a word.
+    /// `None`: no recorder writes such a word.
     #[must_use]
     #[inline]
     pub fn unpack(word: u64) -> Option<Event> {

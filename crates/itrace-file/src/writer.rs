@@ -8,41 +8,41 @@ use crate::{BLOCKS, Block, EVENTS, FACTS, Facts, HEADER, INDEX, Indexed, MAGIC, 
 
 const LEVEL: i32 = 3;
 
-/// Takes events, encodes and writes them. Without [`Writer::finish`], the last section is lost.
+/// Encodes and writes events. Without [`Writer::finish`], the last section is lost.
 pub struct Writer {
     file: File,
     offset: u64,
-    /// Instructions of each block.
+    /// Number of instructions of each block.
     counts: Vec<u32>,
     new_blocks: Vec<u8>,
     last_address: u64,
     encoder: Encoder,
     index: Vec<Indexed>,
-    /// Events and steps of the sections that were written, and steps of this one.
+    /// Number of events and steps of the written sections, and of steps of the current one.
     events: u64,
     first_step: u64,
     steps: u64,
 }
 
-/// What was written.
+/// Totals of a file.
 #[derive(Clone, Copy, Debug, serde::Serialize)]
 pub struct Summary {
-    /// Words.
+    /// Number of words.
     pub events: u64,
-    /// Instructions of the blocks that were entered.
+    /// Number of instructions of the blocks that were entered.
     pub steps: u64,
-    /// Entries of the dictionary.
+    /// Number of entries of the dictionary.
     pub blocks: u64,
-    /// Length of the file.
+    /// Size of the file [B].
     pub bytes: u64,
 }
 
 impl Writer {
-    /// Begins an empty file.
+    /// Create an empty file.
     ///
     /// # Errors
     ///
-    /// The file cannot be written. So with all other functions.
+    /// The file cannot be written. The same holds for all other functions.
     pub fn create(file: File, header: &Facts) -> io::Result<Writer> {
         let mut writer = Writer {
             file,
@@ -62,7 +62,7 @@ impl Writer {
         Ok(writer)
     }
 
-    /// The number of a block from now on: 0, 1, 2 and so on. The caller gives each block once.
+    /// Define a block. Returns its number: 0, 1, 2 and so on. The caller defines each block once.
     pub fn define(&mut self, block: &Block) -> u32 {
         dictionary::encode(block, self.last_address, &mut self.new_blocks);
         self.last_address = block.address;
@@ -70,7 +70,7 @@ impl Writer {
         self.counts.len() as u32 - 1
     }
 
-    /// Takes events as [`crate::Event::pack`] makes them.
+    /// Write events in the form of [`crate::Event::pack`].
     ///
     /// # Errors
     ///
@@ -89,7 +89,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes what is left, and the index.
+    /// Write the remaining events, and the index.
     ///
     /// # Errors
     ///
@@ -102,7 +102,7 @@ impl Writer {
         Ok(Summary { events: self.events, steps: self.first_step, blocks: self.counts.len() as u64, bytes: self.offset })
     }
 
-    /// Appends facts to a file that is complete.
+    /// Append facts to a complete file.
     ///
     /// # Errors
     ///
@@ -148,7 +148,8 @@ impl Writer {
     }
 }
 
-/// Numbers of the section, then lengths of its streams (packed and plain), then the streams.
+/// Numbers of the section, then lengths of its streams (compressed and uncompressed), then the
+/// streams.
 fn pack(entry: Indexed, streams: &[Vec<u8>; STREAMS]) -> io::Result<Vec<u8>> {
     let packed = streams.iter().map(|stream| zstd::bulk::compress(stream, LEVEL)).collect::<io::Result<Vec<_>>>()?;
     let mut payload = Vec::new();

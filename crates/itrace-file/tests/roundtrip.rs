@@ -1,11 +1,11 @@
-//! What was written is what is read; what was damaged is not read as something else.
+//! Tests that what was written is read back, and that damaged data is not read as something else.
 
 use std::fs::{self, File, OpenOptions};
 use std::path::Path;
 
 use sysdock_itrace_file::{Access, Block, Event, Facts, Note, Reader, SECTION_EVENTS, Writer};
 
-/// Numbers that look random, and are the same each time (xorshift).
+/// Pseudo-random numbers, the same each time (xorshift).
 struct Numbers(u64);
 
 impl Numbers {
@@ -43,7 +43,7 @@ fn words(blocks: &[Block], count: usize, seed: u64) -> Vec<u64> {
             for step in 0..3 {
                 let id = (first + step) % blocks.len() as u64;
                 words.push(Event::Block(id as u32).pack());
-                // More than a unit has slots, now and then.
+                // Sometimes more than a unit has slots.
                 let accesses = if numbers.below(500) == 0 { 200 } else { id % 4 };
                 for index in 0..accesses {
                     let address = match index % 3 {
@@ -74,7 +74,7 @@ fn write(path: &Path, blocks: &[Block], words: &[u64]) {
     for (number, block) in blocks.iter().enumerate() {
         assert_eq!(writer.define(block), number as u32);
     }
-    // In pieces of all sizes.
+    // In parts of all sizes.
     let mut rest = words;
     let mut size = 1;
     while !rest.is_empty() {

@@ -1,22 +1,27 @@
-//! A plugin of qemu that records each block that is executed, and each access to memory: of a guest with one processor, into an event file by a thread
-//! of its own (`output.rs`); or of a program under qemu-user, into memory that another process reads (`user.rs`, `shared.rs`).
+//! A plugin of qemu that records each executed block, and each access to memory: of a guest with
+//! one processor, into an event file by a thread of its own (`output.rs`); or of a program under
+//! qemu-user, into memory that another process reads (`user.rs`, `shared.rs`).
 //!
-//! States: *idle* (blocks are searched for markers when they are translated; nothing is recorded, at no cost), *recording* (from the first
-//! marker on, or at once), *over* (after the last marker, the limit, or an error: what is registered does nothing any more, as qemu 7.2 stops when it
-//! is unregistered).
+//! States: *idle* (blocks are searched for markers when they are translated; nothing is recorded,
+//! at no cost), *recording* (from the first marker on, or at once), *over* (after the last marker,
+//! the limit, or an error: registered callbacks do nothing any more, because qemu 7.2 stops when
+//! they are unregistered).
 //!
-//! A marker is `nopl DISP(%rax)` with a displacement of [`MARKER`] and a value of 16 bits: real processors do nothing there.
+//! A marker is `nopl DISP(%rax)` with a displacement of [`MARKER`] and a value of 16 bits: real
+//! processors do nothing there.
 //!
-//! Blocks that are left early: each instruction counts itself before it executes, and the next block compares the sum with the length of the one
-//! before. There are three reasons:
+//! Blocks that are left early: each instruction counts itself before it executes, and the next
+//! block compares the sum with the length of the previous one. There are three reasons:
 //!
-//! - An instruction faults. It is counted, but is not done: it is executed again, or never.
-//! - An instruction reads or writes registers of a device. qemu leaves the block, translates that instruction alone, calls back for its access only,
-//!   and goes on after it. That access comes with another block than the one that was entered.
-//! - The last instruction crosses the end of a page. qemu has not translated it, though it names it among those of the block (perhaps with a part of
-//!   its code), and begins the next block there.
+//! - An instruction faults. It is counted, but not completed: it is executed again, or never.
+//! - An instruction reads or writes registers of a device. qemu leaves the block, translates that
+//!   instruction alone, calls back for its access only, and continues after it. That access belongs
+//!   to another block than the one that was entered.
+//! - The last instruction crosses the end of a page. qemu has not translated it, though it lists it
+//!   among those of the block (perhaps with a part of its code), and begins the next block there.
 //!
-//! Code that qemu calls must not unwind. What can fail (translation, beginning, end) catches panics, and ends the recording.
+//! Code that qemu calls must not unwind. Functions that can fail (translation, beginning, end)
+//! catch panics, and end the recording.
 
 mod options;
 mod output;
@@ -46,12 +51,12 @@ use words::Words;
 
 /// Upper half of the displacement of a marker.
 pub const MARKER: u32 = 0x5d0c_0000;
-/// Which version of the interface this is for; see `qemu.rs`.
+/// The version of the interface that the plugin requires; see `qemu.rs`.
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals)]
 pub static mut qemu_plugin_version: c_int = 1;
 
-/// Bits of the index of an instruction in what goes with each of its accesses.
+/// Bits for the index of an instruction in the data of each of its accesses.
 const INDEX_BITS: u32 = 9;
 const NO_BLOCK: u32 = u32::MAX;
 
@@ -65,31 +70,32 @@ extern "C" fn choose_version() {
     }
 }
 
-/// What callbacks touch most.
+/// The state that callbacks use most.
 struct Hot {
     is_recording: bool,
     words: Words,
     counter: *const u64,
-    /// Instructions that had been begun when the last block was entered.
+    /// Number of instructions that had been begun when the last block was entered.
     begun: u64,
-    /// The last block, and how many instructions it has.
+    /// The last block, and its number of instructions.
     block: u32,
     length: u32,
-    /// Whether an instruction of it touched a device.
+    /// Whether an instruction of it accessed a device.
     touched_device: bool,
     /// Value of the counter at which recording ends.
     end_at: u64,
     kinds: Kinds,
-    /// Whether blocks may be handlers of signals.
+    /// Whether blocks may be signal handlers.
     watches: bool,
-    /// Where another process sees what the last block is. Null: there is none.
+    /// Where another process sees the last block. Null: there is none.
     live: *const Head,
 }
 
-/// What accesses are, by what qemu passes with each, as far as it has been asked: each question takes two calls.
+/// Properties of accesses, by the value that qemu passes with each: a cache, as each query takes
+/// two calls.
 struct Kinds(Box<[u8; KINDS]>);
 
-/// More than any of what is passed: flags, and 4 bits of which address space.
+/// More than any value that is passed: flags, and 4 bits for the address space.
 const KINDS: usize = 1 << 18;
 
 #[derive(Clone, Copy)]
@@ -125,11 +131,11 @@ struct Recorder {
     functions: Functions,
     output: Option<Output>,
     status: Option<Status>,
-    /// Under qemu-user.
+    /// State for qemu-user.
     user: Option<User>,
     new_blocks: Vec<Block>,
     known: FxHashMap<Block, u32>,
-    /// Address and number of instructions of each block.
+    /// Address and lengths of the instructions of each block.
     blocks: Vec<(u64, Box<[u8]>)>,
     /// Addresses of the kernel's tasks that have run.
     tasks: BTreeSet<u64>,
@@ -139,7 +145,8 @@ struct Recorder {
     is_over: bool,
 }
 
-/// The one recorder. Only the thread of the guest's one processor uses it once that runs; before and after, qemu's main thread does.
+/// The only recorder. Only the thread of the guest's one processor uses it once that runs; before
+/// and after, qemu's main thread does.
 struct RecorderCell(UnsafeCell<Option<Recorder>>);
 
 unsafe impl Sync for RecorderCell {}
@@ -152,7 +159,7 @@ fn recorder() -> Option<&'static mut Recorder> {
     unsafe { (*RECORDER.0.get()).as_mut() }
 }
 
-/// Runs what may panic.
+/// Run code that may panic.
 fn guarded(act: impl FnOnce(&mut Recorder)) {
     let Some(recorder) = recorder() else { return };
     if catch_unwind(AssertUnwindSafe(|| act(recorder))).is_err() {
@@ -245,7 +252,8 @@ extern "C" fn on_translation(_: Id, tb: *mut Tb) {
 extern "C" fn on_first_marker(_: c_uint, _: *mut c_void) {
     guarded(|recorder| {
         if !recorder.is_over && recorder.began_at.is_none() {
-            // Only code that is translated from now on calls back: what is translated is dropped.
+            // Only code that is translated from now on calls back, so existing translations are
+            // dropped.
             unsafe { qemu::qemu_plugin_reset(recorder.id, on_reset) };
         }
     });
@@ -340,7 +348,7 @@ extern "C" fn on_access(vcpu: c_uint, info: u32, address: u64, data: *mut c_void
     }
 }
 
-/// Linux changes from one task to another: it saves the stack pointer in the one, and loads it from the other.
+/// Linux switches tasks: it saves the stack pointer in one, and loads it from the other.
 extern "C" fn on_switch(_: c_uint, _: u32, address: u64, data: *mut c_void) {
     guarded(|recorder| {
         if recorder.hot.is_recording {
@@ -349,7 +357,7 @@ extern "C" fn on_switch(_: c_uint, _: u32, address: u64, data: *mut c_void) {
     });
 }
 
-/// A marker, while something is recorded.
+/// A marker, while recording.
 extern "C" fn on_marker(_: c_uint, data: *mut c_void) {
     guarded(|recorder| {
         if !recorder.hot.is_recording {
@@ -413,10 +421,10 @@ impl Recorder {
         })
     }
 
-    /// Where instructions are counted if qemu has no place of its own for it.
+    /// Address of the instruction counter, if qemu has none of its own.
     fn own_counter(&mut self) -> *mut u64 {
         match &self.user {
-            // Seen by another process when this one has been killed.
+            // Visible to another process after this one was killed.
             Some(user) => user.shared.ring.head().counter.as_ptr(),
             None => &raw mut self.own_counter,
         }
@@ -429,7 +437,7 @@ impl Recorder {
         }
     }
 
-    /// Hands over a message.
+    /// Send a message.
     fn send(&mut self, message: &[u64]) {
         if !self.hot.words.has_room(message.len()) {
             self.flush();
@@ -474,7 +482,7 @@ impl Recorder {
         }
     }
 
-    /// The recording is complete; the guest goes on.
+    /// The recording is complete; the guest continues.
     fn end(&mut self, reason: &str) {
         if self.is_over {
             return;
@@ -499,17 +507,17 @@ impl Recorder {
         }
     }
 
-    /// The program under qemu-user has ended, or is recorded no longer.
+    /// The program under qemu-user has ended, or is no longer recorded.
     fn end_user(&mut self, reason: &str) {
         let executed = if self.hot.counter.is_null() { 0 } else { (unsafe { *self.hot.counter }) - self.hot.begun };
         if self.hot.is_recording && reason == "exit" && executed < u64::from(self.hot.length) {
-            // By a signal, of what it was about to do.
+            // A signal prevented the instruction that it was about to execute.
             self.note(Note::Left(executed.saturating_sub(1) as u16));
         }
         self.end_early(if reason == "limit" { Why::Limit } else { Why::Exit });
     }
 
-    /// Nothing is recorded any more.
+    /// Stop recording.
     fn end_early(&mut self, why: Why) {
         self.is_over = true;
         self.hot.is_recording = false;
@@ -518,7 +526,7 @@ impl Recorder {
         }
     }
 
-    /// The last block was left early, after so many instructions had been begun; `next` follows.
+    /// The last block was left early, after this many instructions had been begun; `next` follows.
     #[cold]
     fn left(&mut self, begun: usize, next: u32) {
         let place_of_next = self.blocks.get(next as usize).map(|(address, _)| *address);
@@ -533,7 +541,7 @@ impl Recorder {
         Some(start + lengths.iter().take(instruction).map(|&length| u64::from(length)).sum::<u64>())
     }
 
-    /// Which instruction of the last block is the one of another block.
+    /// The index in the last block of an instruction of another block.
     fn index_of(&self, block: u32, instruction: u16) -> Option<u16> {
         let at = self.place_of(block, usize::from(instruction))?;
         let (start, lengths) = self.blocks.get(self.hot.block as usize)?;
@@ -637,8 +645,9 @@ fn marker_of(code: &[u8]) -> Option<u32> {
     (displacement & 0xffff_0000 == MARKER).then_some(displacement & 0xffff)
 }
 
-/// Where in a task its stack pointer lies, if the instruction is one of the two of `__switch_to_asm` that access it: `mov %rsp,OFFSET(%rdi)` and
-/// `mov OFFSET(%rsi),%rsp`. No other code of a kernel has them.
+/// The offset of the stack pointer in a task, if the instruction is one of the two of
+/// `__switch_to_asm` that access it: `mov %rsp,OFFSET(%rdi)` and `mov OFFSET(%rsi),%rsp`. No other
+/// code of a kernel contains them.
 fn switch_of(code: &[u8]) -> Option<u32> {
     let offset = code.strip_prefix(&[0x48, 0x89, 0xa7]).or_else(|| code.strip_prefix(&[0x48, 0x8b, 0xa6]))?;
     Some(u32::from_le_bytes(offset.try_into().ok()?))

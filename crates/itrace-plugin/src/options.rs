@@ -1,11 +1,11 @@
-//! What was requested: `-plugin libsysdock_itrace_plugin.so,out=trace.sdit,...`.
+//! Options of the plugin: `-plugin libsysdock_itrace_plugin.so,out=trace.sdit,...`.
 
 use std::path::PathBuf;
 
 /// Options, each `key=value`.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Options {
-    /// `out=FILE`: the event file. What became of it is written to FILE.status.
+    /// `out=FILE`: the event file. The outcome is written to FILE.status.
     pub(crate) out: PathBuf,
     /// `shared=N`, instead of a file: the descriptor of memory that another process reads.
     pub(crate) shared: Option<i32>,
@@ -13,22 +13,23 @@ pub(crate) struct Options {
     pub(crate) header: Option<PathBuf>,
     /// `from=marker|start`: recording begins at the first marker, or at once.
     pub(crate) from_start: bool,
-    /// `first=N`, `last=N`: values of the markers at which recording begins and ends: 1 and 2.
+    /// `first=N`: value of the marker at which recording begins; 1 by default.
     pub(crate) first: u32,
-    /// See `first`.
+    /// `last=N`: value of the marker at which recording ends; 2 by default.
     pub(crate) last: u32,
-    /// `limit=N`: recording ends after so many instructions.
+    /// `limit=N`: recording ends after this many instructions.
     pub(crate) limit: u64,
-    /// `count-only=on`: instructions are counted and nothing is written, to measure what that takes.
+    /// `count-only=on`: instructions are counted and nothing is written, to measure the cost of
+    /// counting.
     pub(crate) count_only: bool,
-    /// `control-flow=on`: no accesses.
+    /// `control-flow=on`: accesses are not recorded.
     pub(crate) control_flow: bool,
 }
 
 impl Options {
     /// # Errors
     ///
-    /// What is wrong with one of them.
+    /// What is wrong with an option.
     pub(crate) fn parse<'a>(words: impl Iterator<Item = &'a str>) -> Result<Options, String> {
         let mut options = Options {
             out: PathBuf::new(),
@@ -65,7 +66,7 @@ impl Options {
     }
 }
 
-/// As qemu writes them.
+/// A switch in the spellings of qemu.
 fn switch(value: &str) -> Option<bool> {
     match value {
         "on" | "true" | "yes" => Some(true),

@@ -1,7 +1,8 @@
-//! The thread that encodes and writes what the guest's processor did, so that it can go on meanwhile.
+//! The thread that encodes and writes events while the guest's processor continues.
 //!
-//! Batches go to it through a queue of [`QUEUE`]; where that is full, the processor waits, so nothing is lost. If the file cannot be written, the
-//! rest is thrown away and the guest goes on: the status reports it.
+//! Batches are passed through a queue of [`QUEUE`]; if that is full, the processor waits, so
+//! nothing is lost. If the file cannot be written, all further events are dropped and the guest
+//! continues: the status reports it.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -19,28 +20,28 @@ use sysdock_itrace_file::{Block, Facts, Writer};
 pub(crate) const BATCH: usize = 1 << 20;
 /// Batches that may wait: 64 MB.
 const QUEUE: usize = 8;
-/// The status is this long, so that it still has its place where the disk has become full.
+/// The status has a fixed size, so that its room is reserved before the disk is full [B].
 const STATUS_BYTES: usize = 4096;
 
 enum Message {
-    /// Blocks that are new, then words that may refer to them.
+    /// New blocks, then words that may refer to them.
     Batch(Vec<Block>, Vec<u64>),
-    /// No more words; what to say about the end.
+    /// The end: no more words; facts for the status.
     End(Facts),
 }
 
-/// The processor's side.
+/// The processor's side of the queue.
 pub(crate) struct Output {
     queue: SyncSender<Message>,
     emptied: Receiver<Vec<u64>>,
     failed: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
-    /// How long the processor has waited for the queue.
+    /// How long the processor has waited for the queue [ns].
     pub(crate) waited_ns: u64,
 }
 
 impl Output {
-    /// Creates the files and starts the thread.
+    /// Create the files and start the thread.
     pub(crate) fn start(out: &Path, header: &Facts) -> std::io::Result<Output> {
         let mut status = Status::create(out)?;
         let writer = Writer::create(File::create(out)?, header)?;
@@ -59,12 +60,12 @@ impl Output {
         Ok(Output { queue, emptied, failed, thread: Some(thread), waited_ns: 0 })
     }
 
-    /// Whether it is of no use to go on.
+    /// Whether writing has failed, so that continuing is useless.
     pub(crate) fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
     }
 
-    /// Hands over a batch; returns an empty one.
+    /// Pass on a batch. Returns an empty one.
     pub(crate) fn send(&mut self, blocks: Vec<Block>, words: Vec<u64>) -> Vec<u64> {
         let before = Instant::now();
         // An error means that the thread has ended, which is reported elsewhere.
@@ -73,12 +74,12 @@ impl Output {
         self.emptied.try_recv().unwrap_or_else(|_| Vec::with_capacity(BATCH))
     }
 
-    /// Marks the end.
+    /// Send the end.
     pub(crate) fn end(&mut self, facts: Facts) {
         let _ = self.queue.send(Message::End(facts));
     }
 
-    /// Waits until all is written.
+    /// Wait until everything is written.
     pub(crate) fn join(mut self) {
         drop(self.queue);
         if let Some(thread) = self.thread.take() {
@@ -87,7 +88,7 @@ impl Output {
     }
 }
 
-/// CPU time of this thread.
+/// CPU time of this thread [ns].
 pub(crate) fn cpu_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
@@ -135,11 +136,11 @@ fn write(
     error("the recording was not ended")
 }
 
-/// A file of JSON that is written over in place.
+/// A file of JSON that is overwritten in place.
 pub(crate) struct Status(File);
 
 impl Status {
-    /// That of an event file.
+    /// The status file of an event file.
     pub(crate) fn create(out: &Path) -> std::io::Result<Status> {
         let mut name = out.as_os_str().to_owned();
         name.push(".status");
@@ -163,7 +164,7 @@ impl Status {
     }
 }
 
-/// To standard error of qemu: there is no `native` that could form a text.
+/// Print to standard error of qemu: `native`, which forms all other texts, is not there.
 #[allow(clippy::print_stderr)]
 pub(crate) fn print(text: &str) {
     eprintln!("sysdock-itrace: {text}");

@@ -1,26 +1,29 @@
-//! What qemu offers to plugins, as far as it is used here. Written by hand, as no package ships the header.
+//! The part of qemu's plugin interface that is used here. Written by hand, as no package contains
+//! the header.
 //!
-//! Version 1 of the interface is that of qemu 7.2 (to 8.2), version 4 that of 9.2; later ones (5 in 10.1) accept plugins of version 4. They differ in
-//! two functions, which are looked up when the plugin is loaded:
+//! Version 1 of the interface is that of qemu 7.2 (to 8.2), version 4 that of 9.2; later ones (5 in
+//! 10.1) accept plugins of version 4. They differ in two functions, which are looked up when the
+//! plugin is loaded:
 //!
 //! | | version 1 | version 4 |
 //! |---|---|---|
-//! | code of an instruction | `qemu_plugin_insn_data(insn)` returns where it lies | `(insn, to, length)` copies it |
+//! | code of an instruction | `qemu_plugin_insn_data(insn)` returns its address | `(insn, to, length)` copies it |
 //! | inline counter | `..._insn_exec_inline(insn, op, at, value)` | `..._insn_exec_inline_per_vcpu(insn, op, {scoreboard, offset}, value)` |
 //!
-//! qemu reads the version that a plugin needs (`qemu_plugin_version`) after it was loaded, so its constructor can still choose.
+//! qemu reads the version that a plugin requires (`qemu_plugin_version`) after loading it, so the
+//! plugin's constructor can still choose.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::mem::transmute;
 
 type Pointer = *mut c_void;
 
-/// Number of a loaded plugin.
+/// Id of a loaded plugin.
 pub(crate) type Id = u64;
 /// A block that is being translated.
 #[repr(C)]
 pub(crate) struct Tb(c_void);
-/// One of its instructions.
+/// An instruction of the block.
 #[repr(C)]
 pub(crate) struct Insn(c_void);
 
@@ -29,13 +32,13 @@ pub(crate) type OnVcpu = extern "C" fn(Id, c_uint);
 pub(crate) type OnPlugin = extern "C" fn(Id);
 pub(crate) type OnExit = extern "C" fn(Id, *mut c_void);
 pub(crate) type OnExecution = extern "C" fn(c_uint, *mut c_void);
-/// Number of the thread, of the call, and its arguments.
+/// Id of the plugin, number of the thread, number of the call, and its arguments.
 pub(crate) type OnCall = extern "C" fn(Id, c_uint, i64, u64, u64, u64, u64, u64, u64, u64, u64);
-/// Number of the thread, of the call, and its result.
+/// Id of the plugin, number of the thread, number of the call, and its result.
 pub(crate) type OnCallEnd = extern "C" fn(Id, c_uint, i64, i64);
 pub(crate) type OnAccess = extern "C" fn(c_uint, u32, u64, *mut c_void);
 
-/// Of what qemu says about itself, the beginning.
+/// The beginning of qemu's description of itself.
 #[repr(C)]
 pub(crate) struct Info {
     pub(crate) target_name: *const c_char,
@@ -69,7 +72,7 @@ unsafe extern "C" {
     pub(crate) fn qemu_plugin_mem_is_store(info: u32) -> bool;
 }
 
-/// A counter of each processor: version 4.
+/// A counter for each processor: version 4.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct PerVcpu {
@@ -97,12 +100,12 @@ pub(crate) struct Functions {
     counter: PerVcpu,
 }
 
-// It holds pointers that qemu lets any thread use.
+// It contains pointers that qemu allows any thread to use.
 unsafe impl Send for Functions {}
 unsafe impl Sync for Functions {}
 
 fn look_up(name: &CStr) -> Option<*mut c_void> {
-    // Safe: a name that ends, and a handle that means the whole program.
+    // Safe: the name ends in NUL, and the handle means the whole program.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     (!found.is_null()).then_some(found)
 }
@@ -113,10 +116,10 @@ pub(crate) fn is_version_4() -> bool {
 }
 
 impl Functions {
-    /// None: this qemu lacks some.
+    /// `None`: this qemu lacks some of them.
     pub(crate) fn find() -> Option<Functions> {
         let data = look_up(c"qemu_plugin_insn_data")?;
-        // Safe: the version says which types they have.
+        // Safe: the version determines their types.
         unsafe {
             if !is_version_4() {
                 let count = look_up(c"qemu_plugin_register_vcpu_insn_exec_inline")?;
@@ -133,8 +136,8 @@ impl Functions {
         }
     }
 
-    /// Where the counter of the processor lies; `own` is used where qemu has none. From the start of the processor on, and not before:
-    /// qemu 10.0 stops otherwise.
+    /// Address of the processor's counter; `own` is used if qemu has none. Only valid once the
+    /// processor has started: qemu 10.0 stops otherwise.
     pub(crate) fn counter(&self, vcpu: c_uint, own: *mut u64) -> *mut u64 {
         match self.interface {
             Interface::V1 { .. } => own,
@@ -142,7 +145,7 @@ impl Functions {
         }
     }
 
-    /// Has each execution of the instruction counted as so many, before it takes place.
+    /// Count each execution of the instruction this many times, before it takes place.
     pub(crate) unsafe fn count(&self, insn: *mut Insn, own: *mut u64, times: u64) {
         match self.interface {
             Interface::V1 { count, .. } => unsafe { count(insn, ADD, own, times) },
@@ -150,7 +153,7 @@ impl Functions {
         }
     }
 
-    /// Appends the code of the instruction; returns its length.
+    /// Append the code of the instruction. Returns its length.
     pub(crate) unsafe fn code(&self, insn: *const Insn, to: &mut Vec<u8>) -> u8 {
         let length = unsafe { qemu_plugin_insn_size(insn) };
         let at = to.len();

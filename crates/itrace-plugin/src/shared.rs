@@ -1,7 +1,8 @@
-//! Hands events to another process, by memory that both have ([`Ring`]).
+//! Passes events to another process through shared memory ([`Ring`]).
 //!
-//! A program under qemu-user may close any file, make children and threads, and end at any instruction. So there is no file that is open and no
-//! thread here. A child has the memory, too, and must not touch it: what it does is not recorded.
+//! A program under qemu-user may close any file, create children and threads, and end at any
+//! instruction. So there is no open file and no thread here. A child has the memory, too, and must
+//! not access it: its work is not recorded.
 
 use std::os::raw::c_int;
 use std::sync::atomic::Ordering;
@@ -11,7 +12,7 @@ use sysdock_itrace_file::ring::{RING_BYTES, Ring, Why};
 
 use crate::words::Words;
 
-/// How long it waits before it looks again for a slot that is empty: short against the time in which one is encoded.
+/// Interval between checks for an empty slot: short compared with the time for encoding one.
 const PAUSE: Duration = Duration::from_micros(200);
 
 pub(crate) struct Shared {
@@ -20,7 +21,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Maps the file behind a descriptor, and closes it, so that the program does not find it.
+    /// Map the file behind a descriptor, and close it, so that the program does not find it.
     pub(crate) fn map(descriptor: c_int) -> Result<Shared, String> {
         // Safe: new memory, and a descriptor that is ours.
         let start = unsafe {
@@ -36,11 +37,12 @@ impl Shared {
         Ok(Shared { ring: unsafe { Ring::at(start.cast()) }, reader: unsafe { libc::getppid() } })
     }
 
-    /// Hands over the slot that is filled now; the next one. None: it is not read any more.
+    /// Publish the current slot, and return the next one. `None`: the reader has ended.
     pub(crate) fn next(&self) -> Option<Words> {
         let head = self.ring.head();
         let filled = head.filled.load(Ordering::Relaxed).wrapping_add(1);
-        // The length of the next slot is still that of its last use; the other process reads it only once the slot is published below.
+        // The next slot still has the length of its last use; the other process reads it only once
+        // the slot is published below.
         while !self.is_free(filled) {
             if unsafe { libc::getppid() } != self.reader {
                 return None;

@@ -1,8 +1,9 @@
-//! Programs under qemu-user: their system calls and signals, what lies where, their children and threads.
+//! Programs under qemu-user: their system calls and signals, mappings, children and threads.
 //!
-//! qemu says which system calls are made, not which signals are delivered. A handler is known from the call that sets it; it has been entered by a
-//! signal where the code before it did not go there: it was left early, or ended in something else than a jump or call to the handler. (Where it
-//! ended in an indirect jump or call, is unknown, and it counts as a call.)
+//! qemu reports system calls, but not the delivery of signals. A handler is known from the call
+//! that sets it. It was entered by a signal if the code before it did not go there: that code was
+//! left early, or did not end in a jump or call to the handler. (If it ended in an indirect jump or
+//! call, the target is unknown, and it counts as a call.)
 
 use std::sync::atomic::Ordering;
 
@@ -13,7 +14,7 @@ use sysdock_itrace_file::{Event, Note};
 use crate::Recorder;
 use crate::shared::Shared;
 
-/// Of x86-64.
+/// Numbers of system calls on x86-64.
 mod call {
     pub(super) const MMAP: i64 = 9;
     pub(super) const MPROTECT: i64 = 10;
@@ -38,21 +39,21 @@ const CLONE_VFORK: u64 = 0x4000;
 /// Signals of instructions that fault: SIGILL, SIGBUS, SIGFPE, SIGSEGV.
 const FAULTS: [u32; 4] = [4, 7, 8, 11];
 
-/// How control leaves a block at its end, as far as it says where to.
+/// Where control goes at the end of a block, as far as the code states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// To an address, or to what comes next.
+    /// To an address, or to the next instruction.
     To(u64),
-    /// An address that the code does not state.
+    /// To an address that the code does not state.
     Anywhere,
     /// Into the kernel.
     SystemCall,
-    /// To what comes next, or back to a caller.
+    /// To the next instruction, or back to a caller.
     Other,
 }
 
 impl Way {
-    /// Of the last instruction of a block; `end`: the address after it.
+    /// Where the last instruction of a block goes; `end`: the address after it.
     pub(crate) fn of(code: &[u8], end: u64) -> Way {
         let is_prefix = |byte: &&u8| matches!(**byte, 0x2e | 0x3e | 0x40..=0x4f | 0x66 | 0xf2 | 0xf3);
         let code = &code[code.iter().take_while(is_prefix).count()..];
@@ -76,7 +77,7 @@ impl Way {
     }
 }
 
-/// A system call that is in progress.
+/// A system call in progress.
 struct Call {
     number: i64,
     arguments: [u64; 4],
@@ -88,9 +89,9 @@ pub(crate) struct User {
     call: Option<Call>,
     /// The signal that the last system call sent.
     sent: Option<u32>,
-    /// Handlers, by signal.
+    /// Addresses of handlers, by signal.
     handlers: FxHashMap<u32, u64>,
-    /// Of each block: its end, and how control leaves it there.
+    /// For each block: its end, and where control goes there.
     pub(crate) ways: Vec<(u64, Way)>,
 }
 
@@ -118,7 +119,7 @@ impl User {
     }
 }
 
-/// A child is made: it shares the memory, and what it does is not recorded.
+/// In a child, which shares the memory: its work is not recorded.
 pub(crate) extern "C" fn in_child() {
     let Some(recorder) = crate::recorder() else { return };
     recorder.hot.is_recording = false;
@@ -140,7 +141,7 @@ pub(crate) fn begins(recorder: &mut Recorder, number: i64, arguments: [u64; 4]) 
     recorder.note(Note::Untraced(number as u32));
 }
 
-/// It has ended.
+/// A system call has ended.
 pub(crate) fn ends(recorder: &mut Recorder, result: i64) {
     let Some(user) = &mut recorder.user else { return };
     let Some(Call { number, arguments }) = user.call.take() else { return };
@@ -168,7 +169,7 @@ pub(crate) fn ends(recorder: &mut Recorder, result: i64) {
         call::CLONE | call::CLONE3 => {
             // Safe: as above; the flags are the first word.
             let flags = if number == call::CLONE { arguments[0] } else { unsafe { *(arguments[0] as usize as *const u64) } };
-            // qemu makes a process of what shares memory for so long as its parent waits.
+            // qemu makes a process of a thread whose parent waits while the memory is shared.
             if flags & CLONE_VM != 0 && flags & CLONE_VFORK == 0 {
                 recorder.end_early(Why::Thread);
             } else {
@@ -179,7 +180,8 @@ pub(crate) fn ends(recorder: &mut Recorder, result: i64) {
     }
 }
 
-/// The first block is about to be translated: its code has to lie where its address says, as everything here counts on it.
+/// The first block is about to be translated. Its code must be at its stated address, because
+/// everything here relies on it.
 pub(crate) fn begin(recorder: &mut Recorder, address: u64, code: &[u8]) {
     let Some(user) = &mut recorder.user else { return };
     if std::mem::replace(&mut user.has_begun, true) {
@@ -188,7 +190,7 @@ pub(crate) fn begin(recorder: &mut Recorder, address: u64, code: &[u8]) {
     let mut there = vec![0u8; code.len()];
     let to = libc::iovec { iov_base: there.as_mut_ptr().cast(), iov_len: there.len() };
     let from = libc::iovec { iov_base: address as usize as *mut libc::c_void, iov_len: code.len() };
-    // Safe: copies as much as there is.
+    // Safe: copies only what exists.
     unsafe { libc::process_vm_readv(libc::getpid(), &raw const to, 1, &raw const from, 1, 0) };
     if there == code {
         report_maps(recorder);
@@ -198,7 +200,7 @@ pub(crate) fn begin(recorder: &mut Recorder, address: u64, code: &[u8]) {
 }
 
 fn report_maps(recorder: &mut Recorder) {
-    // It cannot be read where the program has opened as many files as it may; the next time may do.
+    // This fails if the program has opened as many files as it may; a later attempt may succeed.
     let Ok(text) = std::fs::read_to_string("/proc/self/maps") else { return };
     let mut lines = text.as_str();
     while !lines.is_empty() && recorder.hot.is_recording {
@@ -209,7 +211,8 @@ fn report_maps(recorder: &mut Recorder) {
     }
 }
 
-/// A block is about to be executed, and the program has handlers of signals. `was_left`: the block before was not executed to its end.
+/// A block is about to be executed, and the program has signal handlers. `was_left`: the block
+/// before was not executed to its end.
 #[cold]
 pub(crate) fn entered(recorder: &mut Recorder, next: u32, was_left: bool) {
     let Some(user) = &recorder.user else { return };
@@ -219,7 +222,7 @@ pub(crate) fn entered(recorder: &mut Recorder, next: u32, was_left: bool) {
         return;
     }
     let Some(signal) = user.signal_of(address, was_left) else { return };
-    // A fault of the last instruction of a block: that was begun, and not done.
+    // A fault of the last instruction of a block: that was begun, but not completed.
     if !was_left && way != Way::SystemCall && FAULTS.contains(&signal) {
         recorder.hot.words.push(Event::Note(Note::Left(recorder.hot.length.saturating_sub(1) as u16)).pack());
     }

@@ -1,5 +1,5 @@
-//! Where callbacks put events, and what they keep for the next one: in memory of this process, or in a slot of a [`Ring`] that another one reads
-//! when this one has ended, so it is kept up to date there.
+//! The buffer for events: in memory of this process, or in a slot of a [`Ring`] that another
+//! process reads after this one has ended, so its length is always up to date there.
 
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,10 +8,10 @@ use sysdock_itrace_file::ring::{Ring, SLOT_WORDS};
 
 use crate::output::BATCH;
 
-/// More than a callback appends between two checks of the room.
+/// More words than a callback appends between two checks of the room.
 const SPARE: usize = 16;
 
-/// A place for so many words.
+/// A buffer for a limited number of words.
 pub(crate) struct Words {
     start: *mut u64,
     length: usize,
@@ -19,22 +19,22 @@ pub(crate) struct Words {
     shown: *const AtomicU64,
 }
 
-/// Where the length is shown that is never read.
+/// The published length of a buffer that no one reads.
 static UNSEEN: AtomicU64 = AtomicU64::new(0);
 
 impl Words {
-    /// In memory of this process: room for [`BATCH`].
+    /// A buffer in memory of this process: room for [`BATCH`].
     pub(crate) fn own() -> Words {
         Words::of(Vec::with_capacity(BATCH))
     }
 
-    /// In an empty vector.
+    /// A buffer in an empty vector.
     pub(crate) fn of(words: Vec<u64>) -> Words {
         let mut words = ManuallyDrop::new(words);
         Words { start: words.as_mut_ptr(), length: 0, room: words.capacity(), shown: &raw const UNSEEN }
     }
 
-    /// In the slot of a ring that is filled now.
+    /// A buffer in the current slot of a ring.
     pub(crate) fn shared(ring: Ring) -> Words {
         let slot = ring.head().filled.load(Ordering::Relaxed);
         let length = ring.length(slot);
@@ -42,7 +42,7 @@ impl Words {
         Words { start: ring.slot(slot), length: 0, room: SLOT_WORDS, shown: &raw const *length }
     }
 
-    /// The words as a vector. Only of those in memory of this process.
+    /// The words as a vector. Only for a buffer in memory of this process.
     pub(crate) fn into_vec(self) -> Vec<u64> {
         // Safe: they come from a vector (`of`).
         unsafe { Vec::from_raw_parts(self.start, self.length, self.room) }
@@ -54,7 +54,8 @@ impl Words {
             // Safe: there is room.
             unsafe { self.start.add(self.length).write(word) };
             self.length += 1;
-            // Safe: it lives as long as the ring, or always. The other process sees the word before the length.
+            // Safe: it lives as long as the ring, or always. The other process sees the word before
+            // the length.
             unsafe { (*self.shown).store(self.length as u64, Ordering::Release) };
         }
     }

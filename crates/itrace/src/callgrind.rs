@@ -1,7 +1,9 @@
-//! Profiles of callgrind, and of others that write its format: https://valgrind.org/docs/manual/cl-format.html.
+//! Profiles of callgrind, and of other programs that write its format:
+//! https://valgrind.org/docs/manual/cl-format.html.
 //!
-//! A profile has sums: of each function its own instructions, and of each pair of functions the calls, with the instructions of those calls. It has no
-//! order, no addresses of memory and no single calls, so tables of those are not written.
+//! A profile contains sums: for each function its own instructions, and for each pair of functions
+//! the calls, with the instructions of those calls. It has no order, no addresses of memory and no
+//! single calls, so tables of those are not written.
 
 use std::{
     collections::BTreeMap,
@@ -11,22 +13,22 @@ use std::{
 use rustc_hash::FxHashMap;
 use sysdock_table::{Recording, TableError, rows};
 
-/// Longest line: names of functions in C++ may have many thousand characters.
+/// Longest line [B]: names of functions in C++ may have many thousand characters.
 const LONGEST_LINE: u64 = 1 << 20;
-/// Names of what a step is, in the line `events`.
+/// Names in the line `events` of a count of instructions.
 const STEPS: [&str; 2] = ["Ir", "Instructions"];
 const UNKNOWN: &str = "???";
-/// Characters of the name of a task.
+/// Longest name of a task [B].
 const COMM: usize = 15;
 
 /// Why a profile cannot be read.
 #[derive(Debug)]
 pub enum ProfileError {
-    /// The file.
+    /// The file cannot be read.
     Io(io::Error),
-    /// A line is not of the format: its number, and what is wrong with it.
+    /// A line is invalid: its number, and the reason.
     Line(u64, String),
-    /// It counts something else than instructions: what.
+    /// It counts something other than instructions: what.
     Events(String),
     /// It ends before its first costs.
     Empty,
@@ -38,7 +40,8 @@ impl From<io::Error> for ProfileError {
     }
 }
 
-/// Whether a file that begins so is a profile: `# callgrind format`, or the lines of a header up to `events:`.
+/// Whether a file with this beginning is a profile: `# callgrind format`, or the lines of a header
+/// up to `events:`.
 #[must_use]
 pub fn is_profile(beginning: &[u8]) -> bool {
     let text = String::from_utf8_lossy(beginning);
@@ -50,7 +53,7 @@ pub fn is_profile(beginning: &[u8]) -> bool {
     text.lines().take_while(|line| is_header(line)).any(|line| line.starts_with("events:"))
 }
 
-/// `key=value` or `key: value`.
+/// Parse `key=value` or `key: value`.
 fn key_of(line: &str) -> Option<(&str, char, &str)> {
     let end = line.find(|each: char| !each.is_ascii_lowercase())?;
     let mark = line[end..].chars().next().filter(|mark| end > 0 && matches!(mark, '=' | ':'))?;
@@ -78,7 +81,7 @@ struct Arc {
     steps: u64,
 }
 
-/// Where the numbers of interest are in a line of costs.
+/// Positions of the relevant numbers in a line of costs.
 #[derive(Clone, Debug)]
 struct Columns {
     positions: usize,
@@ -88,7 +91,7 @@ struct Columns {
     stores: Option<usize>,
 }
 
-/// What profiles have, all files together.
+/// The sums of all files.
 #[derive(Debug, Default)]
 pub struct Profile {
     names: Vec<String>,
@@ -99,21 +102,21 @@ pub struct Profile {
     tasks: Vec<(Option<i32>, u32)>,
     own: BTreeMap<(u32, u32), Sums>,
     arcs: BTreeMap<(u32, u32, u32), Arc>,
-    /// The command, as the first file has it.
+    /// The command of the first file.
     pub command: Option<String>,
-    /// Instructions, all together, and as the files themselves report them.
+    /// Number of instructions, as added up here.
     pub steps: u64,
-    /// See `steps`.
+    /// Number of instructions, as the files themselves state it.
     pub stated: u64,
     counts_accesses: bool,
-    /// Lines that were read.
+    /// Number of lines.
     pub lines: u64,
 }
 
-/// The state of a file that is being read.
+/// State of reading a file.
 struct File<'p> {
     profile: &'p mut Profile,
-    /// By space of numbers (objects, files, functions) and number.
+    /// Numbers in use, by kind (objects, files, functions) and number in the file.
     short: FxHashMap<(char, u64), u32>,
     pid: Option<i32>,
     thread: u32,
@@ -123,15 +126,15 @@ struct File<'p> {
     file: Option<u32>,
     function: Option<u32>,
     called: [Option<u32>; 3],
-    /// Whom the next line of costs is about, and how often it was called.
+    /// The called function and the number of calls, if the next line contains the costs of calls.
     call: Option<(u32, u64)>,
-    /// What the part says of all its costs.
+    /// The sum that the current part states.
     summary: Option<u64>,
     has_totals: bool,
 }
 
 impl Profile {
-    /// Add what a file has.
+    /// Add the content of a file.
     ///
     /// # Errors
     /// [`ProfileError`]; what was added before stays.
@@ -241,7 +244,7 @@ impl File<'_> {
                 }
             }
             "events" => self.columns = Some(self.columns_of(value)?),
-            // What was summed up while it was written is more exact than what was foreseen.
+            // The total at the end is more exact than the summary, which was written in advance.
             "totals" => self.state(value, true)?,
             "summary" if !self.has_totals => self.state(value, false)?,
             _ => {}
@@ -272,7 +275,7 @@ impl File<'_> {
         self.called = [None; 3];
     }
 
-    /// `fn=(12) main` and the like.
+    /// Process a line such as `fn=(12) main`.
     fn place(&mut self, key: &str, value: &str) -> Result<(), Wrong> {
         if self.call.is_some() {
             return Err("the costs of calls are missing".into());
@@ -288,7 +291,7 @@ impl File<'_> {
             "cfl" | "cfi" => self.called[1] = Some(self.name('f', value)?),
             "cfn" => self.called[2] = Some(self.name('n', value)?),
             "calls" => self.calls(value)?,
-            // Jumps have no costs, but may give names their numbers.
+            // Jumps have no costs, but may define numbers of names.
             "jfi" => drop(self.name('f', value)?),
             "jfn" => drop(self.name('n', value)?),
             "jump" | "jcnd" => {}
@@ -312,7 +315,7 @@ impl File<'_> {
         Ok(())
     }
 
-    /// A name, which may have got a number, or be one.
+    /// The name in a line, which may define a number, or be one.
     fn name(&mut self, space: char, value: &str) -> Result<u32, Wrong> {
         let short = value.strip_prefix('(').and_then(|rest| rest.split_once(')'));
         let Some((number, rest)) = short.and_then(|(digits, rest)| Some((digits.parse::<u64>().ok()?, rest.trim_start()))) else {
@@ -367,13 +370,13 @@ fn number(word: &str) -> Option<u64> {
     }
 }
 
-/// Tables hold 63 bits.
+/// The sum of two numbers. Columns of tables have 63 bits.
 fn added(sum: u64, more: u64) -> Result<u64, Wrong> {
     sum.checked_add(more).filter(|sum| i64::try_from(*sum).is_ok()).ok_or_else(|| "numbers are too large".into())
 }
 
 impl Profile {
-    /// Write its tables.
+    /// Write the tables.
     ///
     /// # Errors
     /// The recording cannot be written.
@@ -421,7 +424,7 @@ impl Profile {
             let steps: u64 = self.own.range((number as u32, 0)..=(number as u32, u32::MAX)).map(|(_, sums)| sums.steps).sum();
             rows::TracedTasks {
                 task_id: number as i32,
-                // The numbers of other threads are not those of the system.
+                // Numbers of other threads are not those of the system.
                 pid: pid.filter(|_| *thread == 1),
                 tgid: *pid,
                 comm: comm.as_deref().map(Into::into),
@@ -438,7 +441,7 @@ impl Profile {
             *times = times.saturating_add(arc.times);
             inclusive.entry((task, callee)).or_default();
             let steps = inclusive.entry((task, caller)).or_default();
-            // What it does when it has called itself is in its own steps and in those of its other calls.
+            // Work of a recursive call is part of the function's own steps and of its other calls.
             *steps = steps.saturating_add(if caller == callee { 0 } else { arc.steps });
         }
         let circles: Vec<Vec<bool>> = (0..self.tasks.len() as u32).map(|task| self.in_circles(task)).collect();
@@ -459,7 +462,8 @@ impl Profile {
         }))
     }
 
-    /// Functions that call each other in circles, those that only call themselves aside (Tarjan, 1972, without recursion).
+    /// Whether each function is part of a cycle of several functions (Tarjan, 1972, without
+    /// recursion).
     fn in_circles(&self, task: u32) -> Vec<bool> {
         let count = self.functions.len();
         let mut calls: Vec<Vec<u32>> = vec![Vec::new(); count];
@@ -484,9 +488,9 @@ impl Profile {
 }
 
 struct Circles {
-    /// When each function was found, from 1; 0: not yet.
+    /// Order in which each function was found, from 1; 0: not yet.
     order: Vec<u32>,
-    /// The first one that it leads to, among those that are open.
+    /// The first function that is reachable from it, among the open ones.
     lowest: Vec<u32>,
     is_open: Vec<bool>,
     found: Vec<bool>,
@@ -527,7 +531,7 @@ impl Circles {
         self.open.push(function);
     }
 
-    /// Those that are open from this function on lead to each other.
+    /// The functions that are open from this one on form a cycle.
     fn close(&mut self, function: usize) {
         let from = self.open.iter().rposition(|each| *each == function).unwrap_or(0);
         let members = self.open.split_off(from);
@@ -558,7 +562,7 @@ mod tests {
         }
     }
 
-    /// Name, own steps and inclusive steps, as far as they are known.
+    /// Name, own steps and inclusive steps, as far as known.
     fn sums(profile: &Profile) -> Vec<(String, u64, Option<u64>)> {
         let circles = profile.in_circles(0);
         let each = (0..profile.functions.len() as u32).map(|function| {

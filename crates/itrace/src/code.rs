@@ -1,4 +1,4 @@
-//! What a block of code is, independently of the task that executes it.
+//! Properties of a block of code that do not depend on the task that executes it.
 
 use iced_x86::{Code as Mnemonic, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, OpAccess, Register};
 use sysdock_itrace_file::Block;
@@ -8,7 +8,7 @@ use crate::stepping::has_repeat;
 /// How control leaves a block that was executed to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// To the instruction after it.
+    /// To the next instruction.
     Next,
     /// By a jump, taken or not.
     Jump,
@@ -25,9 +25,9 @@ pub(crate) enum Exit {
 /// A string instruction with a repeat prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Repeat {
-    /// Which instruction of the block.
+    /// Index of the instruction in the block.
     pub(crate) instruction: u16,
-    /// Accesses of one iteration.
+    /// Number of accesses of one iteration.
     pub(crate) accesses: u32,
 }
 
@@ -35,17 +35,18 @@ pub(crate) struct Repeat {
 #[derive(Clone, Debug)]
 pub(crate) struct Code {
     pub(crate) address: u64,
-    /// Address after it.
+    /// Address after the block.
     pub(crate) end: u64,
     /// Address of its last instruction.
     pub(crate) last: u64,
-    /// Instructions.
+    /// Number of instructions.
     pub(crate) count: u32,
     pub(crate) exit: Exit,
     pub(crate) repeat: Option<Repeat>,
-    /// The instruction that loads the stack pointer of the task that comes next, and where in `task_struct` it lies (`__switch_to_asm`).
+    /// Index of the instruction that loads the stack pointer of the next task, and the offset of
+    /// that pointer in `task_struct` (`__switch_to_asm`).
     pub(crate) switch: Option<(u16, u64)>,
-    /// How many of its instructions begin on its first page.
+    /// Number of its instructions that begin on its first page.
     pub(crate) on_first_page: u32,
 }
 

@@ -1,4 +1,4 @@
-//! From an event file to tables.
+//! Converts an event file to tables.
 
 use std::{fs::File, path::Path, path::PathBuf, sync::mpsc, thread};
 
@@ -10,15 +10,15 @@ use crate::{Mapping, TaskFact, TraceFacts, code::Code, following::Follower, imag
 
 /// Name of the event file in a recording.
 pub const EVENTS: &str = "trace.sdit";
-/// Name of the file next to it with what its recorder knows.
+/// Name of the file with the recorder's facts, next to the event file.
 pub const FACTS: &str = "facts.json";
 
 /// Why a trace cannot be read.
 #[derive(Debug)]
 pub enum ItraceError {
-    /// The event file.
+    /// The event file cannot be read.
     File(PathBuf, FileError),
-    /// The facts next to it.
+    /// The facts cannot be read.
     Facts(PathBuf, String),
     /// The recording cannot be written.
     Table(TableError),
@@ -30,37 +30,39 @@ impl From<TableError> for ItraceError {
     }
 }
 
-/// What a trace had.
+/// Outcome of a conversion.
 #[derive(Debug)]
 pub struct Outcome {
-    /// What its recorder knew, and which function each block belongs to.
+    /// The facts of the recorder, and the function of each block.
     pub facts: TraceFacts,
-    /// Words of the file that were read.
+    /// Number of words of the file that were read.
     pub events: u64,
-    /// Steps, each iteration of a repeated string instruction as one, and each such instruction as one.
+    /// Number of steps: with each iteration of a repeated string instruction as a step, and with
+    /// each such instruction as one.
     pub steps: [u64; 2],
-    /// Sections that are damaged, and the steps in them, as far as they are known.
+    /// Number of damaged sections.
     pub damaged: u64,
-    /// See `damaged`.
+    /// Number of steps in damaged sections, as far as known.
     pub lost_steps: u64,
-    /// Whether the recorder ended the file.
+    /// Whether the recorder completed the file.
     pub complete: bool,
-    /// Returns in the kernel whose call was in the trace: found, and not.
+    /// Number of returns in the kernel whose call was in the trace: those whose frame was found,
+    /// and others.
     pub kernel_returns: [u64; 2],
-    /// Requests that were found; at least one where nothing delimits them.
+    /// Number of requests; at least one if nothing delimits them.
     pub requests: usize,
-    /// Whether the caller broke it off.
+    /// Whether the caller cancelled it.
     pub cancelled: bool,
 }
 
-/// An event file, and what is known about it.
+/// An event file, and its facts.
 pub(crate) struct Trace {
     pub(crate) reader: Reader,
     pub(crate) facts: TraceFacts,
 }
 
 impl Trace {
-    /// `folder` holds the event file.
+    /// Open the event file in `folder`.
     pub(crate) fn open(folder: &Path, known: Option<&sysdock_itrace_file::Facts>) -> Result<Trace, ItraceError> {
         let path = folder.join(EVENTS);
         let failed = |error: FileError| ItraceError::File(path.clone(), error);
@@ -84,8 +86,9 @@ impl Trace {
         self.reader.blocks.iter().map(|block| Code::of(block, &mut factory)).collect()
     }
 
-    /// Calls `take` with the words of each section in turn, while another thread decodes the next one. Returns how many sections are
-    /// damaged, and the steps in them, as far as they are known. False ends it.
+    /// Call `take` with the words of each section in turn, while another thread decodes the next
+    /// one; `false` ends it. Returns the number of damaged sections, and the steps in them, as far
+    /// as known.
     pub(crate) fn sections(&self, mut take: impl FnMut(&[u64]) -> bool) -> (u64, u64) {
         let (mut damaged, mut lost_steps) = (self.reader.damaged().len() as u64, 0);
         thread::scope(|scope| {
@@ -114,8 +117,8 @@ impl Trace {
     }
 }
 
-/// Make the tables of the event file in the folder of a recording. `known`: facts that could not be written there. `report` gets the number
-/// of events so far, and of all.
+/// Make the tables from the event file in the folder of a recording. `known`: facts that could not
+/// be written there. `report` is called with the number of events so far, and in total.
 ///
 /// # Errors
 /// [`ItraceError`]. Damage of single sections is no error, but counted.
@@ -145,7 +148,7 @@ pub fn convert(
     let requests = tables.finish(&follower)?;
     let mut facts = trace.facts.clone();
     facts.places = Some(follower.found_places());
-    // The files next to it are not needed any more.
+    // The files next to it are no longer needed.
     facts.kallsyms = None;
     facts.root = None;
     facts.tasks.iter_mut().for_each(|task| task.maps = None);
@@ -162,7 +165,7 @@ pub fn convert(
     })
 }
 
-/// Add what was found out to the event file of a recording, so that it says all by itself.
+/// Append the results to the event file of a recording, so that it needs no other file.
 ///
 /// # Errors
 /// The file cannot be written.

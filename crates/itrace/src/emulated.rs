@@ -1,6 +1,7 @@
-//! Writes the events of a program under qemu-user, which the plugin in it hands over by memory (`crates/itrace-plugin/src/user.rs`).
+//! Writes the events of a program under qemu-user, which the plugin passes through shared memory
+//! (`crates/itrace-plugin/src/user.rs`).
 //!
-//! The memory is also the program's, which may write there: nothing in it is believed.
+//! The program may write to that memory, too: nothing in it is trusted.
 
 use std::{
     collections::BTreeSet,
@@ -24,27 +25,28 @@ use sysdock_itrace_file::{
 
 use crate::{Mapping, TaskFact};
 
-/// How long it waits before it looks again, when there is nothing to take: short against the time in which the memory is filled.
+/// Interval between checks for new events: short compared with the time in which the memory is
+/// filled.
 const PAUSE: Duration = Duration::from_millis(1);
-/// How long a program may take to end when it is asked to.
+/// How long a program may take to end after a signal.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// SIGILL, SIGBUS, SIGFPE, SIGSEGV: of an instruction that could not be executed.
+/// SIGILL, SIGBUS, SIGFPE, SIGSEGV: signals of an instruction that could not be executed.
 const FAULTS: [i32; 4] = [libc::SIGILL, libc::SIGBUS, libc::SIGFPE, libc::SIGSEGV];
 const SYSCALL: [u8; 2] = [0x0f, 0x05];
 
-/// Memory that is handed to a program when it starts.
+/// Memory that a program inherits when it starts.
 pub struct SharedMemory {
     file: File,
     map: MmapMut,
 }
 
 impl SharedMemory {
-    /// New memory; programs that are started inherit its descriptor.
+    /// Allocate memory. Programs that are started inherit its descriptor.
     ///
     /// # Errors
     /// The operating system has none.
     pub fn create() -> io::Result<SharedMemory> {
-        // SAFETY: a name that ends; the descriptor is ours from then on.
+        // SAFETY: the name ends in NUL; the descriptor is ours from then on.
         let file = unsafe {
             let descriptor = libc::memfd_create(c"sysdock-itrace".as_ptr(), 0);
             if descriptor < 0 {
@@ -53,37 +55,37 @@ impl SharedMemory {
             File::from_raw_fd(descriptor)
         };
         file.set_len(RING_BYTES as u64)?;
-        // SAFETY: no file that somebody could truncate: only the program has it, which cannot be trusted to leave it alone, but it closes it
-        // before its first instruction.
+        // SAFETY: only the program could truncate the file. It is not trusted, but the plugin
+        // closes the descriptor before the program's first instruction.
         let map = unsafe { MmapMut::map_mut(&file)? };
         Ok(SharedMemory { file, map })
     }
 
-    /// For the program.
+    /// The descriptor for the program.
     #[must_use]
     pub fn descriptor(&self) -> RawFd {
         self.file.as_raw_fd()
     }
 }
 
-/// What is known of a program that has ended.
+/// Facts about a program that has ended.
 #[derive(Debug)]
 pub struct Emulated {
-    /// How.
+    /// Exit status.
     pub status: ExitStatus,
-    /// What lay where, as far as code was executed there.
+    /// The mappings in which code was executed.
     pub mappings: Vec<Mapping>,
-    /// Its one task.
+    /// Its only task.
     pub tasks: Vec<TaskFact>,
-    /// Why its recording ended before; `Exit`, and none: it did not.
+    /// Why its recording ended earlier; `Exit` or `None`: it did not.
     pub why: Option<Why>,
-    /// Processes that it made, which are not recorded.
+    /// Number of child processes, which are not recorded.
     pub children: u32,
-    /// Whether it became another program.
+    /// Whether it executed another program.
     pub executed: bool,
-    /// Whether it was ended as the caller requested it.
+    /// Whether it was ended on request.
     pub cancelled: bool,
-    /// Instructions, as entered.
+    /// Number of instructions in the blocks that were entered.
     pub steps: u64,
 }
 
@@ -97,7 +99,7 @@ struct Known {
 pub struct Collector {
     memory: SharedMemory,
     writer: Writer,
-    /// The first error; everything is dropped after it, so that the program goes on.
+    /// The first error; all later events are dropped, so that the program can continue.
     failure: Option<io::Error>,
     pid: i32,
     blocks: Vec<Known>,
@@ -109,7 +111,7 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// `pid`: the program.
+    /// `pid`: id of the program.
     #[must_use]
     pub fn new(memory: SharedMemory, writer: Writer, pid: i32) -> Collector {
         let mut collector = Collector {
@@ -128,8 +130,8 @@ impl Collector {
         collector
     }
 
-    /// Collect until the program ends; when `cancel` is set, it gets SIGTERM, and SIGKILL later. An error of the event file is returned
-    /// alongside what is known.
+    /// Collect until the program ends. When `cancel` is set, it gets SIGTERM, and SIGKILL later. An
+    /// error of the event file is returned alongside the facts.
     ///
     /// # Errors
     /// The program cannot be waited for.
@@ -142,7 +144,7 @@ impl Collector {
     ) -> io::Result<(Emulated, Option<io::Error>)> {
         let mut end_requested: Option<Instant> = None;
         let status = loop {
-            // Before it is taken what is there: what comes later would be lost.
+            // Checked before taking events: otherwise later ones would be lost.
             let status = child.try_wait()?;
             let mut found = false;
             while self.take(status.is_some()) {
@@ -179,7 +181,7 @@ impl Collector {
     }
 
     fn ring(&self) -> Ring {
-        // SAFETY: as long as the map, which is as long as `self`.
+        // SAFETY: valid as long as the map, which lives as long as `self`.
         unsafe { Ring::at(self.memory.map.as_ptr().cast_mut()) }
     }
 
@@ -190,11 +192,11 @@ impl Collector {
             Some(_) => return,
         };
         *end_requested = Some(Instant::now());
-        // SAFETY: a number of a child that was not waited for yet.
+        // SAFETY: the id of a child that was not waited for yet.
         unsafe { libc::kill(self.pid, signal) };
     }
 
-    /// Takes one slot. `partial`: also the one that is not being filled any more.
+    /// Take one slot. `partial`: also one that was being filled when the program ended.
     fn take(&mut self, partial: bool) -> bool {
         let mut words = std::mem::take(&mut self.words);
         words.clear();
@@ -259,7 +261,7 @@ impl Collector {
         }
     }
 
-    /// qemu's own files lie in the same memory.
+    /// The mappings of the program: qemu's own files are in the same address space.
     fn used_mappings(&mut self) -> Vec<Mapping> {
         let addresses: BTreeSet<u64> = self.blocks.iter().map(|block| block.address).collect();
         let mut mappings = std::mem::take(&mut self.mappings);
@@ -267,7 +269,8 @@ impl Collector {
         mappings
     }
 
-    /// The program is gone. A signal that ended it came before an instruction, or in the middle of a block.
+    /// The program has ended. A signal that ended it came before an instruction, or in the middle
+    /// of a block.
     fn end(&mut self, status: ExitStatus) {
         let ring = self.ring();
         let head = ring.head();
@@ -281,7 +284,7 @@ impl Collector {
         self.write(&[Event::Note(Note::Signal(signal.cast_unsigned())).pack()]);
     }
 
-    /// After how many instructions the last block was left, if it was.
+    /// The number of instructions after which the last block was left, if it was left early.
     fn left(&self, shown: u64, signal: i32) -> Option<u16> {
         let last = self.last.filter(|last| u64::from(*last) == shown >> 16)?;
         let block = &self.blocks[last as usize];

@@ -1,4 +1,4 @@
-//! How often each instruction of users was executed, and of which source lines these are.
+//! Counts executions of user instructions, and adds them up by source line.
 
 use std::collections::BTreeMap;
 
@@ -14,27 +14,28 @@ use crate::{
 /// Executions of the blocks of a process.
 #[derive(Default)]
 struct Executions {
-    /// By block: times that it was executed from its beginning to its end, each instruction once.
+    /// By block: number of executions from its beginning to its end, each instruction once.
     whole: Vec<u64>,
-    /// Others, by block and by how many of its instructions were executed: times, and steps in all of them.
+    /// Other executions, by block and number of executed instructions: how many, and their total
+    /// steps.
     others: FxHashMap<(u32, u32), (u64, u64)>,
 }
 
-/// Counts blocks of one request.
+/// Executions of blocks in one request.
 #[derive(Default)]
 pub(crate) struct ExecutionCounts {
-    /// Few; the one that executes is found without hashing.
+    /// Few processes; the current one is found without hashing.
     by_process: Vec<(i32, Executions)>,
 }
 
-/// A line of a function, by number; the path of its source.
+/// Function (by number), path of the source, and line.
 pub(crate) type Line = (u32, String, u32);
 
 impl ExecutionCounts {
-    /// A block was executed.
+    /// Count an execution of a block.
     #[inline]
     pub(crate) fn add(&mut self, at: &At, code: &Code, executed: u32, steps: Steps) {
-        // Of the kernel, no lines are known.
+        // Lines of the kernel are unknown.
         if at.mode == Mode::Kernel {
             return;
         }
@@ -54,7 +55,7 @@ impl ExecutionCounts {
         }
     }
 
-    /// Steps of each line that is known; empties the counts.
+    /// The steps of each known line. The counts are empty afterwards.
     pub(crate) fn take_lines(&mut self, follower: &Follower<'_>) -> BTreeMap<Line, u64> {
         let mut lines = BTreeMap::new();
         for (process, executions) in std::mem::take(&mut self.by_process) {
@@ -80,8 +81,9 @@ impl ExecutionCounts {
     }
 }
 
-/// Steps of the first `executed` instructions of a block, by their offsets. What is more or less than once each time is of the instruction that
-/// repeats, or of the first one (which was counted before, where a fault interrupted it).
+/// Steps of the first `executed` instructions of a block, by their offsets. A surplus or deficit
+/// relative to one step each time belongs to the instruction that repeats, or to the first one
+/// (which was counted before, if a fault interrupted it).
 fn steps_of(block: &Block, repeated: Option<u16>, executed: u32, times: u64, steps: u64) -> Vec<(u64, u64)> {
     let mut found = Vec::with_capacity(executed as usize);
     let mut offset = 0;

@@ -1,10 +1,10 @@
-//! What is known about a trace besides its events: in the event file itself, or in `facts.json` next to it.
+//! Facts about a trace besides its events: in the event file itself, or in `facts.json` next to it.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// All of it. What a recorder does not know is missing.
+/// All facts. Those that a recorder does not know are missing.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TraceFacts {
@@ -14,40 +14,40 @@ pub struct TraceFacts {
     pub cpu: Option<String>,
     /// Release of the kernel.
     pub kernel: Option<String>,
-    /// What the kernel does against faults of processors.
+    /// The kernel's mitigations of processor vulnerabilities.
     pub mitigations: Option<String>,
     /// How the request reached the server: `loopback` or `virtio-net`.
     pub path: Option<String>,
     /// Version of qemu.
     pub qemu: Option<String>,
-    /// Symbols of the kernel, as /proc/kallsyms has them; a file next to it.
+    /// Symbols of the kernel, in the form of /proc/kallsyms: path of a file.
     pub kallsyms: Option<PathBuf>,
-    /// Where files of the traced system are found.
+    /// Folder with the files of the traced system.
     pub root: Option<PathBuf>,
-    /// Threads.
     pub tasks: Vec<TaskFact>,
-    /// What lay where.
+    /// Mappings of the processes.
     pub mappings: Vec<Mapping>,
-    /// Requests, by their markers.
+    /// Requests, delimited by markers.
     pub requests: Vec<RequestFact>,
-    /// Whether only what the server does with a request counts: from where it has accepted a connection, or has waited for one that it
-    /// accepted, until it accepts or waits again.
+    /// Whether only the server's work on a request counts: from when it has accepted a connection,
+    /// or waited for one that it accepted, until it accepts or waits again.
     pub cut_by_server: bool,
-    /// Operands whose addresses the recorder does not know.
+    /// Number of operands whose addresses the recorder does not know.
     pub unread: u64,
-    /// What each block is, where that was found out before: the files that show it may be gone.
+    /// The function of each block, if it was determined before: the files that show it may no
+    /// longer exist.
     pub places: Option<Places>,
 }
 
-/// Which function each block of code belongs to.
+/// The function of each block of code.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Places {
-    /// Path, mode, build ID, and where names of functions come from.
+    /// Path, mode, build ID, and source of the names of functions.
     pub images: Vec<(String, String, Option<String>, String)>,
-    /// Number of the image, name, and first address.
+    /// Index of the image, name, and first address.
     pub functions: Vec<(u32, String, u64)>,
-    /// By process (0: the kernel): number of the block, number of the function.
+    /// By process (0: the kernel): number of the block, index of the function.
     pub blocks: BTreeMap<i32, Vec<(u32, u32)>>,
 }
 
@@ -55,17 +55,17 @@ pub struct Places {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TaskFact {
-    /// Its number in the events, where they say which thread executes.
+    /// Its number in the events, if they state which thread executes.
     pub id: Option<u32>,
-    /// Its `task_struct`, in hexadecimal, where they do not.
+    /// Address of its `task_struct`, in hexadecimal, if the events do not state it.
     pub address: Option<String>,
-    /// Number of the thread.
+    /// Id of the thread.
     pub pid: i32,
-    /// Number of its process.
+    /// Id of its process.
     pub tgid: i32,
-    /// Name.
+    /// Name of the thread.
     pub comm: String,
-    /// What it had mapped, as /proc/PID/maps; a file next to it.
+    /// Its mappings, in the form of /proc/PID/maps: path of a file.
     pub maps: Option<PathBuf>,
 }
 
@@ -75,29 +75,29 @@ pub struct TaskFact {
 pub struct RequestFact {
     /// Number, from 1.
     pub id: i32,
-    /// What was requested.
+    /// Name of the request.
     pub name: String,
-    /// Marker that begins it.
+    /// Marker at its beginning.
     pub from_marker: Option<u32>,
-    /// Marker that ends it.
+    /// Marker at its end.
     pub to_marker: Option<u32>,
 }
 
-/// A part of a file, or memory without one, at an address.
+/// A mapping: a part of a file, or memory without one, at an address.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Mapping {
-    /// Process.
+    /// Id of the process.
     pub tgid: i32,
     /// Its first address.
     pub start: u64,
     /// The address after its last one.
     pub end: u64,
-    /// Where in the file it begins.
+    /// Offset in the file.
     pub offset: u64,
-    /// The file, or `[stack]` and the like; empty where it is neither.
+    /// The file, or `[stack]` and the like; empty if it is neither.
     pub path: String,
-    /// From which event on it was known.
+    /// Index of the event from which on it was known.
     pub from_event: u64,
 }
 
@@ -118,7 +118,7 @@ impl Mapping {
         Some(Mapping { tgid, start, end, offset, path: path.into(), from_event })
     }
 
-    /// Whether both say the same, whenever it was known.
+    /// Whether both are equal, apart from the time when they became known.
     pub(crate) fn same_place(&self, other: &Mapping) -> bool {
         Mapping { from_event: other.from_event, ..self.clone() } == *other
     }

@@ -1,15 +1,19 @@
-//! Goes through the events of a trace: which task executes, in which mode and function, and who called whom.
+//! Follows the events of a trace: which task executes, in which mode and function, and which
+//! function called which.
 //!
-//! A task has a stack of frames. Blocks follow each other by the last instruction of the one before:
+//! A task has a stack of frames. The last instruction of a block determines how the next one
+//! follows it:
 //!
-//! * a call pushes a frame; a return goes back to the frame whose call lies before the address that it returns to;
-//! * a jump to another function ends one frame and begins another with the same caller (a tail call);
-//! * where user code is followed by kernel code, or a block begins an entry of the kernel that was not jumped to, an entry frame is pushed: a
-//!   system call, an interrupt or a fault. Leaving the kernel goes back below it;
-//! * code of mitigations that stands in for a return or an indirect jump (*thunks*) has a frame of its own, and what it does to the stack is
-//!   what the instruction it stands for would have done.
+//! * a call pushes a frame; a return goes back to the frame whose call precedes the return address;
+//! * a jump to another function ends one frame and begins another with the same caller (a tail
+//!   call);
+//! * if kernel code follows user code, or a block begins an entry of the kernel that was not jumped
+//!   to, an entry frame is pushed: a system call, an interrupt or a fault. Leaving the kernel goes
+//!   back below it;
+//! * code of mitigations that replaces a return or an indirect jump (*thunks*) has a frame of its
+//!   own, and its effect on the stack is that of the instruction that it replaces.
 //!
-//! Frames that were there before the first event are not known: a return that goes beyond them begins a new frame.
+//! Frames that existed before the first event are unknown: a return beyond them begins a new frame.
 
 use rustc_hash::FxHashMap;
 use sysdock_itrace_file::{Access, Block, Event, Note};
@@ -20,13 +24,13 @@ use crate::{
     images::{Images, Mode, Role},
 };
 
-/// How a frame came to be.
+/// How a frame was created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum How {
-    /// It was there before, or how is unknown.
+    /// It existed before, or its creation is unknown.
     Window,
     Call,
-    /// Without a new place to return to.
+    /// Without a new return address.
     Jump,
     SystemCall,
     Interrupt,
@@ -49,7 +53,7 @@ impl How {
     }
 }
 
-/// A function that ran once, or a part of that.
+/// One execution of a function, or a part of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Frame {
     pub(crate) call: u64,
@@ -59,18 +63,19 @@ pub(crate) struct Frame {
     pub(crate) first_step: u64,
     pub(crate) own: u64,
     pub(crate) total: u64,
-    /// Its function and those that led to it, in [`Follower::paths`].
+    /// Index in [`Follower::paths`]: its function and those that led to it.
     pub(crate) path: u32,
-    /// Whether no other call of the function is in progress around it.
+    /// Whether no outer frame belongs to the same function.
     pub(crate) outermost: bool,
     return_to: Option<u64>,
     is_entry: bool,
     thunk: Option<Role>,
-    /// The end of a repeated string instruction that may go on, and whether it has touched nothing so far.
+    /// The end of a repeated string instruction that may continue, and whether it has accessed
+    /// nothing so far.
     repeating: Option<(u64, bool)>,
-    /// Of an entry: the block before it, if that was executed to its end.
+    /// For an entry: the block before it, if that was executed to its end.
     interrupted: Option<u32>,
-    /// The system call, once its function is known.
+    /// The function of the system call that was entered, once it is known.
     pub(crate) entered: Option<u32>,
 }
 
@@ -82,7 +87,7 @@ pub(crate) struct Path {
     pub(crate) function: u32,
 }
 
-/// What a block is in an address space.
+/// The role of a block in an address space.
 #[derive(Clone, Copy, Debug)]
 struct BlockRole {
     function: u32,
@@ -95,18 +100,19 @@ struct BlockRole {
     names_call: bool,
 }
 
-/// A task, and where it is.
+/// A task, and its position.
 #[derive(Debug)]
 pub(crate) struct Task {
-    /// Address of its `task_struct`, where that says who executes.
+    /// Address of its `task_struct`, if that identifies the executing task.
     pub(crate) address: Option<u64>,
-    /// Its number among the facts.
+    /// Index in the facts.
     pub(crate) fact: Option<usize>,
-    /// Its process, as far as known: whose mappings count.
+    /// Its process, as far as known, whose mappings apply.
     tgid: i32,
     frames: Vec<Frame>,
     last: Option<Last>,
-    /// The function of the system call that it is in, as far as it was seen: a call that was in progress before is seen when it ends.
+    /// The function of the current system call, as far as it was seen: for a call that was in
+    /// progress before the trace, it is seen when the call ends.
     call: Option<u32>,
     pub(crate) steps: u64,
 }
@@ -118,7 +124,7 @@ struct Last {
     mode: Mode,
 }
 
-/// Steps in a block, in both ways of counting.
+/// Number of steps in a block, counted in both ways.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Steps {
     /// Each iteration of a repeated string instruction counts.
@@ -127,7 +133,7 @@ pub(crate) struct Steps {
     pub(crate) collapsed: u64,
 }
 
-/// Gets what happened. Steps are counted from the beginning of the trace.
+/// Receives what happened. Steps are counted from the beginning of the trace.
 pub(crate) trait Sink {
     /// A block was executed.
     fn block(&mut self, at: At, block: &Code, executed: u32, steps: Steps);
@@ -135,15 +141,16 @@ pub(crate) trait Sink {
     fn access(&mut self, at: At, access: &Access);
     /// Another function executes now.
     fn transition(&mut self, task: u32, step: u64, from: u32, to: u32, how: Transition, depth: u32);
-    /// A frame ended; `returned`: and not only the trace or the request.
+    /// A frame ended; `returned`: by a return, rather than by the end of the trace or the request.
     fn ended(&mut self, task: u32, frame: &Frame, depth: u32, returned: bool);
     /// Another task executes now.
     fn switched(&mut self, from: u32, to: u32, step: u64);
-    /// The kernel was entered, and nothing of what it did there is in the trace.
+    /// The kernel was entered, and its work is not in the trace.
     fn untraced(&mut self, task: u32, step: u64, number: u32);
     /// A signal was delivered.
     fn signal(&mut self, task: u32, step: u64, number: u32);
-    /// Whether something ends or begins where a task enters, or has left, a system call: then new frames begin before it is reported.
+    /// Whether a request begins or ends where a task enters, or has left, a system call: then new
+    /// frames begin before it is reported.
     fn is_cut_by_call(&self, _task: u32, _call: &str, _leaves: bool) -> bool {
         false
     }
@@ -155,29 +162,29 @@ pub(crate) trait Sink {
     fn marker(&mut self, value: u32);
 }
 
-/// Who executes, and where.
+/// The executing task, and its position.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct At {
     pub(crate) task: u32,
-    /// Its process; below 0 where it is unknown.
+    /// Id of its process; below 0 if it is unknown.
     pub(crate) process: i32,
     pub(crate) mode: Mode,
     pub(crate) image: u32,
     pub(crate) function: u32,
-    /// The block, by its number in the dictionary.
+    /// Number of the block in the dictionary.
     pub(crate) block: u32,
     /// Number of its first step.
     pub(crate) step: u64,
 }
 
 impl At {
-    /// Whether both are of one segment.
+    /// Whether both belong to the same segment.
     pub(crate) fn is_in_segment_of(&self, other: &At) -> bool {
         (self.task, self.mode, self.image) == (other.task, other.mode, other.image)
     }
 }
 
-/// How one function is followed by another.
+/// How one function follows another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transition {
     Call,
@@ -185,7 +192,7 @@ pub(crate) enum Transition {
     Jump,
     /// Into the kernel.
     Enter,
-    /// Out of it.
+    /// Out of the kernel.
     Leave,
 }
 
@@ -207,10 +214,10 @@ struct Current {
     block: u32,
     place: BlockRole,
     left: Option<u32>,
-    /// Accesses of its repeated string instruction.
+    /// Number of accesses of its repeated string instruction.
     repeats: u32,
     switch_to: Option<u64>,
-    /// Its first instruction was counted before, when it faulted.
+    /// Whether its first instruction was counted before, when it faulted.
     again: bool,
 }
 
@@ -229,18 +236,19 @@ pub(crate) struct Follower<'b> {
     pub(crate) tasks: Vec<Task>,
     by_address: FxHashMap<u64, u32>,
     task: u32,
-    /// What each block is, by process; the kernel's under 0.
+    /// The role of each block, by process; for the kernel, 0.
     places: FxHashMap<i32, Vec<Option<BlockRole>>>,
     current: Option<Current>,
     next_call: u64,
-    /// The block that a fault came after, when what comes now follows the fault.
+    /// The block before a fault, if the next block follows the fault.
     resumes: Option<u32>,
-    /// Paths of calls that were taken.
+    /// Paths of calls that occurred.
     pub(crate) paths: Vec<Path>,
     known_paths: FxHashMap<Path, u32>,
     pub(crate) steps: Steps,
     pub(crate) events: u64,
-    /// Returns in the kernel that found their frame, and those that did not though it began in the trace.
+    /// Number of returns in the kernel whose frame was found, and of those whose frame was not,
+    /// although it began in the trace.
     pub(crate) kernel_returns: [u64; 2],
     facts: &'b TraceFacts,
 }
@@ -270,7 +278,7 @@ impl<'b> Follower<'b> {
                 follower.add_task(None, Some(index));
             }
         } else {
-            // Who executes first is known when the first other task does.
+            // The first executing task is identified when the first other task executes.
             follower.add_task(None, None);
         }
         follower
@@ -297,7 +305,7 @@ impl<'b> Follower<'b> {
         self.events += 1;
     }
 
-    /// Nothing comes any more.
+    /// Called after the last event.
     pub(crate) fn finish(&mut self, sink: &mut impl Sink) {
         self.end_block(sink);
         self.end_frames(sink);
@@ -330,7 +338,7 @@ impl<'b> Follower<'b> {
         } else if let Some((_, offset)) =
             code.switch.filter(|(instruction, _)| *instruction == access.instruction + 1 && access.store)
         {
-            // The store just before says whom the processor leaves.
+            // The store just before identifies the task that the processor leaves.
             let task = &mut self.tasks[self.task as usize];
             if task.address.is_none() && task.fact.is_none() {
                 let address = access.address.wrapping_sub(offset);
@@ -342,7 +350,7 @@ impl<'b> Follower<'b> {
         sink.access(at, access);
     }
 
-    /// Counts the block that was executed.
+    /// Count the block that was executed.
     fn end_block(&mut self, sink: &mut impl Sink) {
         let Some(current) = self.current.take() else { return };
         let code = &self.codes[current.block as usize];
@@ -357,7 +365,8 @@ impl<'b> Follower<'b> {
                 match before {
                     Some((_, was_empty)) => {
                         steps.collapsed -= 1;
-                        // A last execution only finds that no iteration is left. A first one may end by a fault before it touches anything.
+                        // The last execution may only find that no iteration is left. The first one
+                        // may end by a fault before it accesses anything.
                         steps.single = steps.single + iterations - 1 - u64::from(was_empty && iterations > 0);
                     }
                     None => steps.single += iterations.max(1) - 1,
@@ -395,14 +404,14 @@ impl<'b> Follower<'b> {
         number
     }
 
-    /// Finds who a task is.
+    /// Identify a task.
     fn name_task(&mut self, number: u32) {
         let task = &mut self.tasks[number as usize];
         if let Some(address) = task.address {
             let is_it = |text: &String| u64::from_str_radix(text.trim_start_matches("0x"), 16) == Ok(address);
             task.fact = self.facts.tasks.iter().position(|fact| fact.address.as_ref().is_some_and(is_it));
         }
-        // Unknown processes have code of their own.
+        // Unknown processes have negative numbers, and code of their own.
         task.tgid = task.fact.map_or(-1 - number as i32, |fact| self.facts.tasks[fact].tgid);
     }
 
@@ -413,7 +422,7 @@ impl<'b> Follower<'b> {
         }
     }
 
-    /// What each block was found to be.
+    /// The functions found for all blocks.
     pub(crate) fn found_places(&self) -> crate::Places {
         let of_process = |places: &Vec<Option<BlockRole>>| {
             let known = places.iter().enumerate();
@@ -422,12 +431,12 @@ impl<'b> Follower<'b> {
         self.images.places(self.places.iter().map(|(tgid, places)| (*tgid, of_process(places))).collect())
     }
 
-    /// Which instruction of a block repeats.
+    /// Index of the instruction of a block that repeats.
     pub(crate) fn repeated(&self, block: u32) -> Option<u16> {
         self.codes[block as usize].repeat.map(|repeat| repeat.instruction)
     }
 
-    /// The function that a block was found to be of, in a process.
+    /// The function of a block in a process, as found.
     pub(crate) fn function_of(&self, process: i32, block: u32) -> Option<u32> {
         self.places.get(&process)?.get(block as usize)?.as_ref().map(|place| place.function)
     }
@@ -471,14 +480,15 @@ impl<'b> Follower<'b> {
         if let (Some(from), Some(how)) = (from, how) {
             sink.transition(self.task, self.steps.single, from, self.top().function, how, depth);
         }
-        // The first function in the table of system calls names the call.
+        // The first function from the table of system calls names the call.
         if place.names_call {
             self.tasks[self.task as usize].call = Some(place.function);
             if place.is_start && self.name_entry(place.function) {
                 self.cut_by_call(place.function, false, sink);
             }
         }
-        // A recorder cannot see whether a fault in the last instruction of a block came before its end.
+        // A recorder cannot see whether a fault in the last instruction of a block came before its
+        // end.
         let code = &self.codes[block as usize];
         let again = code.repeat.is_none() && self.resumes.is_some_and(|before| self.codes[before as usize].last == code.address);
         self.current = Some(Current { block, place, left: None, repeats: 0, switch_to: None, again });
@@ -537,7 +547,7 @@ impl<'b> Follower<'b> {
         self.within(exit, end, address, place, sink)
     }
 
-    /// Both blocks are of the kernel, or neither.
+    /// Follow a block by one on the same side: both are of the kernel, or neither.
     fn within(&mut self, exit: Exit, end: u64, address: u64, place: BlockRole, sink: &mut impl Sink) -> Option<Transition> {
         let is_thunk = matches!(place.role, Role::ReturnThunk | Role::IndirectThunk);
         match (self.top().thunk, is_thunk) {
@@ -568,7 +578,7 @@ impl<'b> Follower<'b> {
             (None, false) => {}
         }
         match exit {
-            // A call of what comes next only requests its own address.
+            // A call of the next instruction only obtains its own address.
             Exit::Call if address != end || place.is_start => {
                 self.push(place, How::Call, Some(end));
                 Some(Transition::Call)
@@ -584,7 +594,7 @@ impl<'b> Follower<'b> {
         }
     }
 
-    /// A return to an address.
+    /// Return to an address.
     fn go_back(&mut self, address: u64, place: BlockRole, sink: &mut impl Sink) -> Transition {
         let frames = &self.tasks[self.task as usize].frames;
         let within = frames.iter().rev().take_while(|frame| !frame.is_entry);
@@ -619,7 +629,8 @@ impl<'b> Follower<'b> {
         Transition::Return
     }
 
-    /// The function that executes is that of the frame; where it is not, one was left by a jump.
+    /// Make the executing function that of the top frame. If it differs, a frame was left by a
+    /// jump.
     fn settle(&mut self, place: BlockRole, sink: &mut impl Sink) -> Option<Transition> {
         if self.top().function == place.function {
             return None;
@@ -641,7 +652,7 @@ impl<'b> Follower<'b> {
         }
     }
 
-    /// Goes back below the last entry of the kernel.
+    /// Go back below the last entry of the kernel.
     fn pop_entry(&mut self, sink: &mut impl Sink) {
         while let Some(frame) = self.tasks[self.task as usize].frames.last() {
             let is_entry = frame.is_entry;
@@ -668,7 +679,7 @@ impl<'b> Follower<'b> {
         let frames = &self.tasks[self.task as usize].frames;
         match frames.iter().rev().position(|frame| frame.function == place.function) {
             Some(0) => {}
-            // A handler of a signal is over, or `longjmp` was called by one.
+            // A signal handler has ended, or called `longjmp`.
             Some(above) => (0..above).for_each(|_| self.pop(sink, true)),
             None if frames.is_empty() => self.push(place, How::Window, None),
             None => self.push(place, How::Signal, None),
@@ -721,7 +732,7 @@ impl<'b> Follower<'b> {
         sink.ended(self.task, &frame, task.frames.len() as u32, returned);
     }
 
-    /// Ends all frames without a return, and begins new ones.
+    /// End all frames without a return, and begin new ones.
     fn end_frames(&mut self, sink: &mut impl Sink) {
         let resumes = self.resumes;
         for number in 0..self.tasks.len() as u32 {
@@ -744,7 +755,8 @@ impl<'b> Follower<'b> {
     }
 }
 
-/// `__x64_sys_read` is read, `asm_exc_page_fault` page_fault, `asm_sysvec_apic_timer_interrupt` apic_timer_interrupt.
+/// Name of an entry: `__x64_sys_read` is read, `asm_exc_page_fault` page_fault,
+/// `asm_sysvec_apic_timer_interrupt` apic_timer_interrupt.
 pub(crate) fn entry_name(function: &str) -> &str {
     let prefixes = ["__x64_sys_", "__ia32_sys_", "__do_sys_", "asm_exc_", "asm_sysvec_", "asm_"];
     prefixes.iter().find_map(|prefix| function.strip_prefix(prefix)).unwrap_or(function)

@@ -1,4 +1,5 @@
-//! Instructions one by one: disassembled, with who executed them, the function, and what they touched.
+//! Single instructions: disassembled, with the executing task, the function, and the accessed
+//! memory.
 
 use std::path::Path;
 
@@ -12,14 +13,14 @@ use crate::{
     images::Images,
 };
 
-/// Which instructions are wanted; what is not given does not matter.
+/// Selection of instructions; a condition that is `None` always holds.
 #[derive(Clone, Debug, Default)]
 pub struct Chosen {
     /// From this step on.
     pub first_step: u64,
-    /// Up to this step, which is not among them.
+    /// Up to, but not including, this step.
     pub end_step: Option<u64>,
-    /// Of this thread, by its number, or by its name.
+    /// Of this thread, by its id or its name.
     pub task: Option<String>,
     /// `user`, `library` or `kernel`.
     pub mode: Option<String>,
@@ -27,18 +28,19 @@ pub struct Chosen {
     pub image: Option<String>,
     /// Of this function.
     pub function: Option<String>,
-    /// That lie at, or touch, an address from the first one up to, but without, the second one.
+    /// At, or with access to, an address from the first one up to, but not including, the second
+    /// one.
     pub addresses: Option<(u64, u64)>,
 }
 
-/// An instruction that was executed.
+/// An executed instruction.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Executed<'a> {
     /// Number of its step, the first one of its iterations.
     pub step: u64,
-    /// The thread, where it is known.
+    /// Id of the thread, if known.
     pub pid: Option<i32>,
-    /// Its name.
+    /// Name of the thread.
     pub task: Option<&'a str>,
     /// `user`, `library` or `kernel`.
     pub mode: &'static str,
@@ -46,9 +48,9 @@ pub struct Executed<'a> {
     pub image: &'a str,
     /// The function.
     pub function: &'a str,
-    /// Where it lay.
+    /// Its address.
     pub address: u64,
-    /// Disassembled, as Intel writes it.
+    /// Disassembled in Intel syntax.
     pub instruction: &'a str,
     /// Addresses that it read.
     pub loads: &'a [u64],
@@ -56,10 +58,11 @@ pub struct Executed<'a> {
     pub stores: &'a [u64],
 }
 
-/// Call `take` with each instruction that is wanted, in order, until it returns false.
+/// Call `take` with each selected instruction, in order, until it returns false. Damaged sections
+/// are left out; returns their number.
 ///
 /// # Errors
-/// [`ItraceError`]. Sections that are damaged are left out; their number is returned.
+/// [`ItraceError`].
 pub fn each_instruction(folder: &Path, chosen: &Chosen, take: &mut dyn FnMut(&Executed<'_>) -> bool) -> Result<u64, ItraceError> {
     let trace = Trace::open(folder, None)?;
     let codes = trace.codes();
@@ -88,14 +91,14 @@ pub fn each_instruction(folder: &Path, chosen: &Chosen, take: &mut dyn FnMut(&Ex
     Ok(damaged)
 }
 
-/// A block that was executed.
+/// An executed block.
 struct Done {
     at: At,
     executed: u32,
     accesses: Vec<Access>,
 }
 
-/// Collects them.
+/// Collects executed blocks.
 #[derive(Default)]
 struct Blocks {
     accesses: Vec<Access>,
@@ -122,7 +125,7 @@ impl Sink for Blocks {
     fn marker(&mut self, _: u32) {}
 }
 
-/// What is used again for each line.
+/// Buffers that are reused for each line.
 struct Text {
     formatter: IntelFormatter,
     line: String,
@@ -131,7 +134,7 @@ struct Text {
 }
 
 impl Text {
-    /// False: no more are wanted.
+    /// Returns false if no more are wanted.
     fn show(
         &mut self,
         trace: &Trace,

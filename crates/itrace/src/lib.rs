@@ -1,11 +1,12 @@
-//! Instruction traces: every instruction that was executed, and the memory it touched.
+//! Instruction traces: every executed instruction, and the memory it accessed.
 //!
-//! [`stepping`] records a process by ptrace; the plugin of `crates/itrace-plugin` records a guest of qemu, or a program under qemu-user
-//! ([`emulated`]). All write an event file (`crates/itrace-file`). [`convert`] makes tables of one:
+//! [`stepping`] records a process by ptrace; the plugin of `crates/itrace-plugin` records a guest
+//! of qemu, or a program under qemu-user ([`emulated`]). All write an event file
+//! (`crates/itrace-file`). [`convert`] makes tables from it:
 //!
-//! 1. `code` says what each block is: where it ends, and by what.
-//! 2. `images` knows what lies where, and the functions in it.
-//! 3. `following` goes through the events: tasks, modes, functions, calls.
+//! 1. `code` analyses blocks: where each ends, and how.
+//! 2. `images` knows the mappings, and the functions in them.
+//! 3. `following` follows the events: tasks, modes, functions, calls.
 //! 4. `tables` writes rows.
 
 pub mod callgrind;
@@ -27,7 +28,7 @@ pub use facts::{Mapping, Places, RequestFact, TaskFact, TraceFacts};
 pub use instructions::{Chosen, Executed, each_instruction};
 pub use lines::{Filter, print_lines};
 
-/// What a recording of instructions is about.
+/// The subject of a recording of instructions, as in `about` of `knowhow/tables`.
 pub const ABOUT: &str = "itrace";
 
 /// Name of a system call of x86-64.

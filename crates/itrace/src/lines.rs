@@ -6,19 +6,21 @@ use sysdock_itrace_file::{Access, Event, Note};
 
 use crate::convert::{ItraceError, Trace};
 
-/// Which steps are printed.
+/// Selection of steps to print.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     /// From this step on.
     pub first_step: u64,
-    /// At most so many lines; 0: all.
+    /// At most this many lines; 0: all.
     pub limit: u64,
 }
 
-/// Print the words of the event file in a folder, one a line: `block ADDRESS INSTRUCTIONS`, `load ADDRESS BYTES`, `store ADDRESS BYTES`, and notes.
+/// Print the words of the event file in a folder, one per line: `block ADDRESS INSTRUCTIONS`, `load
+/// ADDRESS BYTES`, `store ADDRESS BYTES`, and notes. An error of the output ends it without an
+/// error here.
 ///
 /// # Errors
-/// [`ItraceError`]; an error of the output ends it without one.
+/// [`ItraceError`].
 pub fn print_lines(folder: &Path, filter: &Filter, out: &mut dyn Write) -> Result<(), ItraceError> {
     let trace = Trace::open(folder, None)?;
     let mut step = 0;

@@ -1,25 +1,30 @@
-//! Reuse distances: how many other blocks of memory were referred to since the same one was, the time before.
+//! Reuse distances: the number of different other blocks of memory that were referenced since the
+//! last reference to the same block.
 //!
-//! A cache that replaces what was not used for the longest time, and holds N blocks, has those references whose distance is below N (Mattson et al.,
-//! "Evaluation techniques for storage hierarchies", IBM Systems Journal 9(2), 1970). Distances are exact; only their histogram has classes.
+//! A cache that replaces the least recently used block, and holds N blocks, hits on those
+//! references whose distance is below N (Mattson et al., "Evaluation techniques for storage
+//! hierarchies", IBM Systems Journal 9(2), 1970). Distances are exact; only their histogram has
+//! classes.
 //!
-//! The blocks that were referred to last are in a short list, in their order, where most references find theirs. Those that leave it get a number, which
-//! grows: as they leave in the order of their last references, how many have a higher one is how many were referred to since. A tree of partial sums
-//! (Fenwick, "A new data structure for cumulative frequency tables", 1994) counts these.
+//! The most recently referenced blocks are in a short ordered list, where most references find
+//! theirs. A block that leaves it gets an increasing number: blocks leave in the order of their
+//! last references, so the number of blocks with a higher number is the number that were referenced
+//! since. A tree of partial sums (Fenwick, "A new data structure for cumulative frequency tables",
+//! 1994) counts these.
 
 use rustc_hash::FxHashMap;
 
 use crate::{code::Code, following::At, images::Mode};
 
-/// Bits of the address within a block of each size: a line of a cache, a page.
+/// Bits of the address within a block, for each size: a cache line, a page.
 const SIZES: [u32; 2] = [6, 12];
 /// Classes of distances: none, 0, 1, 2 to 3, 4 to 7, ...
 const CLASSES: usize = 66;
 const MODES: [Mode; 3] = [Mode::Kernel, Mode::Library, Mode::User];
-/// Process numbers are below 2^22.
+/// Process ids are below 2^22.
 const PROCESS_BITS: u32 = 22;
 
-/// Instructions and data are counted for themselves, as caches have them.
+/// Instructions and data are counted separately, as in caches.
 #[derive(Clone, Copy)]
 enum Kind {
     Data,
@@ -29,18 +34,18 @@ enum Kind {
 /// References of one request: by size, kind, mode and class.
 type Counts = [[[[u64; CLASSES]; MODES.len()]; 2]; SIZES.len()];
 
-/// Distances of all references of a trace, and how many of a request have which.
+/// Distances of all references of a trace, and their histogram for a request.
 pub(crate) struct Reuse {
     distances: [[Distances; 2]; SIZES.len()],
     counts: Box<Counts>,
 }
 
-/// How many references have a distance of this class.
+/// The number of references in a class of distances.
 pub(crate) struct Class {
     pub(crate) block_bytes: i64,
     pub(crate) kind: &'static str,
     pub(crate) mode: Mode,
-    /// None: the block was referred to for the first time.
+    /// `None`: the first reference to the block.
     pub(crate) distance: Option<i64>,
     pub(crate) times: u64,
 }
@@ -51,7 +56,7 @@ impl Reuse {
         Reuse { distances: [each(), each()], counts: Box::new([[[[0; CLASSES]; MODES.len()]; 2]; SIZES.len()]) }
     }
 
-    /// A block of code was executed.
+    /// Count the references of an executed block of code.
     pub(crate) fn executed(&mut self, at: &At, code: &Code) {
         for (size, bits) in SIZES.into_iter().enumerate() {
             for block in code.address >> bits..=code.end.wrapping_sub(1) >> bits {
@@ -60,7 +65,7 @@ impl Reuse {
         }
     }
 
-    /// Memory was accessed.
+    /// Count an access to memory.
     pub(crate) fn accessed(&mut self, at: &At, address: u64) {
         for (size, bits) in SIZES.into_iter().enumerate() {
             self.refer(size, Kind::Data, at, address >> bits);
@@ -68,7 +73,7 @@ impl Reuse {
     }
 
     fn refer(&mut self, size: usize, kind: Kind, at: &At, block: u64) {
-        // The same address of a user is another memory in each process.
+        // The same user address is different memory in each process.
         let is_kernel = block >> (63 - SIZES[size]) == 1;
         let process = u64::from(at.process as u32) & ((1 << PROCESS_BITS) - 1);
         let own = if is_kernel { block } else { 1 << 63 | process << (63 - PROCESS_BITS) | block };
@@ -81,7 +86,7 @@ impl Reuse {
         self.counts[size][kind as usize][mode][class] += 1;
     }
 
-    /// What was counted since this was called before; in the order of the table.
+    /// The counts since the last call, in the order of the table.
     pub(crate) fn take(&mut self) -> Vec<Class> {
         let mut found = Vec::new();
         for (size, of_size) in self.counts.iter().enumerate() {
@@ -104,19 +109,19 @@ impl Reuse {
     }
 }
 
-/// Blocks in the list.
+/// Length of the list.
 const RECENT: usize = 16;
-/// Fewest numbers that a tree has room for.
+/// Smallest room of a tree, in numbers.
 const ROOM: usize = 1 << 12;
 
-/// Blocks of memory of one size, and when each was referred to.
+/// Blocks of memory of one size, and the order of their references.
 #[derive(Debug)]
 pub(crate) struct Distances {
-    /// The latest first.
+    /// The most recent blocks, the latest first.
     recent: Vec<u64>,
-    /// Numbers of those that have left `recent`.
+    /// Numbers of blocks that have left `recent`.
     numbers: FxHashMap<u64, usize>,
-    /// Of each number, whether its block still has it: as partial sums, from 1.
+    /// For each number, whether its block still has it: as partial sums, from 1.
     sums: Vec<u32>,
     /// The next number.
     next: usize,
@@ -127,7 +132,8 @@ impl Distances {
         Distances { recent: Vec::with_capacity(RECENT + 1), numbers: FxHashMap::default(), sums: vec![0; ROOM + 1], next: 1 }
     }
 
-    /// Notes a reference; how many other blocks were referred to since the last one to this block. None: it is the first.
+    /// Record a reference. Returns the number of other blocks that were referenced since the last
+    /// one to this block; `None`: it is the first.
     #[inline]
     pub(crate) fn refer(&mut self, block: u64) -> Option<u64> {
         if let Some(place) = self.recent.iter().position(|&known| known == block) {
@@ -140,7 +146,7 @@ impl Distances {
     fn refer_to_older(&mut self, block: u64) -> Option<u64> {
         let distance = self.numbers.remove(&block).map(|number| {
             self.add(number, u32::MAX);
-            // Those in the list, and those with a higher number.
+            // Blocks in the list, and those with a higher number.
             (self.recent.len() + self.numbers.len() - self.sum(number) as usize) as u64
         });
         self.recent.insert(0, block);
@@ -161,7 +167,7 @@ impl Distances {
         self.next += 1;
     }
 
-    /// Numbers that are still in use, in their order, from 1 on.
+    /// Assign numbers from 1 on to the blocks that still have one, in their order.
     fn renumber(&mut self) {
         let mut ordered: Vec<(usize, u64)> = self.numbers.iter().map(|(&block, &number)| (number, block)).collect();
         ordered.sort_unstable();
@@ -184,7 +190,7 @@ impl Distances {
         }
     }
 
-    /// How many up to this number are in use.
+    /// Count of the numbers up to this one that are in use.
     fn sum(&self, number: usize) -> u32 {
         let (mut at, mut sum) = (number, 0u32);
         while at > 0 {
@@ -199,7 +205,7 @@ impl Distances {
 mod tests {
     use super::*;
 
-    /// The same in a few slow lines: the list of all blocks, the latest first.
+    /// A slow reference implementation: the list of all blocks, the latest first.
     fn slow(all: &mut Vec<u64>, block: u64) -> Option<u64> {
         let place = all.iter().position(|&known| known == block);
         if let Some(place) = place {
@@ -215,7 +221,7 @@ mod tests {
         let mut seed = 1u64;
         for step in 0..60_000u64 {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            // Near ones, far ones, and some that never come again.
+            // Near references, far ones, and some that never recur.
             let block = match seed >> 62 {
                 0 => (seed >> 40) % 20,
                 1 => (seed >> 40) % 300,

@@ -1,4 +1,4 @@
-//! What a follower finds, as rows.
+//! Writes the results of a follower as rows.
 
 use rustc_hash::FxHashMap;
 use sysdock_itrace_file::Access;
@@ -18,9 +18,9 @@ use crate::{
 
 /// Rows in a row group.
 const GROUP: usize = 1 << 17;
-/// Parts of time, about.
+/// Approximate number of time intervals.
 const INTERVALS: u64 = 256;
-/// Number of no request.
+/// Number for the time outside of requests.
 const OUTSIDE: i32 = 0;
 
 type Of<R> = Batch<<R as Row>::Columns>;
@@ -43,7 +43,7 @@ struct Page {
     interval: u32,
 }
 
-/// A request that is, or was, executed.
+/// A request.
 struct Request {
     id: i32,
     name: String,
@@ -60,13 +60,14 @@ pub(crate) struct Tables<'r> {
     error: Option<TableError>,
     request: i32,
     requests: Vec<Request>,
-    /// Between markers, where requests are cut by what a server does: the name of what was requested, and the server.
+    /// Between markers, if requests are delimited by the server's work: the name of the request,
+    /// and the server.
     window: Option<(String, Option<u32>)>,
     steps: Steps,
     interval_steps: u64,
     at: Option<At>,
     segment: Segment,
-    /// Loads and stores of the block that is executed.
+    /// Number of loads and stores of the current block.
     accesses: [u64; 2],
     segments: Of<rows::TraceSegments<'static>>,
     calls: Of<rows::FunctionCalls<'static>>,
@@ -74,12 +75,12 @@ pub(crate) struct Tables<'r> {
     entries: Vec<Entry>,
     switches: Of<rows::TaskSwitches>,
     pages: FxHashMap<Page, (u64, u32)>,
-    /// Of the request, and of those that are over.
+    /// Those of the current request, and those of earlier ones.
     executions: ExecutionCounts,
     executed: Vec<(i32, ExecutionCounts)>,
     reuse: Reuse,
     distances: Of<rows::ReuseDistances<'static>>,
-    /// By request and path: times, own steps, steps with those that were called.
+    /// By request and path: number of calls, own steps, steps including called functions.
     paths: FxHashMap<(i32, u32), [u64; 3]>,
 }
 
@@ -188,9 +189,9 @@ impl<'r> Tables<'r> {
         self.pages.entry(page).or_insert((0, at.image)).0 += references;
     }
 
-    /// Writes what is left, and the tables that are known at the end only.
+    /// Write the remaining rows, and the tables that are known at the end only.
     ///
-    /// Returns how many requests there were.
+    /// Returns the number of requests.
     pub(crate) fn finish(mut self, follower: &Follower<'_>) -> Result<usize, TableError> {
         self.end_segment();
         self.end_request();
@@ -233,7 +234,7 @@ impl<'r> Tables<'r> {
     }
 
     fn write_paths(&mut self, follower: &Follower<'_>) -> Result<(), TableError> {
-        // A path that was only gone through has a row, too: it is the parent of others.
+        // A path that only leads to others needs a row, too: it is their parent.
         for (request, path) in self.paths.keys().copied().collect::<Vec<_>>() {
             let mut parent = follower.paths[path as usize].parent;
             while let Some(number) = parent {
@@ -297,7 +298,7 @@ impl<'r> Tables<'r> {
     }
 }
 
-/// Writes rows that are enough for a row group. After an error, they are dropped.
+/// Write rows if they fill a row group. After an error, they are dropped.
 fn write_full<C: Columns>(recording: &mut Recording, batch: &mut Batch<C>, error: &mut Option<TableError>) {
     if batch.len() >= GROUP
         && let Err(failed) = recording.write_batch(batch)
@@ -361,12 +362,12 @@ fn write_images(recording: &mut Recording, images: &Images) -> Result<(), TableE
     }))
 }
 
-/// Whether a server gets a connection by the system call.
+/// Whether a server gets a connection from this system call.
 fn accepts(call: &str) -> bool {
     ["accept", "accept4"].contains(&call)
 }
 
-/// Whether a server waits in it for what comes next.
+/// Whether a server waits in this system call for its next task.
 fn waits(call: &str) -> bool {
     accepts(call) || ["epoll_wait", "epoll_pwait", "epoll_pwait2", "poll", "ppoll", "select", "pselect6"].contains(&call)
 }
@@ -392,11 +393,12 @@ impl Sink for Tables<'_> {
                 self.executions.add(&at, block, executed, steps);
             }
         }
-        // One that was counted before, or that found no iteration left, refers to nothing.
+        // An instruction that was counted before, or that found no iteration left, references
+        // nothing.
         let counted = u64::from(executed).min(steps.single);
         let first = counted.min(u64::from(block.on_first_page));
         let rest = counted - first;
-        // Iterations refer to the page of their instruction, which is the last one.
+        // Iterations reference the page of their instruction, which is the last one.
         let more = steps.single - counted;
         let (first, rest) = if rest == 0 { (first + more, 0) } else { (first, rest + more) };
         self.count(at, false, block.address, first);
@@ -493,7 +495,7 @@ impl Sink for Tables<'_> {
         if self.request == OUTSIDE {
             return;
         }
-        // 0: its recorder does not know which one.
+        // 0: the recorder does not know which signal.
         let name = if number == 0 { "signal".to_owned() } else { format!("signal {number}") };
         self.entries.push(Entry {
             request: self.request,

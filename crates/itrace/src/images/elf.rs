@@ -1,5 +1,6 @@
-//! Functions of an ELF file: named by its symbols (its own, those of a separate debug file, those that it exports, and those it calls through its
-//! procedure linkage table), and bounded by them or by `.eh_frame`, which stripped files have, too.
+//! Functions of an ELF file: named by its symbols (its own, those of a separate debug file,
+//! exported ones, and those called through its procedure linkage table), and delimited by them or
+//! by `.eh_frame`, which stripped files have, too.
 
 use std::{
     cell::OnceCell,
@@ -22,17 +23,17 @@ pub(crate) struct ElfImage {
     map: Mmap,
     /// Offset in the file, length, address.
     segments: Vec<(u64, u64, u64)>,
-    /// By start: name if any, and end.
+    /// By start: name, if there is one, and end.
     functions: BTreeMap<u64, (Option<String>, u64)>,
     pub(crate) build_id: Option<String>,
     symbols: &'static str,
-    /// The separate file with debug information, where it gave the names.
+    /// The separate file with debug information, if it provided the names.
     debug: Option<Mmap>,
     lines: OnceCell<Lines>,
 }
 
 impl ElfImage {
-    /// A file without its functions, to compare code with. None: it cannot be read as ELF.
+    /// Open a file without its functions, to compare code with. `None`: it cannot be read as ELF.
     pub(crate) fn without_functions(path: &Path) -> Option<ElfImage> {
         let map = map(path)?;
         let segments = segments_of(&object::File::parse(&*map).ok()?);
@@ -48,7 +49,8 @@ impl ElfImage {
         })
     }
 
-    /// None: it cannot be read as ELF. Debug files are looked for below `root` and on this machine.
+    /// `None`: it cannot be read as ELF. Debug files are searched for below `root` and on this
+    /// machine.
     pub(crate) fn open(path: &Path, root: Option<&Path>) -> Option<ElfImage> {
         let map = map(path)?;
         let file = object::File::parse(&*map).ok()?;
@@ -74,7 +76,7 @@ impl ElfImage {
         Some(ElfImage { segments, functions, build_id, symbols, debug, lines: OnceCell::new(), map })
     }
 
-    /// The source line of an address, as the file states it.
+    /// The source line of an address of the file.
     pub(crate) fn line(&self, address: u64) -> Option<(&str, u32)> {
         let read = || {
             let own = object::File::parse(&*self.map).ok().filter(|file| file.section_by_name(".debug_line").is_some());
@@ -88,25 +90,25 @@ impl ElfImage {
         self.symbols
     }
 
-    /// Whether the file has these bytes there.
+    /// Whether the file contains these bytes at an offset.
     pub(crate) fn has(&self, offset: u64, bytes: &[u8]) -> bool {
         usize::try_from(offset).ok().and_then(|offset| self.map.get(offset..offset.saturating_add(bytes.len()))) == Some(bytes)
     }
 
-    /// The address, as the file states it, of what lies at an offset.
+    /// The file's address for an offset.
     pub(crate) fn address_of(&self, offset: u64) -> Option<u64> {
         let (start, _, address) =
             self.segments.iter().find(|(start, length, _)| (*start..start.saturating_add(*length)).contains(&offset))?;
         Some(offset - start + address)
     }
 
-    /// Whether the file states that these bytes lie at an address.
+    /// Whether the file contains these bytes at an address.
     pub(crate) fn has_at(&self, address: u64, bytes: &[u8]) -> bool {
         let segment = self.segments.iter().find(|(_, length, start)| (*start..start.saturating_add(*length)).contains(&address));
         segment.is_some_and(|(offset, _, start)| self.has(address - start + offset, bytes))
     }
 
-    /// Addresses, as the file states them, of these bytes, where they lie so far from the start of their page.
+    /// Addresses of these bytes in the file, at this offset in their page.
     pub(crate) fn places_of(&self, in_page: u64, bytes: &[u8]) -> impl Iterator<Item = u64> {
         self.segments.iter().flat_map(move |(offset, length, start)| {
             let first = (start & !(PAGE - 1)) + in_page;
@@ -116,8 +118,8 @@ impl ElfImage {
         })
     }
 
-    /// Start of the function at an address, and its name. Without one, its bounds are still those of `.eh_frame`, or the gap between
-    /// functions that have names.
+    /// Start of the function at an address, and its name. Without a name, its bounds are those of
+    /// `.eh_frame`, or the gap between named functions.
     pub(crate) fn function(&self, address: u64) -> (u64, Option<&str>) {
         match self.functions.range(..=address).next_back() {
             Some((&start, (name, end))) if address < *end || *end <= start => (start, name.as_deref()),
@@ -133,7 +135,8 @@ fn segments_of(file: &object::File<'_>) -> Vec<(u64, u64, u64)> {
 
 fn map(path: &Path) -> Option<Mmap> {
     let file = File::open(path).ok()?;
-    // SAFETY: the map is only read, as bytes. If the file is truncated meanwhile, the kernel ends this process.
+    // SAFETY: the map is only read, as bytes. If the file is truncated meanwhile, the kernel ends
+    // this process.
     let map = unsafe { Mmap::map(&file) }.ok()?;
     map.starts_with(b"\x7fELF").then_some(map)
 }
@@ -149,7 +152,7 @@ type Functions = BTreeMap<u64, (Option<String>, u64)>;
 
 fn add_symbols<'d, S: ObjectSymbol<'d>>(symbols: impl Iterator<Item = S>, functions: &mut Functions) {
     for symbol in symbols {
-        // Assembly often gives its functions no type; labels within functions are local.
+        // Functions in assembly often have no type; labels within functions are local.
         let is_function = symbol.kind() == SymbolKind::Text
             || matches!(symbol.kind(), SymbolKind::Unknown | SymbolKind::Label) && symbol.is_global();
         if !is_function || symbol.section_index().is_none() || symbol.address() == 0 {
@@ -161,7 +164,8 @@ fn add_symbols<'d, S: ObjectSymbol<'d>>(symbols: impl Iterator<Item = S>, functi
         }
         let whole = name.split(".cold").next().unwrap_or(name);
         let entry = functions.entry(symbol.address()).or_insert((None, symbol.address().saturating_add(symbol.size())));
-        // Several names of one function: the one with the fewest underscores in front is the one that people call.
+        // Of several names of a function, the one with the fewest leading underscores is used in
+        // programs.
         let underscores = |name: &str| name.len() - name.trim_start_matches('_').len();
         if entry.0.as_ref().is_none_or(|known| underscores(whole) < underscores(known)) {
             entry.0 = Some(whole.to_owned());
@@ -170,7 +174,7 @@ fn add_symbols<'d, S: ObjectSymbol<'d>>(symbols: impl Iterator<Item = S>, functi
     }
 }
 
-/// Bounds of functions, from the table by which stacks are unwound.
+/// Add bounds of functions, from the table for unwinding.
 fn add_frames(file: &object::File<'_>, functions: &mut Functions) {
     let Some(section) = file.section_by_name(".eh_frame") else { return };
     let Ok(data) = section.data() else { return };
@@ -188,10 +192,11 @@ fn add_frames(file: &object::File<'_>, functions: &mut Functions) {
     }
 }
 
-/// Entries of the procedure linkage table, named by the function that they jump to.
+/// Add entries of the procedure linkage table, named by the function to which they jump.
 fn add_linkage(file: &object::File<'_>, functions: &mut Functions) {
     let (Some(symbols), Some(relocations)) = (file.dynamic_symbol_table(), file.dynamic_relocations()) else { return };
-    // R_X86_64_JUMP_SLOT and GLOB_DAT: the address of the entry of the table of offsets, and whose address is put there.
+    // R_X86_64_JUMP_SLOT and GLOB_DAT: the address of the entry in the table of offsets, and the
+    // symbol whose address is stored there.
     let names: std::collections::HashMap<u64, String> = relocations
         .filter_map(|(address, relocation)| {
             let RelocationTarget::Symbol(index) = relocation.target() else { return None };
@@ -210,7 +215,8 @@ fn add_linkage(file: &object::File<'_>, functions: &mut Functions) {
     }
 }
 
-/// The address that an entry jumps through: `jmp *slot(%rip)`, after `endbr64` or a `bnd` prefix where there is one.
+/// The address through which an entry jumps: `jmp *slot(%rip)`, after `endbr64` or a `bnd` prefix
+/// if there is one.
 fn slot_of(entry: &[u8], address: u64) -> Option<u64> {
     let at = entry.windows(2).position(|pair| pair == [0xff, 0x25])?;
     let distance = i32::from_le_bytes(entry.get(at + 2..at + 6)?.try_into().ok()?);

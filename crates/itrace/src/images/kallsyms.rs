@@ -1,17 +1,17 @@
-//! Symbols of a kernel, as /proc/kallsyms has them.
+//! Symbols of a kernel, in the form of /proc/kallsyms.
 
 use std::path::Path;
 
 /// Functions of the kernel and its modules, by address.
 #[derive(Debug, Default)]
 pub(crate) struct Kallsyms {
-    /// Address, name, and number of the module.
+    /// Address, name, and index of the module.
     symbols: Vec<(u64, String, Option<u16>)>,
     modules: Vec<String>,
 }
 
 impl Kallsyms {
-    /// None are known of a file that cannot be read.
+    /// Read a file; it counts as empty if it cannot be read.
     pub(crate) fn read(path: &Path) -> Kallsyms {
         std::fs::read_to_string(path).map(|text| Kallsyms::parse(&text)).unwrap_or_default()
     }
@@ -57,7 +57,7 @@ impl Kallsyms {
     }
 }
 
-/// Labels within functions, and marks of sections.
+/// Whether a name is a label within a function, or a mark of a section.
 fn is_no_function(name: &str) -> bool {
     name.starts_with(".L") || name.starts_with("__pfx_") || name.starts_with("__cfi_") || name == "_text" || name == "_stext"
 }

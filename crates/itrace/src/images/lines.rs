@@ -1,30 +1,30 @@
-//! Lines of sources, where a file has debug information: the line programs of DWARF (version 5, section 6.2).
+//! Source lines from debug information: the line programs of DWARF (version 5, section 6.2).
 
 use std::borrow::Cow;
 
 use gimli::{AttributeValue, Dwarf, EndianSlice, LineProgramHeader, LittleEndian, Unit};
 use object::{Object, ObjectSection};
 
-/// Rows of line programs that are read: those of a file that has more are not known beyond.
+/// Limit for the rows of line programs of a file; further rows are ignored.
 const MOST_ROWS: usize = 20_000_000;
 
 type Slice<'d> = EndianSlice<'d, LittleEndian>;
 
-/// Which source line each address is of.
+/// The source line of each address.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     files: Vec<String>,
-    /// By address: the file, and the line in it. None: there is no code from here on.
+    /// By address: the file, and the line in it. `None`: there is no code from here on.
     rows: Vec<(u64, Option<(u32, u32)>)>,
 }
 
 impl Lines {
-    /// Reads them. Empty: there is no debug information, or it cannot be read.
+    /// Read the lines. Empty: there is no debug information, or it cannot be read.
     pub(crate) fn read(file: &object::File<'_>) -> Lines {
         let mut lines = Lines::default();
-        // What could be read before an error is right.
+        // Rows before an error are valid.
         let _ = lines.add_all(file);
-        // Where the end of one piece of code is the start of another, the start counts.
+        // If the end of one range of code is the start of another, the start counts.
         lines.rows.sort_by_key(|(address, place)| (*address, place.is_some()));
         lines
     }
@@ -46,7 +46,7 @@ impl Lines {
         let dwarf = sections.borrow(|data| EndianSlice::new(data, LittleEndian));
         let mut headers = dwarf.units();
         while let Some(header) = headers.next()? {
-            // One unit that is damaged does not hide the others.
+            // A damaged unit does not hide the others.
             if let Ok(unit) = dwarf.unit(header) {
                 let _ = self.add(&dwarf, &unit);
             }
@@ -72,7 +72,7 @@ impl Lines {
                     Some((number, u32::try_from(line.get()).unwrap_or(u32::MAX)))
                 }
             };
-            // Several rows of one address: the last one is that of the code.
+            // Of several rows of one address, the last one describes the code.
             match self.rows.last_mut().filter(|(address, known)| *address == row.address() && known.is_some()) {
                 Some(last) if place.is_some() => last.1 = place,
                 _ => self.rows.push((row.address(), place)),
@@ -85,7 +85,7 @@ impl Lines {
     }
 }
 
-/// Path of a source file: where it was compiled, its folder, its name.
+/// Path of a source file: the folder of the compilation, its own folder, its name.
 fn path_of(dwarf: &Dwarf<Slice<'_>>, unit: &Unit<Slice<'_>>, header: &LineProgramHeader<Slice<'_>>, index: u64) -> String {
     let text = |value: AttributeValue<Slice<'_>>| {
         dwarf.attr_string(unit, value).map(|text| String::from_utf8_lossy(text.slice()).into_owned()).unwrap_or_default()

@@ -1,4 +1,5 @@
-//! What lies where: files of programs and libraries, the kernel and its modules, and the functions in them.
+//! The images of processes: files of programs and libraries, the kernel and its modules, and their
+//! functions.
 
 mod elf;
 mod kallsyms;
@@ -16,7 +17,7 @@ use sysdock_itrace_file::Block;
 use crate::{Mapping, Places, TraceFacts};
 pub(crate) use elf::ElfImage;
 
-/// Part of the system that code belongs to, as the tables name it.
+/// Part of the system that code belongs to: the values in tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Mode {
     /// A program.
@@ -51,24 +52,24 @@ pub(crate) struct Image {
     pub(crate) path: String,
     pub(crate) mode: Mode,
     pub(crate) build_id: Option<String>,
-    /// Where the names of its functions come from.
+    /// Source of the names of its functions.
     pub(crate) symbols: String,
     elf: Option<ElfImage>,
 }
 
-/// What a function is to those who follow calls.
+/// The role of a function in calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Plain,
-    /// Where a system call enters the kernel.
+    /// Entry of the kernel by a system call.
     SystemCall,
-    /// Where an interrupt does.
+    /// Entry of the kernel by an interrupt.
     Interrupt,
-    /// Where a fault does.
+    /// Entry of the kernel by a fault.
     Exception,
-    /// Stands in for a return (mitigations).
+    /// Replaces a return (mitigations).
     ReturnThunk,
-    /// Stands in for an indirect jump.
+    /// Replaces an indirect jump (mitigations).
     IndirectThunk,
 }
 
@@ -77,12 +78,12 @@ pub(crate) enum Role {
 pub(crate) struct Function {
     pub(crate) image: u32,
     pub(crate) name: String,
-    /// Where it begins, by the addresses of its image.
+    /// Its first address in its image.
     pub(crate) start: u64,
     pub(crate) role: Role,
 }
 
-/// All images and functions that code was executed of.
+/// All images and functions of which code was executed.
 #[derive(Debug)]
 pub(crate) struct Images {
     pub(crate) images: Vec<Image>,
@@ -95,14 +96,14 @@ pub(crate) struct Images {
     /// Mappings with code, by process, the latest last.
     mappings: FxHashMap<i32, Vec<Mapping>>,
     programs: programs::Programs,
-    /// Functions that were found before, by process and block.
+    /// Functions that were determined before, by process and block.
     known: FxHashMap<(i32, u32), u32>,
-    /// Where blocks of users lie, by process and block: the image, and the address there.
+    /// Image and address of user blocks, by process and block.
     addresses: FxHashMap<(i32, u32), (u32, u64)>,
 }
 
 impl Images {
-    /// `folder`: where files lie that `facts` name.
+    /// `folder`: where the files named in `facts` are.
     pub(crate) fn new(facts: &TraceFacts, folder: &Path) -> Images {
         let kernel = facts.kallsyms.as_ref().map(|path| kallsyms::Kallsyms::read(&folder.join(path))).unwrap_or_default();
         let mut mappings: FxHashMap<i32, Vec<Mapping>> = FxHashMap::default();
@@ -140,7 +141,8 @@ impl Images {
             symbols: symbols.clone(),
             elf: None,
         }));
-        // A file may be damaged: a function is of an image that is there, and a block of a function.
+        // The file may be damaged: each function must belong to an existing image, and each block
+        // to an existing function.
         let whole = places.functions.iter().filter(|(image, ..)| (*image as usize) < places.images.len());
         self.functions.extend(whole.map(|(image, name, start)| Function {
             image: *image,
@@ -157,7 +159,7 @@ impl Images {
         );
     }
 
-    /// What was found out; `blocks`: by process, the function of each block.
+    /// The functions of blocks as facts; `blocks`: by process, the function of each block.
     pub(crate) fn places(&self, blocks: BTreeMap<i32, Vec<(u32, u32)>>) -> Places {
         let image =
             |image: &Image| (image.path.clone(), image.mode.name().to_owned(), image.build_id.clone(), image.symbols.clone());
@@ -168,7 +170,8 @@ impl Images {
         }
     }
 
-    /// The function that a block of code, of this number, belongs to. `tgid`: the process, for code of users; `event`: when.
+    /// The function of a block of code with this number. `tgid`: the process, for user code;
+    /// `event`: the time.
     pub(crate) fn function_of(&mut self, number: u32, block: &Block, tgid: i32, event: u64) -> u32 {
         if let Some(&known) = self.known.get(&(tgid, number)) {
             return known;
@@ -179,7 +182,8 @@ impl Images {
         let own = self.mappings.get(&tgid).into_iter().flatten();
         let others = self.mappings.iter().filter(|(process, _)| **process != tgid).flat_map(|(_, each)| each);
         let covers = |mapping: &&Mapping| mapping.start <= block.address && block.address < mapping.end;
-        // The latest that was known then; else the first that was known later (a library that was mapped while it ran).
+        // The latest mapping that was known then; else the first that was known later (a library
+        // that was mapped while it ran).
         let mut candidates: Vec<Mapping> = own.filter(covers).cloned().collect();
         candidates.sort_by_key(|mapping| (mapping.from_event > event, mapping.from_event.abs_diff(event)));
         let own_count = candidates.len();
@@ -203,7 +207,7 @@ impl Images {
                 unverified = Some((image, elf.address_of(offset).unwrap_or(offset)));
             }
         }
-        // A process that had ended before somebody could ask what it had mapped.
+        // A process that had ended before its mappings could be read.
         if own_count == 0
             && let Some((path, address)) = self.programs.find(block, tgid)
         {
@@ -215,7 +219,7 @@ impl Images {
         self.user_function(image, address)
     }
 
-    /// The source line of an instruction, so many bytes after the beginning of a block of a process.
+    /// The source line of an instruction, given by its offset in a block of a process.
     pub(crate) fn line(&self, tgid: i32, number: u32, offset: u64) -> Option<(&str, u32)> {
         let (image, address) = self.addresses.get(&(tgid, number))?;
         self.images[*image as usize].elf.as_ref()?.line(address + offset)
@@ -240,7 +244,7 @@ impl Images {
         let path = module.map_or_else(|| "[kernel]".to_owned(), |module| format!("[{module}]"));
         let image = self.image(&path);
         let role = role_of(&name, Mode::Kernel);
-        // The compiler moves what is rarely executed away from its function.
+        // The compiler moves rarely executed code out of its function.
         let whole = name.split(".cold").next().unwrap_or(&name).to_owned();
         self.intern(image, start, whole, role)
     }

@@ -1,7 +1,8 @@
-//! Programs and libraries of a guest, to find by its code which ones a process ran that is gone.
+//! Programs and libraries of a guest, for finding by its code which ones an ended process ran.
 //!
-//! Guests are booted with `norandmaps`: a program lies at the addresses that its file states, or, where it is independent of its position, at those
-//! after a base that is always the same. A library may lie at any page: where code lies in one place of one library only, its base is known.
+//! Guests are booted with `norandmaps`: a program is at the addresses that its file states or, if
+//! it is position-independent, at those after a base that is always the same. A library may be at
+//! any page: if code occurs at one place of one library only, its base is known.
 
 use std::{
     fs,
@@ -14,34 +15,35 @@ use sysdock_itrace_file::Block;
 
 use super::{ElfImage, base_name, elf::PAGE};
 
-/// Where the kernel puts programs that are independent of their position, without randomization (ELF_ET_DYN_BASE).
+/// Base of position-independent programs without randomization (ELF_ET_DYN_BASE).
 const BASES: [u64; 2] = [0, 0x5555_5555_4000];
-/// Less code is found in many files.
+/// Less code than this occurs in many files [B].
 const FEWEST_BYTES: usize = 8;
 /// More files than a service has.
 const MOST_FILES: usize = 10_000;
 
-/// They are read when the first one is looked for.
+/// Files are read when the first program is searched for.
 #[derive(Debug, Default)]
 pub(crate) struct Programs {
     root: Option<PathBuf>,
-    /// Of processes: programs may have the same code.
+    /// Names of processes: programs may have the same code.
     names: FxHashMap<i32, String>,
     files: Option<Vec<(String, ElfImage)>>,
     libraries: Vec<(String, ElfImage)>,
-    /// Which one a process runs, as far as it was found.
+    /// The program of each process, as far as found.
     of_process: FxHashMap<i32, usize>,
-    /// Libraries of a process, as far as they were found, and where they lie.
+    /// Libraries of each process with their bases, as far as found.
     bases: FxHashMap<i32, Vec<(usize, u64)>>,
 }
 
 impl Programs {
-    /// `names`: those of processes, as the kernel has them.
+    /// `names`: names of processes in the kernel.
     pub(crate) fn below(root: Option<PathBuf>, names: FxHashMap<i32, String>) -> Programs {
         Programs { root, names, ..Programs::default() }
     }
 
-    /// The path, in the guest, of the program or library that has this code, and where by the addresses of its file.
+    /// The path, in the guest, of the program or library with this code, and its address in the
+    /// file.
     pub(crate) fn find(&mut self, block: &Block, tgid: i32) -> Option<(String, u64)> {
         self.program(block, tgid).or_else(|| self.library(block, tgid))
     }
@@ -100,7 +102,7 @@ impl Programs {
 
 type Files = Vec<(String, ElfImage)>;
 
-/// All ELF files that may be executed, and all libraries, by their paths in the guest.
+/// All executable ELF files, and all libraries, by their paths in the guest.
 fn files_of(root: &Path) -> (Files, Files) {
     let (mut programs, mut libraries) = (Files::new(), Files::new());
     let mut folders = vec![root.to_owned()];
@@ -140,7 +142,7 @@ mod tests {
 
     use super::*;
 
-    /// The first code of this program, and where it lies: no other code is like it.
+    /// The first code of this program, which is unique, and its address.
     fn entry_of(path: &Path) -> (u64, Vec<u8>) {
         let bytes = fs::read(path).unwrap();
         let file = object::File::parse(&*bytes).unwrap();
@@ -169,7 +171,8 @@ mod tests {
         assert_eq!(find(base, 4, 9), None);
         let found = Some(("/lib/some.so.1".to_owned(), address));
         assert_eq!(find(base, 32, 9), found);
-        // Once it is known where the library lies, few bytes are enough; another process may have it elsewhere.
+        // Once the base of a library is known, few bytes are enough; another process may have it
+        // elsewhere.
         assert_eq!(find(base, 4, 9), found);
         assert_eq!(find(base, 4, 10), None);
     }

@@ -1,10 +1,12 @@
-//! Executes a process instruction by instruction (ptrace), and records each one and the memory that it touches.
+//! Executes a process instruction by instruction (ptrace), and records each one and the memory that
+//! it accesses.
 //!
-//! At each stop of a thread, the registers say which instruction comes next, and what it is about to touch. It has been executed when the thread
-//! stops for the next one; a signal before that says that it was not.
+//! At each stop of a thread, the registers show the next instruction, and the memory that it will
+//! access. It has been executed when the thread stops at the next one, unless a signal came before
+//! that.
 //!
-//! States of a thread: *new* (its first stop has not come) -> *steps* -> *gone*. A thread that is stopped by a signal of its own (SIGSTOP)
-//! is listened to until it goes on.
+//! States of a thread: *new* (its first stop is pending) -> *stepping* -> *ended*. A thread that is
+//! stopped by a signal of its own (SIGSTOP) stays stopped until it is continued.
 
 mod operands;
 mod recorder;
@@ -23,20 +25,20 @@ pub use recorder::Stepped;
 use sysdock_itrace_file::Writer;
 use tracee::{Stop, Tracee};
 
-/// What ends the recording of a process that goes on.
+/// Why recording of a process ended.
 #[derive(Debug)]
 pub enum End {
-    /// All its threads have ended; the status of the first process, as `wait` gives it.
+    /// All its threads have ended; the status of the first process, as from `wait`.
     Exited(i32),
-    /// As many instructions as were requested.
+    /// The requested number of instructions was executed.
     Limit,
-    /// The caller requested it.
+    /// The caller cancelled it.
     Cancelled,
-    /// The event file cannot be written; what was written before is there.
+    /// The event file cannot be written; events that were written before are in it.
     Failed(io::Error),
 }
 
-/// Processes that are stepped through.
+/// Processes that are executed step by step.
 pub struct Stepper {
     threads: FxHashMap<i32, Tracee>,
     leader: i32,
@@ -44,13 +46,13 @@ pub struct Stepper {
 }
 
 impl Stepper {
-    /// Take hold of all threads of a process. They stop before their next instruction.
+    /// Attach to all threads of a process. They stop before their next instruction.
     ///
     /// # Errors
-    /// As ptrace gives them: no such process, no permission, or somebody else traces it (EPERM).
+    /// Those of ptrace: no such process, no permission, or another tracer (EPERM).
     pub fn seize(pid: i32, writer: Writer) -> io::Result<Stepper> {
         let mut stepper = Stepper { threads: FxHashMap::default(), leader: pid, recorder: Recorder::new(writer) };
-        // Threads may be made while they are listed.
+        // Threads may be created while they are listed.
         loop {
             let mut found = false;
             for tid in tracee::threads(pid)? {
@@ -73,16 +75,18 @@ impl Stepper {
         Ok(stepper)
     }
 
-    /// Stop all threads at once, so that they are stepped from where they are. A process that waits before its first instruction needs none of it.
+    /// Stop all threads at once, so that they are stepped from where they are. Not needed for a
+    /// process that waits before its first instruction.
     pub fn interrupt(&self) {
         for thread in self.threads.values() {
             thread.interrupt();
         }
     }
 
-    /// Step until the process ends, `limit` instructions were executed, or `cancel` is set; then let it go.
+    /// Step until the process ends, `limit` instructions were executed, or `cancel` is set; then
+    /// detach.
     ///
-    /// Whatever ends it, the process goes on.
+    /// Whatever ends it, the process continues.
     pub fn run(mut self, limit: u64, cancel: &AtomicBool, mut report: impl FnMut(u64)) -> (Stepped, End) {
         let mut status = None;
         let end = loop {
@@ -144,7 +148,7 @@ impl Stepper {
         thread.step(signal)
     }
 
-    /// Threads go on as if nothing had been.
+    /// Detach from all threads.
     fn let_go(&mut self) {
         for thread in self.threads.values_mut() {
             thread.let_go();

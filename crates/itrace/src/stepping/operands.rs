@@ -1,13 +1,14 @@
-//! Which memory an instruction is about to touch, by its operands and the registers.
+//! The memory that an instruction will access, from its operands and the registers.
 
 use iced_x86::{Instruction, InstructionInfoFactory, OpAccess, Register};
 use libc::user_regs_struct;
 use sysdock_itrace_file::Access;
 
-/// Finds them.
+/// Finds accesses.
 pub(crate) struct Operands {
     factory: InstructionInfoFactory,
-    /// Operands whose addresses lie in vector registers (gathers and scatters), which are not read.
+    /// Number of operands whose addresses are in vector registers (gathers and scatters), which are
+    /// not read.
     pub(crate) unread: u64,
 }
 
@@ -16,9 +17,9 @@ impl Operands {
         Operands { factory: InstructionInfoFactory::new(), unread: 0 }
     }
 
-    /// Calls `found` for each access, loads before stores of the same place.
+    /// Call `found` for each access, loads before stores of the same location.
     pub(crate) fn each(&mut self, instruction: &Instruction, registers: &user_regs_struct, mut found: impl FnMut(Access)) {
-        // A repeated string instruction touches nothing where its counter is 0.
+        // A repeated string instruction accesses nothing if its counter is 0.
         if has_repeat(instruction) && counter(instruction, registers) == 0 {
             return;
         }
@@ -57,12 +58,13 @@ pub(crate) fn has_repeat(instruction: &Instruction) -> bool {
 }
 
 fn counter(instruction: &Instruction, registers: &user_regs_struct) -> u64 {
-    // With an address-size prefix, it counts by ECX.
+    // With an address-size prefix, the counter is ECX.
     let size32 = [instruction.memory_index(), instruction.memory_base()].iter().any(|register| register.is_gpr32());
     if size32 { registers.rcx & 0xffff_ffff } else { registers.rcx }
 }
 
-/// Bytes to the next power of two, at most 64; more is one access of 64 (states of processors, whose length only the processor knows).
+/// Log2 of a size, rounded up, at most 64 bytes; a larger access counts as one of 64 (processor
+/// states, whose length only the processor knows).
 fn size_log2(bytes: usize) -> u8 {
     match bytes {
         0 => 6,

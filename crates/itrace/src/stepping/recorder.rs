@@ -1,4 +1,4 @@
-//! What threads have executed, as events.
+//! Converts what threads have executed to events.
 
 use std::{fs, io};
 
@@ -13,25 +13,26 @@ use super::{
 };
 use crate::{Mapping, TaskFact};
 
-/// Longest instruction.
+/// Longest instruction [B].
 const LONGEST: usize = 15;
-/// Instructions of a block at most, as an access says to which it belongs by 9 bits.
+/// Limit for the instructions of a block: an access names its instruction by 9 bits.
 const MOST: usize = 256;
-/// System calls that change what lies where: mmap, mprotect, munmap, mremap, execve, execveat, shmat, shmdt, pkey_mprotect.
+/// System calls that change mappings: mmap, mprotect, munmap, mremap, execve, execveat, shmat,
+/// shmdt, pkey_mprotect.
 const MAPPING_CALLS: [u64; 9] = [9, 10, 11, 25, 59, 322, 30, 67, 329];
 
-/// What came of it.
+/// Result of recording.
 #[derive(Debug)]
 pub struct Stepped {
-    /// Threads that executed something.
+    /// Threads that executed instructions.
     pub tasks: Vec<TaskFact>,
-    /// What lay where in their processes.
+    /// Mappings of their processes.
     pub mappings: Vec<Mapping>,
-    /// Operands whose addresses are not known.
+    /// Number of operands whose addresses are unknown.
     pub unread: u64,
 }
 
-/// Instructions that a thread has executed since its last block ended, and the one that comes next.
+/// Instructions that a thread has executed since its last block ended, and the next one.
 #[derive(Default)]
 struct Thread {
     start: u64,
@@ -39,7 +40,7 @@ struct Thread {
     lengths: Vec<u8>,
     accesses: Vec<u64>,
     next: Option<Next>,
-    /// Whether what lies where has to be read before its next instruction.
+    /// Whether its mappings must be read before its next instruction.
     remapped: bool,
     task: Option<u32>,
 }
@@ -59,7 +60,7 @@ pub(super) struct Recorder {
     tasks: Vec<TaskFact>,
     mappings: Vec<Mapping>,
     operands: Operands,
-    /// Whose events came last.
+    /// The task of the last events.
     current: Option<u32>,
     steps: u64,
     events: u64,
@@ -83,12 +84,12 @@ impl Recorder {
         }
     }
 
-    /// Instructions so far.
+    /// Number of instructions so far.
     pub(super) fn steps(&self) -> u64 {
         self.steps
     }
 
-    /// The instruction that was to come has been executed.
+    /// The next instruction has been executed.
     pub(super) fn completed(&mut self, tracee: &Tracee, registers: &user_regs_struct) -> io::Result<()> {
         let thread = self.threads.entry(tracee.tid).or_default();
         let Some(next) = thread.next.take() else { return Ok(()) };
@@ -118,7 +119,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// The thread stands before an instruction.
+    /// The thread is about to execute an instruction.
     pub(super) fn next(&mut self, tracee: &Tracee, registers: &user_regs_struct) {
         self.task_of(tracee);
         let mut bytes = [0; LONGEST];
@@ -130,11 +131,11 @@ impl Recorder {
         let mut accesses = Vec::new();
         self.operands.each(&instruction, registers, |access| accesses.push(access));
         let thread = self.threads.entry(tracee.tid).or_default();
-        // One that is no instruction is a fault to come; so is one that cannot be read.
+        // An invalid instruction, and one that cannot be read, will fault.
         thread.next = (!instruction.is_invalid()).then_some(Next { instruction, bytes, accesses, number_of_call: registers.rax });
     }
 
-    /// A signal comes instead of, or after, the instruction that was to come.
+    /// A signal comes instead of, or after, the next instruction.
     pub(super) fn signalled(&mut self, tracee: &Tracee, registers: &user_regs_struct, signal: i32) -> io::Result<()> {
         let stays = self
             .threads
@@ -155,15 +156,15 @@ impl Recorder {
     pub(super) fn executed(&mut self, tracee: &Tracee) {
         let thread = self.threads.entry(tracee.tid).or_default();
         thread.remapped = true;
-        // It becomes a task of another name.
+        // It becomes a task with another name.
         thread.task = None;
     }
 
-    /// The thread is gone. What it was about to execute ended it.
+    /// The thread has ended, by the instruction that it was about to execute.
     pub(super) fn ended(&mut self, tid: i32) {
         let Some(mut thread) = self.threads.remove(&tid) else { return };
         if let Some(next) = thread.next.take() {
-            // `exit` was executed; it never came back.
+            // `exit` was executed, but never returned.
             if next.instruction.code() == Code::Syscall {
                 self.steps += 1;
                 thread.code.extend_from_slice(&next.bytes[..next.instruction.len()]);
@@ -179,14 +180,14 @@ impl Recorder {
     }
 
     fn last_of(&mut self, mut thread: Thread, number_of_call: Option<u64>) {
-        // A file that cannot be written is reported by what comes next, or by `finish`.
+        // A write error is reported by the next write, or by `finish`.
         let _ = self.put_block(&mut thread);
         if let Some(number) = number_of_call {
             self.note(Note::Untraced(number as u32));
         }
     }
 
-    /// What is known, and why not all of it is in the event file.
+    /// Return the result, and the error if the event file is not complete.
     pub(super) fn finish(mut self) -> (Stepped, Option<io::Error>) {
         let rest = std::mem::take(&mut self.threads);
         let written = rest.into_values().try_for_each(|mut thread| self.put_block(&mut thread)).and_then(|()| self.flush());
@@ -194,7 +195,7 @@ impl Recorder {
         (Stepped { tasks: self.tasks, mappings: self.mappings, unread: self.operands.unread }, failure)
     }
 
-    /// Makes sure that the task and what it has mapped are known.
+    /// Ensure that the task and its mappings are known.
     fn task_of(&mut self, tracee: &Tracee) {
         let thread = self.threads.entry(tracee.tid).or_default();
         if thread.task.is_none() {
