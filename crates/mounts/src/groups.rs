@@ -1,4 +1,4 @@
-//! Control groups of version 2: where they are, and what they are called.
+//! Control groups of version 2: their mount point, and their paths.
 
 use std::{
     collections::HashMap,
@@ -7,16 +7,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Groups in groups; deeper ones have their number only.
+/// Limit for the nesting of groups; deeper ones have no path.
 const DEEPEST: usize = 32;
 
-/// Where they are mounted.
+/// Mount point of control groups.
 #[must_use]
 pub fn mount_point() -> Option<PathBuf> {
     crate::all().ok()?.into_iter().find(|mount| mount.fs_type == "cgroup2").map(|mount| mount.point)
 }
 
-/// Add the paths of all groups below the mount point, by their ids: the inode numbers of their folders.
+/// Add the paths of all groups below the mount point, by their ids: the inode numbers of their
+/// folders.
 pub fn add_names<S: std::hash::BuildHasher>(root: &Path, names: &mut HashMap<u64, Vec<u8>, S>) {
     add_below(root, root, DEEPEST, names);
 }

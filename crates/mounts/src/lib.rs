@@ -1,4 +1,4 @@
-//! What is mounted where (/proc/self/mountinfo, proc_pid_mountinfo(5)).
+//! Mounts of this process (/proc/self/mountinfo, proc_pid_mountinfo(5)).
 
 pub mod groups;
 
@@ -12,25 +12,25 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// One mount.
+/// A mounted file system.
 #[derive(Clone, Debug)]
 pub struct Mount {
-    /// Where.
+    /// The mount point.
     pub point: PathBuf,
     /// Type of the file system, as the kernel names it.
     pub fs_type: String,
-    /// Device, or what the file system calls itself.
+    /// The device, or another name that the file system gives.
     pub source: PathBuf,
-    /// Those of the mount and those of the file system, with commas between them.
+    /// Options of the mount and of the file system, separated by commas.
     pub options: String,
-    /// `st_dev` of what lies in it.
+    /// `st_dev` of its files.
     pub device: u64,
-    /// Which part of the file system is mounted: `/` for all.
+    /// The part of the file system that is mounted: `/` for all.
     pub root: PathBuf,
 }
 
 impl Mount {
-    /// Whether a block device is the one that holds it.
+    /// Whether a block device contains the file system.
     #[must_use]
     pub fn is_of(&self, device: &Path) -> bool {
         fs::metadata(device).is_ok_and(|status| status.file_type().is_block_device() && status.rdev() == self.device)
@@ -41,32 +41,34 @@ impl Mount {
 ///
 /// # Errors
 ///
-/// /proc is not there.
+/// There is no /proc.
 pub fn all() -> io::Result<Vec<Mount>> {
     let text = fs::read("/proc/self/mountinfo")?;
     Ok(text.split(|byte| *byte == b'\n').filter_map(parse).collect())
 }
 
-/// The mount that a path lies in: of those above it the nearest, and the last one there. (Subvolumes of btrfs have devices that no mount has.)
+/// The mount that contains a path: the innermost one, and of several at the same point the last.
+/// (Subvolumes of btrfs have devices that no mount has.)
 ///
 /// # Errors
 ///
-/// /proc is not there.
+/// There is no /proc.
 pub fn of(path: &Path) -> io::Result<Option<Mount>> {
     let above = all()?.into_iter().filter(|mount| path.starts_with(&mount.point));
     Ok(above.max_by_key(|mount| mount.point.as_os_str().len()))
 }
 
-/// Where a block device is mounted as a whole, if it is.
+/// The mount of a whole block device, if there is one.
 ///
 /// # Errors
 ///
-/// /proc is not there.
+/// There is no /proc.
 pub fn of_device(device: u64) -> io::Result<Option<Mount>> {
     Ok(all()?.into_iter().find(|mount| mount.device == device && mount.root == Path::new("/")))
 }
 
-/// `36 35 98:0 /root /point options - type source options`, with optional fields before the dash.
+/// Parse `36 35 98:0 /root /point options - type source options`, with optional fields before the
+/// dash.
 fn parse(line: &[u8]) -> Option<Mount> {
     let mut fields = line.split(|byte| *byte == b' ');
     let device = std::str::from_utf8(fields.nth(2)?).ok()?;
@@ -85,7 +87,7 @@ fn parse(line: &[u8]) -> Option<Mount> {
     })
 }
 
-/// Blanks and the like stand as `\040`.
+/// Decode a path: blanks and the like are written as `\040`.
 fn unescaped(field: &[u8]) -> PathBuf {
     let mut bytes = Vec::with_capacity(field.len());
     let mut rest = field;
