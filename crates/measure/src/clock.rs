@@ -1,11 +1,11 @@
-//! Time.
+//! Clocks.
 
-/// Now, by the monotonic clock [ns].
+/// Time of the monotonic clock [ns].
 pub(crate) fn monotonic_ns() -> u64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
-/// Now, since the Unix epoch [ns].
+/// Time since the Unix epoch [ns].
 pub(crate) fn epoch_ns() -> u64 {
     read(libc::CLOCK_REALTIME)
 }

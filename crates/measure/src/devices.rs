@@ -1,4 +1,4 @@
-//! What block devices did meanwhile, for any process.
+//! Work of block devices during a run, for all processes.
 //!
 //! Columns of `/sys/class/block/NAME/stat`: Documentation/block/stat.rst of the kernel.
 
@@ -14,32 +14,33 @@ use crate::{MeasureError, missing::Missing};
 
 const SECTOR: u64 = 512;
 
-/// Requests of a block device that were completed during a run, by any process.
+/// Requests of a block device that completed during a run, of all processes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DeviceUse {
-    /// As it was requested.
+    /// The name that was requested.
     pub name: String,
-    /// Read requests.
+    /// Number of read requests.
     pub reads: Option<u64>,
-    /// Bytes that they read.
+    /// Bytes read.
     pub read_bytes: Option<u64>,
-    /// Reads that were merged into another request before.
+    /// Number of reads that were merged into another request.
     pub merged_reads: Option<u64>,
-    /// Write requests; of some kernels (6.18) each flush is one of no bytes, too.
+    /// Number of write requests; some kernels (6.18) count each flush as one without bytes, too.
     pub writes: Option<u64>,
-    /// Bytes that they wrote.
+    /// Bytes written.
     pub write_bytes: Option<u64>,
-    /// Writes that were merged into another request before.
+    /// Number of writes that were merged into another request.
     pub merged_writes: Option<u64>,
-    /// Requests to empty the write cache. Of a partition the kernel does not count them.
+    /// Number of requests to flush the write cache. The kernel does not count them for partitions.
     pub flushes: Option<u64>,
-    /// Requests to give up blocks.
+    /// Number of requests to discard blocks.
     pub discards: Option<u64>,
-    /// Time with at least one request in progress [ns]; the kernel has ticks of a millisecond or more.
+    /// Time with at least one request in progress [ns], in the kernel's ticks of a millisecond or
+    /// more.
     pub busy_ns: Option<u64>,
 }
 
-/// A device that is there.
+/// An existing device.
 #[derive(Clone, Debug)]
 pub(crate) struct Device {
     name: String,
@@ -51,7 +52,7 @@ pub(crate) struct Device {
 pub(crate) struct Counters(Vec<u64>);
 
 impl Device {
-    /// By name, or by the path of its file.
+    /// Find a device by name, or by the path of its file.
     pub(crate) fn find(name: &str) -> Result<Self, MeasureError> {
         let by_number = |path: &str| {
             let status = fs::metadata(path).ok().filter(|status| status.file_type().is_block_device())?;
@@ -60,7 +61,7 @@ impl Device {
         };
         let folder = match name.starts_with('/') {
             true => by_number(name),
-            // Where a name has a slash, sysfs writes an exclamation mark.
+            // sysfs writes a slash in a name as an exclamation mark.
             false => Some(Path::new("/sys/class/block").join(name.replace('/', "!"))),
         };
         let is_there = |folder: &PathBuf| !name.is_empty() && !name.starts_with('.') && folder.join("stat").is_file();
@@ -84,12 +85,12 @@ impl Device {
         self.folder.join("partition").exists()
     }
 
-    /// The folder of the whole disk, which has the queue.
+    /// The folder of the whole disk, which contains the queue.
     fn disk(&self) -> PathBuf {
         if self.is_partition() { self.folder.join("..") } else { self.folder.clone() }
     }
 
-    /// Why flushes are not counted, if so.
+    /// `Err`: why flushes are not counted.
     fn counts_flushes(&self) -> Result<(), String> {
         if self.is_partition() {
             Err("the kernel counts flushes for whole disks only".into())
@@ -100,7 +101,7 @@ impl Device {
         }
     }
 
-    /// What was done between two readings; what is not known is noted.
+    /// The work between two readings. Unknown values are recorded in `missing`.
     pub(crate) fn between(
         &self,
         before: &Result<Counters, String>,

@@ -1,22 +1,22 @@
-//! What can go wrong so that there was no run.
+//! Errors that prevent a run.
 
 use std::{ffi::OsString, io, path::PathBuf};
 
-/// Why there was no run, or nothing is known of it.
+/// Why there was no run, or nothing is known about it.
 #[derive(Debug)]
 pub enum MeasureError {
     /// The command could not be executed.
     CannotRun(OsString, io::Error),
-    /// A file for its output could not be made.
+    /// A file for its output could not be created.
     Output(PathBuf, io::Error),
-    /// Its folder is not there.
+    /// Its working directory does not exist.
     Directory(PathBuf, io::Error),
     /// It may not run on these CPUs.
     Cpus(io::Error),
-    /// There is not a block device of this name.
+    /// There is no block device of this name.
     NoSuchDevice(String),
-    /// It does not end, even when it is killed.
+    /// It does not end, even after it was killed.
     DoesNotEnd(u32),
-    /// A system call of ours failed: what was tried.
+    /// A system call of ours failed: what was attempted.
     System(&'static str, io::Error),
 }

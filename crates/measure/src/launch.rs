@@ -1,7 +1,8 @@
-//! The process of the command, which waits to be let go.
+//! The process of the command, which waits until it is released.
 //!
-//! States, in a page that it shares with us: *made* -> *ready* (it has done all but execute the program, and sleeps) -> *let go*. It goes to *failed*
-//! from any of them. A page and not a pipe, as what is read from a pipe would count as transfers of the command.
+//! States, in a page shared with us: *made* -> *ready* (it has done everything except executing the
+//! program, and sleeps) -> *released*. It goes to *failed* from any of them. A page is used instead
+//! of a pipe, because reads from a pipe would count as transfers of the command.
 
 use std::{
     ffi::{CString, OsStr, OsString},
@@ -24,7 +25,7 @@ const READY: u32 = 1;
 const LET_GO: u32 = 2;
 const FAILED: u32 = 3;
 
-/// What went wrong before the program ran.
+/// The step that failed before the program ran.
 const IN_DIRECTORY: u32 = 1;
 const IN_CPUS: u32 = 2;
 const IN_EXEC: u32 = 3;
@@ -33,7 +34,7 @@ unsafe extern "C" {
     static mut environ: *const *const libc::c_char;
 }
 
-/// The page.
+/// The shared page.
 #[repr(C)]
 struct Shared {
     state: AtomicU32,
@@ -42,7 +43,7 @@ struct Shared {
     before: Before,
 }
 
-/// What the process used of its own before it was let go: it was a copy of ours until then.
+/// What the process had used before it was released: until then it was a copy of ours.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub(crate) struct Before {
@@ -53,7 +54,7 @@ pub(crate) struct Before {
     pub(crate) involuntary_switches: AtomicU64,
 }
 
-/// The process, ready or let go.
+/// The process, ready or released.
 pub(crate) struct Launched {
     pub(crate) pid: u32,
     program: OsString,
@@ -61,9 +62,9 @@ pub(crate) struct Launched {
     shared: *mut Shared,
 }
 
-/// All that is to be there before the fork: after it, nothing that takes memory is done.
+/// Everything that must exist before the fork: no memory is allocated after it.
 struct Prepared {
-    /// The program, looked up: looking on between fork and exec would be part of the run.
+    /// The program, already looked up: a look-up between fork and exec would be part of the run.
     program: CString,
     words: Vec<CString>,
     environment: Vec<CString>,
@@ -104,7 +105,8 @@ impl Prepared {
     }
 }
 
-/// The path of a program by the PATH that it gets; as it is where it has a slash, or is in no folder of that.
+/// The path of a program, by the PATH that it gets; unchanged if it contains a slash, or is in no
+/// folder of PATH.
 fn found_in_path(program: &OsStr, variables: &[(OsString, OsString)]) -> OsString {
     let path = variables.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path);
     let folders = path.into_iter().flat_map(std::env::split_paths);
@@ -135,13 +137,13 @@ fn cpu_set(cpus: &[usize]) -> Result<libc::cpu_set_t, MeasureError> {
     }
 }
 
-/// Pointers to strings, closed by a null pointer, as execve(2) expects them.
+/// Pointers to strings, terminated by a null pointer, as execve(2) requires.
 fn pointers(strings: &[CString]) -> Vec<*const libc::c_char> {
     strings.iter().map(|string| string.as_ptr()).chain([ptr::null()]).collect()
 }
 
 impl Launched {
-    /// Make the process, and wait until it is ready.
+    /// Create the process, and wait until it is ready.
     pub(crate) fn prepare(command: &Command, signals: &Signals) -> Result<Self, MeasureError> {
         let prepared = Prepared::new(command)?;
         let (words, environment) = (pointers(&prepared.words), pointers(&prepared.environment));
@@ -162,7 +164,7 @@ impl Launched {
     }
 
     fn page(&self) -> &Shared {
-        // SAFETY: the page is ours until this is dropped, and has atomics only.
+        // SAFETY: the page is ours until this is dropped, and contains only atomics.
         unsafe { &*self.shared }
     }
 
@@ -188,13 +190,13 @@ impl Launched {
         }
     }
 
-    /// Let it execute the program.
+    /// Release the process, so that it executes the program.
     pub(crate) fn let_go(&self) {
         self.page().state.store(LET_GO, Ordering::Release);
         futex_wake(&self.page().state);
     }
 
-    /// Why it did not become the program; it has ended by itself then.
+    /// Why it did not become the program; the process has ended then.
     pub(crate) fn failure(&self) -> Option<MeasureError> {
         let page = self.page();
         if page.state.load(Ordering::Acquire) != FAILED {
@@ -211,14 +213,14 @@ impl Launched {
 
 impl Drop for Launched {
     fn drop(&mut self) {
-        // SAFETY: nothing refers to the page any more.
+        // SAFETY: nothing refers to the page any longer.
         unsafe { libc::munmap(self.shared.cast(), size_of::<Shared>()) };
     }
 }
 
 fn page() -> Result<*mut Shared, MeasureError> {
     let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
-    // SAFETY: makes new memory, of zeros, which are a value of the struct.
+    // SAFETY: allocates memory of zeros, which are a value of the struct.
     let page = unsafe { libc::mmap(ptr::null_mut(), size_of::<Shared>(), access, kind, -1, 0) };
     match page {
         libc::MAP_FAILED => Err(MeasureError::System("get memory", io::Error::last_os_error())),
@@ -226,7 +228,7 @@ fn page() -> Result<*mut Shared, MeasureError> {
     }
 }
 
-/// What the copy of this process does; it never returns.
+/// Code of the copy of this process; it never returns.
 fn become_command(
     prepared: &Prepared,
     words: &[*const libc::c_char],
@@ -235,17 +237,17 @@ fn become_command(
     shared: *mut Shared,
     parent: u32,
 ) -> ! {
-    // SAFETY: the page is mapped in both processes. Only system calls, with pointers into what was prepared, which the copy has, too; the
-    // pointers end with a null pointer.
+    // SAFETY: the page is mapped in both processes. Only system calls, with pointers into what was
+    // prepared, which the copy has, too; the pointers end with a null pointer.
     unsafe {
         let page = &*shared;
         libc::setpgid(0, 0);
-        // Where we are killed, nothing would end the command any more.
+        // If we were killed, nothing else would end the command.
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         if libc::getppid().unsigned_abs() != parent {
             libc::_exit(127);
         }
-        // Rust ignores it, and a program would inherit that.
+        // Rust ignores SIGPIPE, and a program would inherit that.
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         for (number, file) in prepared.files.iter().enumerate() {
             libc::dup2(file.as_raw_fd(), number as RawFd);
@@ -287,7 +289,7 @@ fn note_use(before: &Before) {
     };
     before.minor_faults.store(usage.ru_minflt as u64, Ordering::Relaxed);
     before.major_faults.store(usage.ru_majflt as u64, Ordering::Relaxed);
-    // Sleeping until it is let go is one more.
+    // Sleeping until the release is one more.
     before.voluntary_switches.store(usage.ru_nvcsw as u64 + 1, Ordering::Relaxed);
     before.involuntary_switches.store(usage.ru_nivcsw as u64, Ordering::Relaxed);
     before.cpu_ns.store(clock::own_cpu_ns(), Ordering::Relaxed);
@@ -305,7 +307,7 @@ fn futex_wake(word: &AtomicU32) {
     unsafe { libc::syscall(libc::SYS_futex, ptr::from_ref(word), libc::FUTEX_WAKE, 1, 0, 0, 0) };
 }
 
-/// How a child ended, which stays a zombie. `None`: it lives.
+/// How a child ended, which stays a zombie. `None`: it still runs.
 pub(crate) fn status_of(pid: u32) -> Option<ExitStatus> {
     // SAFETY: zeros are a value of the struct, which the call fills.
     unsafe {
@@ -321,13 +323,13 @@ pub(crate) fn status_of(pid: u32) -> Option<ExitStatus> {
     }
 }
 
-/// Wait for a child that has ended: it is gone then, and what it used counts as used by children of ours.
+/// Reap a child that has ended. Its usage then counts as that of our children.
 pub(crate) fn reap(pid: u32) {
     // SAFETY: takes numbers; no status is requested.
     unsafe { libc::waitpid(pid.cast_signed(), ptr::null_mut(), libc::__WALL) };
 }
 
-/// Reap what has ended, except this child. Whether any child is left other than that.
+/// Reap ended children, except this one. Returns whether any other child is left.
 pub(crate) fn reap_all_but(kept: Option<u32>) -> bool {
     loop {
         // SAFETY: zeros are a value of the struct, which the call fills.

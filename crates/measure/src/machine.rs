@@ -1,4 +1,4 @@
-//! What the whole machine did meanwhile, as far as it disturbs a run.
+//! Activity of the whole machine during a run, as far as it disturbs the run.
 
 use std::{fs, path::PathBuf};
 
@@ -6,27 +6,30 @@ use serde::Serialize;
 
 use crate::missing::Missing;
 
-/// The machine during a run.
+/// Activity of the machine during a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MachineUse {
-    /// Time in which CPUs of this virtual machine were wanted and not given, of all CPUs together [ns]; in ticks of the kernel (10 ms).
+    /// Time in which CPUs of this virtual machine were needed but not available, of all CPUs
+    /// together [ns], in ticks of the kernel (10 ms).
     pub steal_ns: Option<u64>,
-    /// CPU time of the whole machine, less that of the run [ns]. /proc/stat counts in ticks of 10 ms for each CPU, so that some ticks more or less
-    /// mean nothing; 0 where the run has more than the ticks.
+    /// CPU time of the whole machine, minus that of the run [ns]. /proc/stat counts in ticks of 10
+    /// ms for each CPU, so a difference of some ticks means nothing; 0 if the run has more than the
+    /// ticks.
     pub foreign_cpu_ns: Option<u64>,
-    /// Pages that were swapped in or out.
+    /// Number of pages that were swapped in or out.
     pub swapped_pages: Option<u64>,
     /// Time in which at least one thread of the machine waited for a CPU [ns].
     pub pressure_cpu_ns: Option<u64>,
-    /// The same for I/O [ns].
+    /// Time in which at least one thread waited for I/O [ns].
     pub pressure_io_ns: Option<u64>,
-    /// The same for memory [ns].
+    /// Time in which at least one thread waited for memory [ns].
     pub pressure_memory_ns: Option<u64>,
-    /// Time in which a CPU limit of a control group of ours held threads of it [ns]: the sum of our group and those above it.
+    /// Time in which the CPU limit of a control group throttled threads [ns]: the sum of our group
+    /// and its ancestors.
     pub throttled_ns: Option<u64>,
 }
 
-/// Counters at one moment; of each the value, or why there is none.
+/// Counters at one moment: each value, or why it is missing.
 #[derive(Clone, Debug)]
 pub(crate) struct Reading {
     steal_ns: Result<u64, String>,
@@ -45,7 +48,7 @@ impl Reading {
             Ok(ticks) => ticks.get(number).copied().ok_or_else(|| "/proc/stat does not have it".to_string()),
             Err(error) => Err(error.clone()),
         };
-        // user, nice, system, irq, softirq; time of guests is in user.
+        // user, nice, system, irq, softirq; user includes the time of guests.
         let busy = [0, 1, 2, 5, 6].into_iter().map(column).sum::<Result<u64, String>>();
         Reading {
             steal_ns: column(7).map(|ticks| ticks * ns_per_tick()),
@@ -56,7 +59,7 @@ impl Reading {
         }
     }
 
-    /// What happened from `self` to `after`, while the run took so much CPU time.
+    /// Activity from `self` to `after`, while the run used this much CPU time.
     pub(crate) fn until(&self, after: &Reading, run_cpu_ns: Option<u64>, missing: &mut Missing) -> MachineUse {
         let between = |before: &Result<u64, String>, after: &Result<u64, String>| match (before, after) {
             (Ok(before), Ok(after)) => Ok(after.saturating_sub(*before)),
@@ -87,7 +90,7 @@ fn read(path: &str) -> Result<String, String> {
     })
 }
 
-/// Columns of the first line of /proc/stat, of all CPUs together.
+/// Columns of the first line of /proc/stat, for all CPUs together.
 fn cpu_ticks() -> Result<Vec<u64>, String> {
     let text = read("/proc/stat")?;
     let line = text.lines().find_map(|line| line.strip_prefix("cpu ")).ok_or("/proc/stat has no sum of all CPUs")?;
@@ -117,7 +120,8 @@ fn pressure_ns(resource: &str) -> Result<u64, String> {
     total.map(|us| us * 1000).ok_or_else(|| format!("{path}: no total"))
 }
 
-/// Of our control group and those above it, of both versions. A group without a limit has a zero, or no line.
+/// Throttled time of our control group and its ancestors, of both versions. A group without a limit
+/// has a zero, or no line.
 fn throttled_ns() -> Result<u64, String> {
     let text = read("/proc/self/cgroup")?;
     let mut sum = None;
@@ -130,7 +134,7 @@ fn throttled_ns() -> Result<u64, String> {
     sum.ok_or_else(|| "no cpu.stat of our control group can be read".into())
 }
 
-/// Folders of our groups, where they may have a CPU limit, by /proc/self/cgroup.
+/// Folders of our groups that may have a CPU limit, from /proc/self/cgroup.
 fn groups_with_cpu(text: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for line in text.lines() {
@@ -169,7 +173,7 @@ mod tests {
         let began = crate::clock::own_cpu_ns();
         while crate::clock::own_cpu_ns() - began < 200_000_000 {}
         let used = before.until(&Reading::now(), Some(0), &mut Missing::default());
-        // Ticks of 10 ms, by user and system.
+        // Ticks of 10 ms, in user and system.
         assert!(used.foreign_cpu_ns.expect("/proc/stat is there") >= 150_000_000, "{used:?}");
     }
 

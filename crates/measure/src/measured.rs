@@ -1,4 +1,4 @@
-//! A run, and all that is known of it.
+//! A run, and everything that is known about it.
 
 use std::{collections::BTreeMap, os::unix::process::ExitStatusExt, sync::atomic::Ordering::Relaxed};
 
@@ -16,71 +16,77 @@ use crate::{
     waiting::{self, Ended, Urgency},
 };
 
-/// What a run used: all processes of it that ended, those included that outlived the command. `None` is what is not known; `missing` says why.
+/// What a run used: all of its processes that ended, including those that outlived the command.
+/// `None`: unknown; `missing` tells why.
 ///
-/// Sums are complete for processes that were waited for. Of others (SIGCHLD ignored), and of run delay, block delay and reclaim delay of all
-/// processes but the first thread of the command, what they used during their exit is not in it.
+/// Sums are complete for processes that were waited for. They lack the usage during the exit of
+/// other processes (SIGCHLD ignored). Run delay, block delay and reclaim delay lack the exits of
+/// all threads except the first thread of the command.
 #[derive(Clone, Debug, Serialize)]
 pub struct Measured {
     /// Exit status of the command. `None`: a signal ended it.
     pub exit_code: Option<i32>,
-    /// The signal that ended it. `None`: none did.
+    /// The signal that ended the command. `None`: no signal.
     pub signal: Option<i32>,
-    /// All of it was ended as its time was over.
+    /// Whether the run was ended because of its timeout.
     pub timed_out: bool,
-    /// All of it was ended as we were asked to end.
+    /// Whether the run was ended because we were asked to end.
     pub interrupted: bool,
-    /// When it was let go, since the Unix epoch [ns].
+    /// When the command was released, since the Unix epoch [ns].
     pub started_ns: u64,
-    /// From just before the program was executed to the end of the command [ns].
+    /// Time from just before the program was executed to the end of the command [ns].
     pub elapsed_ns: u64,
-    /// CPU time in programs [ns]. The sum with `system_ns` is exact; how it is divided between the two is sampled in ticks, on most kernels.
+    /// CPU time in programs [ns]. The sum with `system_ns` is exact; on most kernels its division
+    /// is sampled in ticks.
     pub user_ns: Option<u64>,
     /// CPU time in the kernel [ns].
     pub system_ns: Option<u64>,
-    /// Time in which threads could have run and waited for a CPU [ns], the sum of all threads.
+    /// Time in which threads could have run but waited for a CPU [ns], the sum of all threads.
     pub run_delay_ns: Option<u64>,
-    /// Time in which threads waited for block I/O [ns]: needs `kernel.task_delayacct=1` when the run begins.
+    /// Time in which threads waited for block I/O [ns]; requires `kernel.task_delayacct=1` when the
+    /// run begins.
     pub block_delay_ns: Option<u64>,
-    /// Time in which threads freed memory to get some [ns]: needs the same.
+    /// Time in which threads reclaimed memory [ns]; requires `kernel.task_delayacct=1` when the run
+    /// begins.
     pub reclaim_delay_ns: Option<u64>,
-    /// Switches to another thread as one waited.
+    /// Number of switches to another thread because a thread waited.
     pub voluntary_switches: Option<u64>,
-    /// Switches to another thread as one's time was over.
+    /// Number of switches to another thread because the time slice was over.
     pub involuntary_switches: Option<u64>,
-    /// Page faults without I/O.
+    /// Number of page faults without I/O.
     pub minor_faults: Option<u64>,
-    /// Page faults with I/O.
+    /// Number of page faults with I/O.
     pub major_faults: Option<u64>,
-    /// Memory of the process that had the most [B]: no sum.
+    /// Peak resident memory of the largest process [B], not a sum.
     pub max_rss_bytes: Option<u64>,
     /// Bytes that calls such as read(2) returned.
     pub read_chars: Option<u64>,
-    /// Bytes that calls such as write(2) took.
+    /// Bytes that calls such as write(2) accepted.
     pub write_chars: Option<u64>,
     /// Bytes that block devices had to read for it.
     pub read_bytes: Option<u64>,
-    /// Bytes that it made for block devices to write, also later.
+    /// Bytes that it caused block devices to write, now or later.
     pub write_bytes: Option<u64>,
-    /// Processes that ended.
+    /// Number of processes that ended.
     pub processes: Option<u64>,
-    /// Threads that ended, the first one of each process included.
+    /// Number of threads that ended, including the first one of each process.
     pub threads: Option<u64>,
-    /// Processes that outlived the command, and were killed unless they were to be kept.
+    /// Number of processes that outlived the command, and were killed unless they were to be kept.
     pub left_over: u64,
-    /// What block devices did.
+    /// Work of block devices.
     pub devices: Vec<DeviceUse>,
-    /// What disturbed it.
+    /// Disturbance by the machine.
     pub machine: MachineUse,
-    /// Fields that are not known, and why.
+    /// Unknown fields, and why they are unknown.
     pub missing: BTreeMap<String, String>,
 }
 
-/// Run a command once. This process must have one thread and no children; from then on it adopts orphans.
+/// Run a command once. This process must have one thread and no children; from then on it adopts
+/// orphans.
 ///
 /// # Errors
 ///
-/// Where there was no run, or it does not end. What the command returns is no error.
+/// There was no run, or it does not end. The exit status of the command is no error.
 pub fn measure(command: &Command) -> Result<Measured, MeasureError> {
     let devices: Vec<Device> = command.devices.iter().map(|name| Device::find(name)).collect::<Result<_, _>>()?;
     waiting::adopt_orphans()?;
@@ -134,7 +140,7 @@ fn run(command: &Command, devices: &[Device], signals: &Signals) -> Result<Measu
     Ok(measured)
 }
 
-/// Whether the kernel counts delays of processes that begin now; why not.
+/// Whether the kernel counts delays of processes that begin now; `Err`: why not.
 fn delays_are_counted() -> Result<(), String> {
     const SETTING: &str = "/proc/sys/kernel/task_delayacct";
     match std::fs::read_to_string(SETTING) {
@@ -144,13 +150,14 @@ fn delays_are_counted() -> Result<(), String> {
     }
 }
 
-/// Where the numbers come from.
+/// The sources of the numbers.
 struct Sources<'a> {
     own_rss: u64,
     usage: Usage,
     usage_before: Usage,
     transfers: Result<Transfers, String>,
-    /// Of the first thread of the command, before it was let go and at its end.
+    /// CPU time and run delay of the first thread of the command, before its release and at its
+    /// end.
     scheduled: Result<(Scheduled, Scheduled), String>,
     totals: Result<Totals, String>,
     launched: &'a Launched,
@@ -219,19 +226,19 @@ impl Sources<'_> {
         }
     }
 
-    /// CPU time of those that were waited for [ns].
+    /// CPU time of the processes that were waited for [ns].
     fn waited_for(&self) -> (u64, u64) {
         (self.usage.user_ns - self.usage_before.user_ns, self.usage.system_ns - self.usage_before.system_ns)
     }
 
-    /// User and system time: the largest sum that is known, divided as the ticks are.
+    /// User and system time: the largest known sum, divided in proportion to ticks.
     fn cpu_time(&self) -> (u64, u64) {
         let (user, system) = self.waited_for();
         let recorded = self.totals.as_ref().map_or(0, |totals| totals.sums.cpu_ns);
         let of_first_thread = self.scheduled.as_ref().map_or(0, |(_, after)| after.cpu_ns);
         let total = (user + system).max(recorded).max(of_first_thread);
         let (user, system) = match &self.totals {
-            // Many were not waited for: then their ticks are in the records only.
+            // If many were not waited for, only the records contain their ticks.
             Ok(totals) if recorded > user + system => (totals.sums.user_ticks_ns, totals.sums.system_ticks_ns),
             _ => (user, system),
         };
@@ -243,7 +250,7 @@ impl Sources<'_> {
     fn run_delay(&self) -> Result<u64, String> {
         match (&self.totals, &self.scheduled) {
             (Ok(totals), Ok((before, after))) => {
-                // What the first thread waited during its exit is in schedstat only.
+                // Only schedstat contains what the first thread waited during its exit.
                 let in_exit = totals.command.map_or(0, |sums| after.run_delay_ns.saturating_sub(sums.run_delay_ns));
                 Ok((totals.sums.run_delay_ns + in_exit).saturating_sub(before.run_delay_ns))
             }
@@ -253,7 +260,8 @@ impl Sources<'_> {
         }
     }
 
-    /// Whether nothing but the first thread of the command used any CPU time: a process or thread takes more than 10 us to come and go.
+    /// Whether only the first thread of the command used CPU time: a process or thread takes more
+    /// than 10 us to start and end.
     fn is_alone(&self, after: &Scheduled) -> bool {
         let (user, system) = self.waited_for();
         (user + system).abs_diff(after.cpu_ns) < 10_000
@@ -262,7 +270,8 @@ impl Sources<'_> {
     fn max_rss(&self) -> Result<u64, String> {
         match &self.totals {
             Ok(totals) => Ok(totals.sums.max_rss_bytes),
-            // A process that was forked from us counts what we had, even when it runs another program.
+            // A process that was forked from us inherits our peak, even when it runs another
+            // program.
             Err(why) if self.usage.max_rss_bytes <= self.own_rss => {
                 Err(format!("{why}; without them it is known only where it is more than that of the measuring program"))
             }

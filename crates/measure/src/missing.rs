@@ -1,13 +1,13 @@
-//! What is not known, and why.
+//! Unknown values, and the reasons.
 
 use std::collections::BTreeMap;
 
-/// Fields that are not known, each with the reason.
+/// Unknown fields, each with the reason.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Missing(pub(crate) BTreeMap<String, String>);
 
 impl Missing {
-    /// The value, or the reason is noted.
+    /// The value; or `None`, after recording the reason.
     pub(crate) fn known<T>(&mut self, field: impl Into<String>, value: Result<T, impl Into<String>>) -> Option<T> {
         match value {
             Ok(value) => Some(value),

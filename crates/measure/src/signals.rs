@@ -1,16 +1,16 @@
-//! Signals that are waited for instead of handled: those that end us, and that of a child that has ended.
+//! Signals that are waited for instead of handled: those that ask us to end, and SIGCHLD.
 
 use std::{io, mem, ptr, time::Duration};
 
 use crate::MeasureError;
 
-/// What asks us to end.
+/// Signals that ask us to end.
 const ENDING: [libc::c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
-/// Signals that are blocked while this lives.
+/// Signals that are blocked while this exists.
 pub(crate) struct Signals {
     waited_for: libc::sigset_t,
-    /// The mask as it was, which the command gets.
+    /// The earlier mask, which the command gets.
     before: libc::sigset_t,
 }
 
@@ -21,19 +21,20 @@ pub(crate) enum Woken {
     Time,
     /// A child may have ended.
     Child,
-    /// Somebody wants us to end, by this signal.
+    /// A signal that asks us to end.
     Signal(libc::c_int),
 }
 
 impl Signals {
-    /// Begin. Signals that are ignored, as SIGHUP is below nohup, stay so.
+    /// Block the signals. Those that are ignored, such as SIGHUP under nohup, stay ignored.
     pub(crate) fn block() -> Result<Self, MeasureError> {
-        // SAFETY: sets and actions are zeroed and then filled by the calls, through which they live.
+        // SAFETY: sets and actions are zeroed and then filled by the calls, through which they
+        // live.
         unsafe {
             let mut waited_for: libc::sigset_t = mem::zeroed();
             libc::sigemptyset(&raw mut waited_for);
             libc::sigaddset(&raw mut waited_for, libc::SIGCHLD);
-            // Ignored, it would make the kernel reap the command without us.
+            // If it were ignored, the kernel would reap the command without us.
             libc::signal(libc::SIGCHLD, libc::SIG_DFL);
             for signal in ENDING {
                 let mut action: libc::sigaction = mem::zeroed();
@@ -50,20 +51,21 @@ impl Signals {
         }
     }
 
-    /// Set the mask as it was. Also between fork and exec.
+    /// Restore the earlier mask. Safe between fork and exec.
     pub(crate) fn unblock(&self) {
         // SAFETY: the set lives through the call.
         unsafe { libc::sigprocmask(libc::SIG_SETMASK, &raw const self.before, ptr::null_mut()) };
     }
 
-    /// Wait so long for one of them. `None`: for ever.
+    /// Wait this long for one of the signals. `None`: forever.
     pub(crate) fn wait(&self, time: Option<Duration>) -> Woken {
         let time = time.map(|time| libc::timespec {
             tv_sec: time.as_secs().min(i64::MAX as u64) as libc::time_t,
             tv_nsec: time.subsec_nanos().into(),
         });
         let limit = time.as_ref().map_or(ptr::null(), ptr::from_ref);
-        // SAFETY: the set and the time live through the call; nothing more is asked about the signal.
+        // SAFETY: the set and the time live through the call; no details of the signal are
+        // requested.
         match unsafe { libc::sigtimedwait(&raw const self.waited_for, ptr::null_mut(), limit) } {
             libc::SIGCHLD => Woken::Child,
             signal if signal > 0 => Woken::Signal(signal),

@@ -1,4 +1,4 @@
-//! Processes that live, and whose children they are, by /proc.
+//! Running processes and their parents, from /proc.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -9,20 +9,20 @@ use std::{
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Process {
     pub(crate) parent: u32,
-    /// It has ended, and has not been waited for yet.
+    /// Whether it has ended, and was not waited for yet.
     pub(crate) ended: bool,
 }
 
-/// What is reported of a process. `None`: it is not there.
+/// The state of a process. `None`: it does not exist.
 pub(crate) fn process(pid: u32) -> Option<Process> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name before them, in parentheses, may hold anything.
+    // The name before them, in parentheses, may contain anything.
     let mut fields = text.rsplit_once(") ")?.1.split(' ');
     let ended = matches!(fields.next()?, "Z" | "X");
     Some(Process { parent: fields.next()?.parse().ok()?, ended })
 }
 
-/// Processes below this one that have not ended.
+/// Descendants of this process that have not ended.
 pub(crate) fn living_below(ancestor: u32) -> Vec<u32> {
     let names = fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.file_name());
     let pids = names.filter_map(|name| name.to_str()?.parse().ok());
@@ -32,7 +32,8 @@ pub(crate) fn living_below(ancestor: u32) -> Vec<u32> {
     below.filter(|pid| !all[pid].ended).copied().collect()
 }
 
-/// Whether `pid` is below `ancestor`, going up by `parent_of`. `None`: a process on the way is gone.
+/// Whether `pid` is below `ancestor`, going up by `parent_of`. `None`: a process on the way has
+/// ended.
 pub(crate) fn is_below(pid: u32, ancestor: u32, parent_of: impl Fn(u32) -> Option<u32>) -> Option<bool> {
     let mut seen = HashSet::new();
     let mut at = pid;
@@ -41,7 +42,8 @@ pub(crate) fn is_below(pid: u32, ancestor: u32, parent_of: impl Fn(u32) -> Optio
         if parent == ancestor {
             return Some(true);
         }
-        // 0 is above the first process. Where parents are read one after the other, ids may be used again, and the way lead in a circle.
+        // 0 is above the first process. Parents are read one after another, so ids may be reused,
+        // and the way may be a circle.
         if parent == 0 || !seen.insert(parent) {
             return Some(false);
         }
@@ -49,7 +51,7 @@ pub(crate) fn is_below(pid: u32, ancestor: u32, parent_of: impl Fn(u32) -> Optio
     }
 }
 
-/// Send a signal to a process below us, or to a group of them if the number is negative.
+/// Send a signal to a descendant, or to a group of them if the number is negative.
 pub(crate) fn send(pid: libc::pid_t, signal: libc::c_int) {
     // SAFETY: kill takes numbers.
     unsafe { libc::kill(pid, signal) };

@@ -1,8 +1,8 @@
-//! What the kernel has added up for us of processes that ended and were waited for.
+//! The kernel's sums for ended processes that were waited for.
 
 use std::{fs, io, mem};
 
-/// Of all that was waited for.
+/// Usage of the processes that were waited for.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Usage {
     pub(crate) user_ns: u64,
@@ -11,16 +11,16 @@ pub(crate) struct Usage {
     pub(crate) major_faults: u64,
     pub(crate) voluntary_switches: u64,
     pub(crate) involuntary_switches: u64,
-    /// Of the largest process; of one that was forked from us at least what we had then.
+    /// Peak of the largest process; for one that was forked from us at least our own at that time.
     pub(crate) max_rss_bytes: u64,
 }
 
-/// Of our children that were waited for, and of theirs.
+/// Usage of our children that were waited for, and of theirs.
 pub(crate) fn of_children() -> Usage {
     of(libc::RUSAGE_CHILDREN)
 }
 
-/// The most memory that we had so far [B].
+/// Our own peak resident memory [B].
 pub(crate) fn own_max_rss_bytes() -> u64 {
     of(libc::RUSAGE_SELF).max_rss_bytes
 }
@@ -44,7 +44,7 @@ fn of(whom: libc::c_int) -> Usage {
     }
 }
 
-/// What processes transferred.
+/// Transfers of processes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Transfers {
     pub(crate) read_chars: u64,
@@ -53,7 +53,8 @@ pub(crate) struct Transfers {
     pub(crate) write_bytes: u64,
 }
 
-/// Of our children that were waited for, and of theirs: what /proc/self/io has beyond that of our only thread.
+/// Transfers of our children that were waited for, and of theirs: the part of /proc/self/io that is
+/// not of our only thread.
 pub(crate) fn transfers_of_children() -> Result<Transfers, String> {
     let read = |path: &str| fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
     let thread = read(&format!("/proc/self/task/{}/io", std::process::id()))?;
@@ -64,7 +65,7 @@ pub(crate) fn transfers_of_children() -> Result<Transfers, String> {
         Ok::<u64, String>(number(&all).ok_or_else(missing)?.saturating_sub(number(&thread).ok_or_else(missing)?))
     };
     Ok(Transfers {
-        // Reading the first of the two files is in the second.
+        // Reading the first of the two files is counted in the second.
         read_chars: difference("rchar:")?.saturating_sub(thread.len() as u64),
         write_chars: difference("wchar:")?,
         read_bytes: difference("read_bytes:")?,
@@ -80,7 +81,7 @@ pub(crate) struct Scheduled {
 }
 
 impl Scheduled {
-    /// From /proc/PID/schedstat, which is there with CONFIG_SCHED_INFO.
+    /// From /proc/PID/schedstat, which exists with CONFIG_SCHED_INFO.
     pub(crate) fn of(pid: u32) -> io::Result<Self> {
         let text = fs::read_to_string(format!("/proc/{pid}/schedstat"))?;
         let mut numbers = text.split_ascii_whitespace().map_while(|number| number.parse().ok());

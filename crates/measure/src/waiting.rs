@@ -1,7 +1,8 @@
-//! Until the run has ended, or is ended.
+//! Waits until the run has ended, or ends it.
 //!
-//! States: *runs* -> (the time is over, or we are asked to end: all processes of the run are asked to end) *is asked* -> (2 s later) *is killed*.
-//! It ends from any of them when its command ends; processes that live on are killed then, or left alone where that is wanted.
+//! States: *running* -> (timeout, or we are asked to end: all processes of the run are asked to
+//! end) *asked* -> (2 s later) *killed*. The run ends in any of them when its command ends;
+//! remaining processes are killed then, or left alone on request.
 
 use std::{
     io, mem,
@@ -17,25 +18,25 @@ use crate::{
     tree,
 };
 
-/// Between asking and killing.
+/// Time between asking and killing.
 const GRACE: Duration = Duration::from_secs(2);
-/// What is killed has ended after this time, unless a device or a server holds it.
+/// What is killed has ended after this time, unless a device or a server blocks it.
 const PATIENCE: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// How the command ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ended {
-    /// By the monotonic clock [ns].
+    /// Time by the monotonic clock [ns].
     pub(crate) at_ns: u64,
     pub(crate) status: ExitStatus,
     pub(crate) timed_out: bool,
     pub(crate) interrupted: bool,
-    /// Until then, what was asked to end has time to.
+    /// Until then, processes that were asked to end have time to do so.
     patient_until: Option<Instant>,
 }
 
-/// A run that goes on.
+/// A run in progress.
 struct Run {
     pid: u32,
     timeout_at: Option<Instant>,
@@ -46,14 +47,14 @@ struct Run {
 }
 
 impl Run {
-    /// How long nothing is to be done. `None`: until something happens.
+    /// How long nothing needs to be done. `None`: until something happens.
     fn rest(&self, records: Option<&TaskStats>) -> Option<Duration> {
         let now = Instant::now();
         let moments = [self.timeout_at, self.kill_at, self.give_up_at].into_iter().flatten();
         moments.map(|moment| moment.saturating_duration_since(now)).chain(records.map(TaskStats::rest)).min()
     }
 
-    /// Ask all of it to end.
+    /// Ask all processes to end.
     fn send(&mut self, signal: libc::c_int) {
         self.timeout_at = None;
         if self.give_up_at.is_none() {
@@ -121,8 +122,8 @@ pub(crate) fn until_the_command_ends(
     }
 }
 
-/// Reap the command, and end what outlives it, unless `keep` says to leave it alone. Returns the number of processes that outlived it; of a run that
-/// was asked to end, that had to be killed.
+/// Reap the command, and end processes that outlive it, unless `keep` is set. Returns their number;
+/// for a run that was asked to end, the number that had to be killed.
 pub(crate) fn end_left_over(command: u32, ended: &Ended, keep: bool, signals: &Signals) -> Result<u64, MeasureError> {
     launch::reap(command);
     while ended.patient_until.is_some_and(|moment| Instant::now() < moment) && launch::reap_all_but(None) {
@@ -138,7 +139,7 @@ pub(crate) fn end_left_over(command: u32, ended: &Ended, keep: bool, signals: &S
     let until = Instant::now() + PATIENCE;
     tree::send(-command.cast_signed(), libc::SIGKILL);
     loop {
-        // Again and again, as each may have made another before it was killed.
+        // Repeated, because each may have created another before it was killed.
         send_to_all(libc::SIGKILL);
         if !launch::reap_all_but(None) {
             return Ok(left.len() as u64);
@@ -150,8 +151,8 @@ pub(crate) fn end_left_over(command: u32, ended: &Ended, keep: bool, signals: &S
     }
 }
 
-/// While this lives, we get a CPU at once when the command ends, where the kernel allows it: otherwise the time that we wait for one, on a busy
-/// machine, would count as time of the run.
+/// While this exists, we get a CPU at once when the command ends, if the kernel allows it.
+/// Otherwise our wait for a CPU, on a busy machine, would count as time of the run.
 pub(crate) struct Urgency(Option<(libc::c_int, libc::sched_param)>);
 
 impl Urgency {
@@ -177,7 +178,7 @@ impl Drop for Urgency {
     }
 }
 
-/// Orphans of the run become our children, instead of those of the first process.
+/// Make us the parent of orphans of the run, instead of the first process.
 pub(crate) fn adopt_orphans() -> Result<(), MeasureError> {
     // SAFETY: takes numbers.
     match unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) } {

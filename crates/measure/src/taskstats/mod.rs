@@ -1,7 +1,9 @@
-//! The kernel's record of each task that ends, and which of them are of the run.
+//! The kernel's record of each task that ends, and which of them belong to the run.
 //!
-//! Records come from all CPUs and of all processes into one socket (`netlink`), each a structure that has grown over the years (`record`); a process
-//! is of the run if it descends from its command (`processes`). The socket is emptied when the run has ended, or before it could be full.
+//! Records come from all CPUs and of all processes into one socket (`netlink`), each a structure
+//! that has grown over the years (`record`); a process belongs to the run if it is a descendant of
+//! the command (`processes`). The socket is emptied when the run has ended, and before it could be
+//! full.
 
 mod netlink;
 mod processes;
@@ -15,7 +17,8 @@ pub(crate) use processes::Totals;
 
 use crate::tree;
 
-/// Records that have room in the socket, at least: a message takes up to 2.3 kB there, and the kernel gives twice what is requested.
+/// Smallest number of records that fit into the socket: a message takes up to 2.3 kB there, and the
+/// kernel provides twice the requested size.
 const ROOM: usize = netlink::BUFFER * 2 / 2304;
 const LOST: &str = "records lost: more tasks ended at a time than the socket has room for";
 const SHORTEST: Duration = Duration::from_millis(50);
@@ -28,12 +31,12 @@ pub(crate) struct TaskStats {
     /// When to empty it next, and how long after the last time that is.
     next: Instant,
     period: Duration,
-    /// Records that were taken out, and could not be understood or were lost.
+    /// Why records could not be understood, or were lost.
     trouble: Option<String>,
 }
 
 impl TaskStats {
-    /// Begin. The reason where the kernel refuses.
+    /// Begin to listen. `Err`: why the kernel refuses.
     pub(crate) fn listen() -> Result<Self, String> {
         Self::with_buffer(netlink::BUFFER)
     }
@@ -50,14 +53,14 @@ impl TaskStats {
         self.next.saturating_duration_since(Instant::now())
     }
 
-    /// Empty it where it is time to.
+    /// Empty the socket if it is time to.
     pub(crate) fn tend(&mut self) {
         if self.rest() > Duration::ZERO {
             return;
         }
         let received = self.drain();
         self.processes.resolve(parent_of, false);
-        // So that a fourth of the room is used at most, if ends go on as they did.
+        // At most a quarter of the room should be used at the current rate of ends.
         let wanted = self.period.mul_f64((ROOM / 4) as f64 / received.max(1) as f64);
         self.period = wanted.clamp(SHORTEST, LONGEST);
         self.next = Instant::now() + self.period;
@@ -78,7 +81,7 @@ impl TaskStats {
         }
     }
 
-    /// The sums of all tasks of the run that ended; of the command's first task by itself, too.
+    /// The sums of all ended tasks of the run, and of the command's first task.
     pub(crate) fn finish(mut self, command: u32) -> Result<Totals, String> {
         self.drain();
         self.processes.resolve(parent_of, true);
@@ -98,7 +101,7 @@ mod tests {
     use super::*;
     use std::process::Command;
 
-    /// Runs some programs, while a socket of this size listens: what came of it, or why it may not listen.
+    /// Runs some programs while a socket of this size listens. `Err`: why it may not listen.
     fn with_programs(bytes: usize, programs: usize) -> Result<Totals, String> {
         let records = TaskStats::with_buffer(bytes)?;
         for _ in 0..programs {

@@ -1,4 +1,5 @@
-//! The socket: generic netlink, family TASKSTATS (Documentation/accounting/taskstats.rst of the kernel).
+//! The socket: generic netlink, family TASKSTATS (Documentation/accounting/taskstats.rst of the
+//! kernel).
 
 use std::{
     fs, io, mem,
@@ -7,7 +8,8 @@ use std::{
 
 use super::record::Record;
 
-/// Bytes of messages that the socket holds; the kernel doubles it, and takes memory only for what is there.
+/// Requested size of the socket's buffer [B]. The kernel doubles it, and allocates memory only for
+/// actual messages.
 pub(super) const BUFFER: usize = 32 << 20;
 
 const CTRL: u16 = 0x10;
@@ -24,7 +26,7 @@ const TYPE_OF_TASK: u16 = 4;
 const HEADER: usize = 16;
 const GENERIC: usize = 4;
 
-/// A socket that gets a record of each task that ends.
+/// A socket that receives a record of each task that ends.
 pub(super) struct Socket {
     socket: OwnedFd,
     family: u16,
@@ -32,14 +34,14 @@ pub(super) struct Socket {
     buffer: Vec<u8>,
 }
 
-/// What comes out of it.
+/// What was received.
 pub(super) enum Received {
     Record(Box<Record>),
-    /// It is empty.
+    /// The socket is empty.
     Nothing,
-    /// Some were dropped as it was full.
+    /// Messages were dropped because the buffer was full.
     Lost,
-    /// Something that is not understood.
+    /// A message that is not understood.
     Unknown(String),
 }
 
@@ -67,7 +69,7 @@ impl Socket {
         Ok(socket)
     }
 
-    /// Whether our own record has our ids where they are looked for.
+    /// Check that our own record has our ids at the expected offsets.
     fn check_form(&mut self, refused: impl Fn(&str, &io::Error) -> String) -> Result<(), String> {
         let pid = std::process::id();
         let answer =
@@ -82,7 +84,7 @@ impl Socket {
         }
     }
 
-    /// Room for messages; where we may not have so much, as much as any user may.
+    /// Set the size of the buffer; without the right to exceed the limit, to the limit.
     fn set_room(&self, bytes: usize) {
         let bytes = bytes as libc::c_int;
         for option in [libc::SO_RCVBUFFORCE, libc::SO_RCVBUF] {
@@ -109,7 +111,7 @@ impl Socket {
                     return if code == 0 { Ok(Vec::new()) } else { Err(io::Error::from_raw_os_error(code)) };
                 }
                 Some(kind) if kind == self.family => return Ok(message[(HEADER + GENERIC).min(length)..].to_vec()),
-                // Somebody else's record, which came before the answer.
+                // A record of another task, which came before the answer.
                 Some(_) => {}
                 None => return Err(io::ErrorKind::InvalidData.into()),
             }
@@ -120,7 +122,8 @@ impl Socket {
         let mut message = Vec::with_capacity(HEADER + GENERIC + attributes.len());
         message.extend(((HEADER + GENERIC + attributes.len()) as u32).to_ne_bytes());
         message.extend(self.family.to_ne_bytes());
-        // Where the answer is a record, the record alone: an acknowledgement would come after it, among what is waited for later.
+        // If the answer is a record, request it alone: an acknowledgement would follow it, among
+        // later records.
         let flags = if command == CMD_GET && is_about_cpus(attributes) {
             libc::NLM_F_REQUEST | libc::NLM_F_ACK
         } else {
@@ -139,14 +142,14 @@ impl Socket {
 
     fn receive(&mut self, flags: libc::c_int) -> io::Result<usize> {
         let buffer = self.buffer.as_mut_ptr().cast();
-        // SAFETY: the buffer has room for so many bytes.
+        // SAFETY: the buffer has the given length.
         match unsafe { libc::recv(self.socket.as_raw_fd(), buffer, self.buffer.len(), flags) } {
             ..0 => Err(io::Error::last_os_error()),
             length => Ok(length as usize),
         }
     }
 
-    /// The next record that is there; does not wait.
+    /// The next received record; does not wait.
     pub(super) fn next(&mut self) -> Received {
         loop {
             let length = match self.receive(libc::MSG_DONTWAIT) {
@@ -164,7 +167,7 @@ impl Socket {
             if message_type(message) != Some(self.family) || length < HEADER + GENERIC {
                 continue;
             }
-            // One message has one task; the sums of its process may stand after it, and say nothing new.
+            // A message contains one task; the sums of its process may follow, and add nothing new.
             let bytes = find(&message[HEADER + GENERIC..], TYPE_OF_TASK).and_then(|nested| find(nested, TYPE_STATS));
             return match bytes.map(Record::parse) {
                 Some(Ok(record)) => Received::Record(Box::new(record)),
@@ -177,13 +180,14 @@ impl Socket {
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        // Otherwise the kernel notices only when it cannot send any more. Nothing is to be done where it fails.
+        // Otherwise the kernel notices only when it cannot send any more. A failure does no harm.
         let _ = self.send(CMD_GET, &attribute(ATTR_DEREGISTER_CPUS, &cpu_list(&self.cpus)));
     }
 }
 
 fn raw_socket() -> io::Result<OwnedFd> {
-    // SAFETY: takes numbers; a descriptor that comes is owned from then on. The address lives through the call.
+    // SAFETY: takes numbers; a descriptor that is returned is owned from then on. The address lives
+    // through the call.
     unsafe {
         let socket = libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_GENERIC);
         if socket < 0 {

@@ -1,15 +1,17 @@
-//! Which processes are of the run.
+//! Determines which processes belong to the run.
 //!
-//! A record names the parent that a process had when it ended. That parent lives, or ended later, as a process whose parent ends gets another one:
-//! us, as we adopt orphans, and have no children but those of the run. So a process is of the run if its parents lead to us: over records that came
-//! after its own, then over /proc. Only where a parent ended at the same moment its record may have come before.
+//! A record names the parent that a process had when it ended. That parent still runs, or ended
+//! later, because a process whose parent ends gets another one: us, as we adopt orphans, and have
+//! no children but those of the run. So a process belongs to the run if its chain of parents leads
+//! to us: through records that came after its own, then through /proc. Only if a parent ended at
+//! the same moment, its record may have come before.
 
 use std::collections::{HashMap, HashSet};
 
 use super::record::{Record, Sums};
 use crate::tree;
 
-/// What all tasks of a run used that ended.
+/// Usage of all ended tasks of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
     pub(crate) sums: Sums,
@@ -20,34 +22,34 @@ pub(crate) struct Totals {
     pub(crate) command: Option<Sums>,
 }
 
-/// A process, of which records came.
+/// A process with at least one record.
 #[derive(Clone, Copy, Debug, Default)]
 struct Process {
     parent: u32,
     sums: Sums,
-    /// Those of its first task.
+    /// Sums of its first task.
     first: Sums,
     tasks: u64,
 }
 
-/// Processes that ended, and those of them that are of the run.
+/// Ended processes, and those of them that belong to the run.
 #[derive(Debug)]
 pub(crate) struct Processes {
     ours: u32,
-    /// Processes that live, and had threads that ended.
+    /// Running processes of which threads have ended.
     open: HashMap<u32, Process>,
-    /// Processes that ended, in that order, of which is not known yet whose they are.
+    /// Ended processes, in that order, that are not decided yet.
     ended: Vec<(u32, Process)>,
-    /// Processes of the run that ended.
+    /// Ended processes of the run.
     members: HashSet<u32>,
-    /// First tasks of children of ours: the command is one of them.
+    /// First tasks of our children: the command is one of them.
     children: HashMap<u32, Sums>,
     totals: Totals,
     knows_process: bool,
 }
 
 impl Processes {
-    /// Processes below this one are of the run.
+    /// Processes below this one belong to the run.
     pub(crate) fn new(ours: u32) -> Self {
         Processes {
             ours,
@@ -76,7 +78,8 @@ impl Processes {
         }
     }
 
-    /// Decide of which it can be decided, while /proc has these parents of processes. At the end, what cannot be decided is not of the run.
+    /// Decide which processes belong to the run, while /proc contains the parents of running ones.
+    /// At the end, undecided processes do not belong to it.
     pub(crate) fn resolve(&mut self, parent_of: impl Fn(u32) -> Option<u32>, at_the_end: bool) {
         let ended = std::mem::take(&mut self.ended);
         let mut place_of: HashMap<u32, usize> = HashMap::new();
@@ -114,7 +117,7 @@ impl Processes {
         }
     }
 
-    /// Whether a process that lives is below us.
+    /// Whether a running process is below us.
     fn is_of_living(&self, pid: u32, parent_of: &impl Fn(u32) -> Option<u32>) -> Option<bool> {
         match pid {
             0 => Some(false),
@@ -145,7 +148,7 @@ mod tests {
         Record { task, process, parent, is_last, knows_process: true, sums }
     }
 
-    /// Processes and tasks of the run; `living` has parents of those that live.
+    /// Number of processes and tasks of the run; `living` has parents of running processes.
     fn counted(records: &[Record], living: &[(u32, u32)]) -> (u64, u64) {
         let mut processes = Processes::new(OURS);
         records.iter().for_each(|record| processes.add(record));
@@ -176,7 +179,7 @@ mod tests {
 
     #[test]
     fn an_id_that_is_used_again_is_another_process() {
-        // 21 ends below 20 of the run; later a stranger is called 20.
+        // 21 ends below 20 of the run; later an unrelated process gets the id 20.
         let records = [end(21, 21, 20, true), end(20, 20, OURS, true), end(40, 40, 20, true), end(20, 20, 1, true)];
         assert_eq!(counted(&records, &[(1, 0)]), (2, 2));
     }

@@ -1,12 +1,14 @@
-//! A record as the kernel lays it out: `struct taskstats` of include/uapi/linux/taskstats.h.
+//! A record in the kernel's layout: `struct taskstats` of include/uapi/linux/taskstats.h.
 //!
-//! New versions add fields at the end, so that those of older versions stay where they are. (Version 15 did not keep to that: it is refused.)
+//! New versions add fields at the end, so that existing offsets stay valid. (Version 15 did not
+//! follow that rule: it is refused.)
 
-/// The version that put new fields between the old ones; 16 has them at the end.
+/// The version that inserted new fields between existing ones; 16 has them at the end.
 const OUT_OF_ORDER: u16 = 15;
-/// From this version on, records have the process of a thread, and say which is the last of a process.
+/// From this version on, records contain the process of a thread, and mark the last one of a
+/// process.
 const WITH_PROCESS: u16 = 12;
-/// The task was the last of its process.
+/// Flag: the task was the last of its process.
 const LAST_OF_PROCESS: u8 = 0x20;
 
 const FLAGS: usize = 8;
@@ -28,15 +30,15 @@ const VOLUNTARY: usize = 272;
 const INVOLUNTARY: usize = 280;
 const RECLAIM_DELAY: usize = 320;
 const PROCESS: usize = 368;
-/// What every version since 7 has: all up to the delay of reclaim.
+/// Length that every version since 7 has: everything up to the reclaim delay.
 const LEAST: usize = RECLAIM_DELAY + 8;
 
-/// What a task used, up to the beginning of its exit.
+/// Usage of a task, up to the beginning of its exit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sums {
     /// CPU time, up to the last tick or switch [ns].
     pub(crate) cpu_ns: u64,
-    /// Parts of it, sampled in ticks [ns].
+    /// Parts of the CPU time, sampled in ticks [ns].
     pub(crate) user_ticks_ns: u64,
     pub(crate) system_ticks_ns: u64,
     pub(crate) run_delay_ns: u64,
@@ -50,7 +52,7 @@ pub(crate) struct Sums {
     pub(crate) write_chars: u64,
     pub(crate) read_bytes: u64,
     pub(crate) write_bytes: u64,
-    /// Of the process at its largest: no sum.
+    /// Peak of the process, not a sum.
     pub(crate) max_rss_bytes: u64,
 }
 
@@ -77,11 +79,11 @@ impl Sums {
 /// The end of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
-    /// The task, and its process: the same where the kernel does not distinguish them.
+    /// Ids of the task and its process: equal if the kernel does not distinguish them.
     pub(crate) task: u32,
     pub(crate) process: u32,
     pub(crate) parent: u32,
-    /// Its process has ended, too.
+    /// Whether its process has ended, too.
     pub(crate) is_last: bool,
     /// Whether the kernel distinguishes processes from threads.
     pub(crate) knows_process: bool,
@@ -89,7 +91,7 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// From the bytes of the structure. The reason where they are not of a known form.
+    /// Parse the bytes of the structure. `Err`: why their form is unknown.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, String> {
         let version = bytes.first_chunk().map_or(0, |field| u16::from_ne_bytes(*field));
         if bytes.len() < LEAST || version == OUT_OF_ORDER {
