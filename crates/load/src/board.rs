@@ -1,8 +1,10 @@
-//! Memory that the workers of a step and who started them share: the barrier, and what each worker has done so far.
+//! Memory shared by the workers of a step and their parent: the barriers, and the progress of each
+//! worker.
 //!
-//! A phase goes: every worker makes ready and passes the barrier `Ready`; the parent sets `start_ns` and raises `phase`; each worker begins at that time,
-//! does its part, and passes `Finished`. Once the parent
-//! has read what was done, it raises `collected`. A worker that dies leaves what it had done by then.
+//! In each phase, every worker prepares and passes the barrier `Ready`; the parent sets `start_ns`
+//! and raises `phase`; each worker begins at that time, does its part, and passes `Finished`. Once
+//! the parent has read the results, it raises `collected`. The results of a worker that dies are
+//! kept up to that moment.
 
 use std::{
     io, ptr, slice,
@@ -15,32 +17,32 @@ use std::{
 
 use crate::histogram::CLASSES;
 
-/// Operations that may be measured at the same time.
+/// Number of operations that may be measured at the same time.
 pub(crate) const LANES: usize = 3;
 
-/// Where workers are waited for.
+/// A point at which workers are waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Barrier {
     Ready = 0,
     Finished = 1,
 }
 
-/// What all share.
+/// State of all workers.
 #[repr(C)]
 pub(crate) struct Header {
-    /// Phases that have begun.
+    /// Number of phases that have begun.
     phase: AtomicU32,
-    /// Times that workers passed each barrier, in all phases together.
+    /// Number of times that workers passed each barrier, in all phases together.
     passed: [AtomicU32; 2],
-    /// Phases whose numbers the parent has read.
+    /// Number of phases whose results the parent has read.
     collected: AtomicU32,
-    /// Set: all workers end at once.
+    /// Nonzero: all workers end at once.
     stop: AtomicU32,
     /// When the phase begins, by the monotonic clock [ns].
     start_ns: AtomicU64,
 }
 
-/// What a worker has done of one operation in this phase.
+/// Results of a worker for one operation in this phase.
 #[repr(C)]
 pub(crate) struct Lane {
     pub(crate) bytes: AtomicU64,
@@ -50,7 +52,7 @@ pub(crate) struct Lane {
     pub(crate) latencies: [AtomicU32; CLASSES],
 }
 
-/// What a worker did in an interval, by the monotonic clock.
+/// Work of a worker in an interval, by the monotonic clock.
 #[repr(C)]
 pub(crate) struct Interval {
     pub(crate) start_ns: AtomicU64,
@@ -59,19 +61,19 @@ pub(crate) struct Interval {
     pub(crate) operations: AtomicU64,
 }
 
-/// A worker's own part.
+/// State of one worker.
 #[repr(C)]
 pub(crate) struct Slot {
     /// When it began and ended the phase, by the monotonic clock [ns]; 0: not yet.
     pub(crate) start_ns: AtomicU64,
     pub(crate) end_ns: AtomicU64,
-    /// Of the last operation that failed.
+    /// Error number of the last operation that failed.
     pub(crate) errno: AtomicI32,
-    /// Blocks whose contents were wrong.
+    /// Number of blocks with wrong contents.
     pub(crate) damaged: AtomicU64,
-    /// Bytes of its part of the file that are there to be read. Stays from phase to phase.
+    /// Size of its part of the file that can be read [B]. Kept from phase to phase.
     pub(crate) prepared: AtomicU64,
-    /// Bytes that the kernel had devices read for this process.
+    /// Bytes that the kernel read from devices for this process.
     pub(crate) device_read: AtomicU64,
     pub(crate) intervals: AtomicU32,
     /// The last phase in which it passed each barrier.
@@ -80,7 +82,7 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    /// Forget the phase before.
+    /// Clear the results of the last phase.
     pub(crate) fn reset(&self) {
         for number in [&self.start_ns, &self.end_ns, &self.damaged, &self.device_read] {
             number.store(0, Relaxed);
@@ -100,7 +102,7 @@ impl Slot {
         self.passed[barrier as usize].load(Acquire)
     }
 
-    /// A number that grows while the worker comes forward.
+    /// A number that grows while the worker makes progress.
     pub(crate) fn advance(&self) -> u64 {
         let done: u64 = self.lanes.iter().map(|lane| lane.operations.load(Relaxed) + lane.errors.load(Relaxed)).sum();
         done + self.prepared.load(Relaxed)
@@ -116,11 +118,11 @@ pub(crate) struct Board {
 }
 
 impl Board {
-    /// Room for so many workers and intervals of each. Only what is used takes memory.
+    /// Room for this many workers, and intervals of each. Only used pages take memory.
     pub(crate) fn new(workers: usize, intervals: usize) -> io::Result<Self> {
         let bytes = size_of::<Header>() + workers * (size_of::<Slot>() + intervals * size_of::<Interval>());
         let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE);
-        // SAFETY: a new mapping; nothing else is touched.
+        // SAFETY: a new mapping; no other memory is affected.
         let memory = unsafe { libc::mmap(ptr::null_mut(), bytes, access, kind, -1, 0) };
         if memory == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
@@ -129,20 +131,21 @@ impl Board {
     }
 
     pub(crate) fn header(&self) -> &Header {
-        // SAFETY: the mapping begins with it, is aligned to pages, and zero is a value of every atomic.
+        // SAFETY: the mapping begins with it and is aligned to pages, and zero is a value of every
+        // atomic.
         unsafe { &*self.memory.cast::<Header>() }
     }
 
     pub(crate) fn slots(&self) -> &[Slot] {
-        // SAFETY: they lie after the header, whose size is a multiple of 8.
+        // SAFETY: they are after the header, whose size is a multiple of 8.
         unsafe { slice::from_raw_parts(self.memory.add(size_of::<Header>()).cast(), self.workers) }
     }
 
-    /// Those of a worker.
+    /// The intervals of a worker.
     pub(crate) fn intervals(&self, worker: usize) -> &[Interval] {
         assert!(worker < self.workers);
         let before = size_of::<Header>() + self.workers * size_of::<Slot>() + worker * self.intervals * size_of::<Interval>();
-        // SAFETY: within the mapping, as the worker is one of those that it was made for.
+        // SAFETY: within the mapping, because the worker is one of those that it was made for.
         unsafe { slice::from_raw_parts(self.memory.add(before).cast(), self.intervals) }
     }
 }
@@ -155,18 +158,19 @@ impl Drop for Board {
 }
 
 impl Header {
-    /// As a worker: be ready for this phase, the first is 1, and sleep until it begins. Returns its start [ns]; none: all workers are to end.
+    /// Called by a worker: wait until this phase begins; the first is 1. Returns its start [ns];
+    /// `None`: all workers are to end.
     pub(crate) fn wait_for_start(&self, slot: &Slot, phase: u32) -> Option<u64> {
         self.pass(Barrier::Ready, slot, phase);
         self.wait_until(&self.phase, phase).then(|| self.start_ns.load(Relaxed))
     }
 
-    /// As a worker: this phase is done.
+    /// Called by a worker: this phase is done.
     pub(crate) fn finish(&self, slot: &Slot, phase: u32) {
         self.pass(Barrier::Finished, slot, phase);
     }
 
-    /// As a worker: sleep until what was done has been read. False: all workers are to end.
+    /// Called by a worker: sleep until the results have been read. False: all workers are to end.
     pub(crate) fn wait_until_collected(&self, phase: u32) -> bool {
         self.wait_until(&self.collected, phase)
     }
@@ -203,20 +207,20 @@ impl Header {
         self.stop.load(Relaxed) != 0
     }
 
-    /// Everybody is to end.
+    /// Make all workers end.
     pub(crate) fn stop(&self) {
         self.stop.store(1, SeqCst);
         wake(&self.phase);
         wake(&self.collected);
     }
 
-    /// What the workers did in this phase was read.
+    /// Record that the results of this phase were read.
     pub(crate) fn collected(&self, phase: u32) {
         self.collected.store(phase, SeqCst);
         wake(&self.collected);
     }
 
-    /// How often a worker passed this barrier, in all phases.
+    /// Number of times that workers passed this barrier, in all phases.
     pub(crate) fn passed(&self, barrier: Barrier) -> u32 {
         self.passed[barrier as usize].load(Acquire)
     }

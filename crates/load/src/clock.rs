@@ -1,14 +1,15 @@
-//! Time by the monotonic clock, which no step of the wall clock touches, and when that was.
+//! The monotonic clock, which is independent of changes of the wall clock, and its offset to the
+//! wall clock.
 
-/// Now, by the monotonic clock [ns].
+/// Time of the monotonic clock [ns].
 #[inline]
 pub(crate) fn now_ns() -> u64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
-/// What is added to the monotonic clock to get the time since the Unix epoch [ns].
+/// Offset of the Unix time to the monotonic clock [ns].
 pub(crate) fn to_epoch_ns() -> i64 {
-    // Of several tries the one with the least time between its readings of the monotonic clock.
+    // Of several attempts, the one with the least time between its readings of the monotonic clock.
     let reading = |_| {
         let (before, wall, after) = (now_ns(), read(libc::CLOCK_REALTIME), now_ns());
         (after - before, wall as i64 - (before + (after - before) / 2) as i64)
@@ -19,7 +20,8 @@ pub(crate) fn to_epoch_ns() -> i64 {
 /// Sleep until this time.
 pub(crate) fn sleep_until(ns: u64) {
     let time = libc::timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 };
-    // SAFETY: the time lives through the call, which may be interrupted by a signal: the start is then early, and counted from there.
+    // SAFETY: the time lives through the call, which a signal may interrupt: the start is then
+    // early, and counted from there.
     unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &raw const time, std::ptr::null_mut()) };
 }
 

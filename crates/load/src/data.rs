@@ -1,6 +1,7 @@
-//! What is written: bytes that cannot be compressed, in which no block of 4 KiB is like another, and which can be computed again to be compared.
+//! The written data: bytes that cannot be compressed, in which all blocks of 4 KiB differ, and
+//! which can be recomputed for comparison.
 
-/// Of the file. A block is the unit in which contents are known.
+/// Size of a block [B], the unit in which contents are known.
 const BLOCK: u64 = 4096;
 const POOL: usize = 4 << 20;
 
@@ -11,14 +12,14 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// Different ones for each seed.
+    /// A pool that differs for each seed.
     pub(crate) fn new(seed: u64) -> Self {
         let mut random = Random(seed);
         let bytes = (0..POOL / 8).flat_map(|_| random.next().to_le_bytes()).collect();
         Pool { bytes, seed }
     }
 
-    /// Set `buffer` to what `file` has at `offset` [B].
+    /// Fill `buffer` with the contents of `file` at `offset` [B].
     pub(crate) fn fill(&self, buffer: &mut [u8], file: u32, offset: u64) {
         self.blocks(buffer.len(), file, offset, |range, stamp, contents, skip| {
             let buffer = &mut buffer[range];
@@ -31,7 +32,7 @@ impl Pool {
         });
     }
 
-    /// Whether `buffer` is what `file` has at `offset` [B].
+    /// Whether `buffer` has the contents of `file` at `offset` [B].
     pub(crate) fn matches(&self, buffer: &[u8], file: u32, offset: u64) -> bool {
         self.blocks(buffer.len(), file, offset, |range, stamp, contents, skip| {
             let buffer = &buffer[range];
@@ -40,8 +41,9 @@ impl Pool {
         })
     }
 
-    /// Call for each block that `length` bytes at `offset` touch: where they lie in the buffer, the stamp with which a block begins, the bytes
-    /// of the pool, and how much of the block comes before. Ends with the first that is false.
+    /// Call `each` for each block that `length` bytes at `offset` overlap: its range in the buffer,
+    /// the stamp at the beginning of the block, the bytes of the pool, and the part of the block
+    /// before the buffer. Ends at the first that returns false.
     fn blocks(
         &self,
         length: usize,
@@ -78,13 +80,13 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `limit`, which is above 0.
+    /// A number below `limit`, which must be above 0.
     #[inline]
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(limit)) >> 64) as u64
     }
 
-    /// Whether something of this probability happens.
+    /// Whether an event of this probability happens.
     #[inline]
     pub(crate) fn happens(&mut self, probability: f64) -> bool {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64 <= probability && probability > 0.0

@@ -1,4 +1,4 @@
-//! What lies below a folder: which devices, what they have done so far, and what limits them.
+//! The devices below a folder: which they are, what they have transferred so far, and their limits.
 
 use std::{
     collections::BTreeSet,
@@ -9,30 +9,30 @@ use std::{
 
 use sysdock_mounts::Mount;
 
-/// A device, by major and minor number.
+/// Major and minor number of a device.
 type Number = (u32, u32);
 
 const SECTOR: u64 = 512;
 
-/// What a file system keeps its data on.
+/// Where a file system keeps its data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Below {
-    /// These block devices.
+    /// On these block devices.
     Devices(BTreeSet<Number>),
-    /// Nothing but memory.
+    /// Only in memory.
     Memory,
-    /// A server, a program, or something that the kernel does not report.
+    /// On a server, in a program, or at a place that the kernel does not report.
     NotKnown,
 }
 
-/// The file system that a folder lies in.
+/// The file system that contains a folder.
 #[derive(Clone, Debug)]
 pub(crate) struct FileSystem {
     pub(crate) mount: Option<Mount>,
     pub(crate) below: Below,
 }
 
-/// Bytes that devices transferred so far, for any process.
+/// Bytes that devices have transferred so far, for all processes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) read: u64,
@@ -40,7 +40,7 @@ pub(crate) struct Counters {
 }
 
 impl FileSystem {
-    /// Of an absolute path that exists.
+    /// The file system of an absolute path that exists.
     pub(crate) fn of(path: &Path) -> Self {
         let mount = sysdock_mounts::of(path).ok().flatten();
         let below = below(path, mount.as_ref(), 0);
@@ -52,7 +52,7 @@ impl FileSystem {
         self.mount.as_ref().map_or("unknown", |mount| mount.fs_type.as_str())
     }
 
-    /// None: the kernel does not count for it.
+    /// `None`: the kernel does not count for it.
     pub(crate) fn counters(&self) -> Option<Counters> {
         let Below::Devices(numbers) = &self.below else { return None };
         numbers.iter().try_fold(Counters::default(), |sum, number| {
@@ -62,7 +62,7 @@ impl FileSystem {
         })
     }
 
-    /// Limits that a control group of ours sets to its devices, as text.
+    /// Limits that a control group of ours sets for its devices, as text.
     pub(crate) fn limits(&self) -> Vec<String> {
         let Below::Devices(numbers) = &self.below else { return Vec::new() };
         let numbers: BTreeSet<Number> = numbers.iter().flat_map(|number| [*number, whole_disk(*number)]).collect();
@@ -103,7 +103,7 @@ impl FileSystem {
     }
 }
 
-/// How often the CPU limit of a control group of ours was reached so far.
+/// How many times the CPU limit of a control group of ours was reached so far.
 pub(crate) fn cpu_throttled() -> u64 {
     let counts = groups("cpu").into_iter().chain(groups("")).filter_map(|folder| {
         let text = fs::read_to_string(folder.join("cpu.stat")).ok()?;
@@ -112,7 +112,7 @@ pub(crate) fn cpu_throttled() -> u64 {
     counts.sum()
 }
 
-/// What the kernel says of a device.
+/// The kernel's facts about a device.
 fn device_facts(number: Number) -> Vec<(String, Option<String>)> {
     let folder = PathBuf::from(format!("/sys/dev/block/{}:{}", number.0, number.1));
     let name = fs::canonicalize(&folder).ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
@@ -132,9 +132,9 @@ fn device_facts(number: Number) -> Vec<(String, Option<String>)> {
     facts
 }
 
-/// What lies below a path; of overlays, below the folder that takes what is written.
+/// What is below a path; for overlays, below the folder that receives writes.
 fn below(path: &Path, mount: Option<&Mount>, depth: u32) -> Below {
-    /// Overlays on overlays.
+    /// Limit for overlays on overlays.
     const DEEPEST: u32 = 4;
     let Ok(status) = fs::metadata(path) else { return Below::NotKnown };
     let number = (libc::major(status.dev()), libc::minor(status.dev()));
@@ -154,7 +154,7 @@ fn below(path: &Path, mount: Option<&Mount>, depth: u32) -> Below {
     }
 }
 
-/// The devices of the btrfs that has this one.
+/// The devices of the btrfs that contains this one.
 fn btrfs(source: &Path) -> Below {
     let Ok(status) = fs::metadata(source) else { return Below::NotKnown };
     if !status.file_type().is_block_device() {
@@ -176,7 +176,7 @@ fn btrfs(source: &Path) -> Below {
     Below::Devices([ours].into())
 }
 
-/// The disk that a partition is a part of; of a disk itself.
+/// The disk of a partition; for a disk the disk itself.
 fn whole_disk(number: Number) -> Number {
     let above = format!("/sys/dev/block/{}:{}/../dev", number.0, number.1);
     let text = fs::read_to_string(above).unwrap_or_default();
@@ -184,7 +184,8 @@ fn whole_disk(number: Number) -> Number {
     parsed.unwrap_or(number)
 }
 
-/// The control group that this process has in a hierarchy, and those above it; `` is that of version 2.
+/// The control group of this process in a hierarchy, and its ancestors; `` is the hierarchy of
+/// version 2.
 fn groups(controller: &str) -> Vec<PathBuf> {
     let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let ours = text.lines().find_map(|line| {

@@ -1,19 +1,19 @@
-//! What can go wrong before anything is measured, or so that nothing can be.
+//! Errors that prevent a measurement.
 
 use std::{io, path::PathBuf};
 
 use sysdock_table::TableError;
 
-/// Why no load was made. What goes wrong while one is measured is a status of its row.
+/// Why no load was made. A failure during a measurement is a status of its row.
 #[derive(Debug)]
 pub enum LoadError {
     /// A system call on this path failed.
     Io(PathBuf, io::Error),
     /// The path is no directory.
     NotADirectory(PathBuf),
-    /// What was requested makes no sense, as text.
+    /// The requested step is invalid: why, as text.
     Step(String),
-    /// The same of a load on a web server.
+    /// The requested load on a web server is invalid: why, as text.
     Address(String),
     /// A system call of the client of a web server failed.
     Http(io::Error),

@@ -1,17 +1,19 @@
-//! Calls that may never return, as those on a file system whose server hangs: they are made in another process, which is waited for so long and no longer.
+//! Calls that may never return, for example on a file system whose server hangs: another process
+//! makes them, and is waited for only for a limited time.
 
 use std::{
     io,
     time::{Duration, Instant},
 };
 
-/// Do something in a copy of this process. What it changes in memory stays there.
+/// Run `work` in a copy of this process. Its changes in memory stay there.
 ///
 /// # Errors
 ///
-/// That of `work`; `TimedOut` where it did not come to an end.
+/// That of `work`; `TimedOut` if it did not end in time.
 pub(crate) fn guarded(patience: Duration, work: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
-    // SAFETY: this process has one thread, so the copy may do what it likes. It leaves without running what others registered for the end.
+    // SAFETY: this process has one thread, so the copy may do anything. It leaves without running
+    // exit handlers.
     let pid = unsafe { libc::fork() };
     match pid {
         ..0 => Err(io::Error::last_os_error()),

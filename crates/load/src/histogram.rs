@@ -1,8 +1,9 @@
-//! Latencies in classes whose width grows with the latency: 64 for each power of two, so none is wider than 1.6 %.
+//! Classes of latencies, whose width grows with the latency: 64 for each power of two, so none is
+//! wider than 1.6 %.
 
 use crate::LatencyClass;
 
-/// Classes of a power of two.
+/// Number of classes for a power of two.
 const PARTS: u64 = 64;
 const PART_BITS: u32 = PARTS.trailing_zeros();
 /// Latencies up to 2^41 ns (37 minutes); longer ones are in the last class.
@@ -34,7 +35,7 @@ fn limits(class: usize) -> (u64, u64) {
     }
 }
 
-/// The classes that occurred, of counts by class.
+/// The classes with operations, from counts by class.
 pub(crate) fn classes(counts: &[u64]) -> Vec<LatencyClass> {
     let occurred = counts.iter().enumerate().filter(|(_, count)| **count > 0);
     let class = |(class, count): (usize, &u64)| {
@@ -44,9 +45,10 @@ pub(crate) fn classes(counts: &[u64]) -> Vec<LatencyClass> {
     occurred.map(class).collect()
 }
 
-/// The latency that this part of the operations does not exceed; of a class the longest. None without operations.
+/// The latency that this fraction of the operations does not exceed: the longest of a class. `None`
+/// without operations.
 pub(crate) fn quantile(classes: &[LatencyClass], part: f64) -> Option<i64> {
-    // Counts of a log may add up to more than an integer holds.
+    // Counts of a log may add up to more than an integer can contain.
     let total: f64 = classes.iter().map(|class| class.operations as f64).sum();
     let wanted = (total * part).ceil().max(1.0);
     let mut seen = 0.0;

@@ -1,4 +1,4 @@
-//! What a phase comes to as rows of `load_results`, and whether the numbers may be believed.
+//! Rows of `load_results` for a phase, and whether they are valid.
 
 use std::io;
 
@@ -12,11 +12,11 @@ use crate::{
     workers::{LaneSum, PhaseOutcome},
 };
 
-/// Of the bytes that were read, the device must have read this part.
+/// Fraction of the read bytes that the device must have read.
 const FROM_DEVICE: f64 = 0.9;
-/// Workers must have run together for this part of the time, by any generator.
+/// Fraction of the time in which all workers must have run together, for any generator.
 pub(crate) const LEAST_OVERLAP: f64 = 0.5;
-/// Anything shorter says more of the scheduler than of a file system [ns].
+/// A shorter phase says more about the scheduler than about a file system [ns].
 const SHORTEST_NS: i64 = 10_000_000;
 
 /// A row for each operation of the phase.
@@ -24,7 +24,7 @@ pub(crate) fn rows(step: &Step, phase: &PhaseOutcome, file_system: &FileSystem, 
     let of_lane = |(operation, lane): (&Operation, &LaneSum)| row(step, phase, *operation, lane, file_system, host);
     let mut rows: Vec<_> = phase.operations.iter().zip(&phase.lanes).map(of_lane).collect();
     if let Some(first) = rows.first_mut() {
-        // Progress is that of a worker, whatever it does.
+        // Progress is that of a worker, whatever the operation.
         first.progress.clone_from(&phase.progress);
     }
     rows
@@ -45,7 +45,7 @@ fn row_without(step: &Step, operation: Operation, status: Status, note: &Fact, h
     Measured { status, note: note.clone().into(), ..frame(step, operation, host) }
 }
 
-/// What was requested.
+/// A row with what was requested.
 fn frame(step: &Step, operation: Operation, host: &str) -> Measured {
     let mut row = Measured::new(step.item.name(), operation.name(), step.processes as i32);
     row.hosts = Some(host.to_string());
@@ -83,7 +83,7 @@ fn row(
     row.device_read_bytes = phase.devices.map(|counters| counters.read as i64);
     row.device_write_bytes = phase.devices.map(|counters| counters.written as i64);
     row.latencies = classes(&lane.latencies);
-    // A class is some wide: no quantile is longer than the longest.
+    // A class has a width: no quantile is longer than the longest latency.
     row.p50_ns = quantile(&row.latencies, 0.5).map(|ns| ns.min(lane.max_ns as i64));
     row.p99_ns = quantile(&row.latencies, 0.99).map(|ns| ns.min(lane.max_ns as i64));
     row.max_ns = (lane.operations > 0).then_some(lane.max_ns as i64);
@@ -94,13 +94,13 @@ fn row(
     row
 }
 
-/// The part of the time in which all ran.
+/// The fraction of the time in which all workers ran.
 fn overlap(row: &Measured, last_start: Option<i64>) -> Option<f64> {
     let (start, first_end, end) = (row.started_ns?, row.first_end_ns?, row.ended_ns?);
     (end > start).then(|| (first_end - last_start.unwrap_or(start)).max(0) as f64 / (end - start) as f64)
 }
 
-/// Why the numbers may not be what they seem, the gravest first. The last ones do not change that they were measured.
+/// Reasons to doubt the numbers, the most serious first. The last ones do not change the status.
 fn findings(step: &Step, phase: &PhaseOutcome, row: &Measured, file_system: &FileSystem) -> Vec<(Status, Fact)> {
     let mut found = Vec::new();
     if phase.interrupted {
@@ -160,14 +160,14 @@ fn timing(row: &Measured) -> Vec<(Status, Fact)> {
     found
 }
 
-/// Where the bytes that were read came from.
+/// Determine where the read bytes came from.
 fn origin(phase: &PhaseOutcome, row: &Measured, file_system: &FileSystem) -> Option<(Status, Fact)> {
     let part = |bytes: u64| bytes as f64 / row.bytes as f64;
     match (&file_system.below, phase.devices) {
         (Below::Memory, _) => Some((Status::FromMemory, facts::in_memory(file_system.kind()))),
         (_, None) => Some((Status::NotKnown, facts::origin_unknown(file_system.kind()))),
         (_, Some(devices)) => {
-            // Others may use the device, too: so what was read for the workers counts as well.
+            // Others may use the device, too: so the bytes read for the workers count as well.
             let read = devices.read.min(phase.read_for_workers);
             let from_memory = (read as f64) < FROM_DEVICE * row.bytes as f64;
             from_memory.then(|| (Status::FromMemory, facts::from_memory(part(read))))

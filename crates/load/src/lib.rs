@@ -1,13 +1,15 @@
-//! Load on a file system: what so many processes asked of it, what it did, and whether that number may be believed.
+//! Load on a file system: the requested work of several processes, the results, and whether they
+//! are valid.
 //!
-//! A [`Step`] says what is to be done; a [`Measured`] is what came of it, one row of `load_results`. Logs of other tools become the same rows
-//! (`foreign`).
+//! A [`Step`] describes the work; a [`Measured`] is a result, one row of `load_results`. Logs of
+//! other tools become the same rows (`foreign`).
 //!
-//! Modules, from what is requested to what is reported: `step` (what is to be done), `run` (a folder, and steps one after the other),
-//! `workspace` (the folder, and what killed runs left), `workers` (processes and their phases), `board` (memory that they share: the barrier),
-//! `items` (what a worker does), `meter` (counts it), `data` (what is written), `device` (what lies below, and what it did), `judge` (whether
-//! the number may be believed), `measured` (rows). `foreign` has nothing to do with these: it reads. Nor has `http`: it makes load on a web
-//! server.
+//! Modules, from the request to the report: `step` (the work), `run` (a folder, and steps one after
+//! another), `workspace` (the folder, and leftovers of killed runs), `workers` (processes and their
+//! phases), `board` (shared memory: the barriers), `items` (the work of a worker), `meter` (counts
+//! it), `data` (the written data), `device` (the devices below, and their transfers), `judge`
+//! (whether the results are valid), `measured` (rows). Two modules are independent of these:
+//! `foreign` reads logs, and `http` makes load on a web server.
 
 mod board;
 mod clock;
@@ -34,5 +36,5 @@ pub use step::{Item, Layout, Operation, Step, Sync};
 pub use workers::Caller;
 pub use workspace::Leftover;
 
-/// What the tables of a load are about (`about` in `knowhow/tables`).
+/// The subject of a load, as in `about` of `knowhow/tables`.
 pub const ABOUT: &str = "load";

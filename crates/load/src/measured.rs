@@ -1,10 +1,10 @@
-//! What was measured, as rows of `load_results`, `load_intervals` and `load_latencies`.
+//! Results as rows of `load_results`, `load_intervals` and `load_latencies`.
 
 use std::borrow::Cow;
 
 use sysdock_table::{Facts, Recording, TableError, rows};
 
-/// What a measurement is worth; the values of `status` in `load_results`.
+/// Validity of a measurement: the values of `status` in `load_results`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     Measured,
@@ -42,7 +42,7 @@ impl Status {
     }
 }
 
-/// Operations of a measurement whose latency lies between two limits, both included.
+/// Operations of a measurement whose latency is between two limits, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LatencyClass {
     pub low_ns: i64,
@@ -50,7 +50,7 @@ pub struct LatencyClass {
     pub operations: i64,
 }
 
-/// What a worker did in 100 ms.
+/// Work of a worker in 100 ms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     pub worker: i32,
@@ -79,7 +79,7 @@ pub struct Measured {
     pub started_ns: Option<i64>,
     pub first_end_ns: Option<i64>,
     pub ended_ns: Option<i64>,
-    /// Where the times are known, [`Measured::rates`] computes these two.
+    /// [`Measured::rates`] computes these two if the times are known.
     pub bytes_per_s: Option<f64>,
     pub operations_per_s: Option<f64>,
     pub overlap: Option<f64>,
@@ -97,7 +97,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Nothing but what was requested.
+    /// A row with only what was requested.
     #[must_use]
     pub fn new(item: impl Into<Cow<'static, str>>, operation: impl Into<Cow<'static, str>>, processes: i32) -> Self {
         Measured {
@@ -144,7 +144,8 @@ impl Measured {
     }
 }
 
-/// Write measurements after those that the recording has from this program; `first_id` is the `result_id` of the first. Returns the next one.
+/// Write measurements after those that this program has written to the recording; `first_id` is the
+/// `result_id` of the first. Returns the next one.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Counts what a worker does, with one reading of the clock for each operation.
+//! Counts the work of a worker, with one reading of the clock for each operation.
 
 use std::{io, sync::atomic::Ordering::Relaxed};
 
@@ -8,12 +8,12 @@ use crate::{
     histogram::class_of,
 };
 
-/// Progress is noted for each piece of this length.
+/// Length of the intervals of progress [ns].
 pub(crate) const INTERVAL_NS: u64 = 100_000_000;
-/// After so many errors a worker ends its phase.
+/// Number of errors after which a worker ends its phase.
 const MOST_ERRORS: u64 = 100;
 
-/// What an operation did.
+/// Result of an operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Done {
     pub(crate) bytes: u64,
@@ -21,7 +21,7 @@ pub(crate) struct Done {
 }
 
 impl Done {
-    /// One operation on so many bytes.
+    /// One operation on this many bytes.
     pub(crate) fn bytes(bytes: u64) -> Self {
         Done { bytes, operations: 1 }
     }
@@ -35,19 +35,20 @@ pub(crate) struct Meter<'a> {
     header: &'a Header,
     slot: &'a Slot,
     intervals: &'a [Interval],
-    /// Until then nothing counts; 0: it began.
+    /// Operations count only after this time; 0: counting has begun.
     warm_until: u64,
     deadline: u64,
     /// When the current operation began.
     began: u64,
-    /// The current interval: its start, and what was done in it.
+    /// The current interval: its start, and the work in it.
     interval: (u64, u64, u64),
     errors: u64,
     device_read: u64,
 }
 
 impl<'a> Meter<'a> {
-    /// Sleep until the start of a phase, and begin to count after `warm_ns`. It is to end `time_ns` after that.
+    /// Sleep until the start of a phase, and count after `warm_ns`. The phase ends `time_ns` after
+    /// that.
     pub(crate) fn start(
         (header, slot, intervals): (&'a Header, &'a Slot, &'a [Interval]),
         start_ns: u64,
@@ -75,7 +76,7 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// The next operation begins now, and not where the last one ended.
+    /// Begin the next operation now, rather than at the end of the last one.
     #[inline]
     pub(crate) fn begin(&mut self) {
         self.began = now_ns();
@@ -86,14 +87,14 @@ impl<'a> Meter<'a> {
         self.began
     }
 
-    /// The operation ended so. False: the phase is to end.
+    /// Count the end of the operation. False: the phase is to end.
     #[inline]
     pub(crate) fn end(&mut self, lane: usize, outcome: io::Result<Done>) -> bool {
         let began = self.began;
         self.end_of(lane, began, outcome)
     }
 
-    /// An operation that began at this time ended so. False: the phase is to end.
+    /// Count the end of an operation that began at this time. False: the phase is to end.
     #[inline]
     pub(crate) fn end_of(&mut self, lane: usize, began: u64, outcome: io::Result<Done>) -> bool {
         let now = now_ns();
@@ -119,7 +120,7 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// What was done before is forgotten.
+    /// Drop all earlier counts.
     #[cold]
     fn count_from(&mut self, now: u64) {
         self.warm_until = 0;
@@ -131,7 +132,7 @@ impl<'a> Meter<'a> {
     #[inline]
     fn succeeded(&mut self, lane: usize, done: Done, ns: u64) {
         let lane = &self.slot.lanes[lane];
-        // There is one writer: no atomic addition is needed.
+        // There is one writer, so no atomic addition is needed.
         lane.bytes.store(lane.bytes.load(Relaxed) + done.bytes, Relaxed);
         lane.operations.store(lane.operations.load(Relaxed) + done.operations, Relaxed);
         let count = &lane.latencies[class_of(ns)];
@@ -143,7 +144,7 @@ impl<'a> Meter<'a> {
         self.interval.2 += done.operations;
     }
 
-    /// Whether to go on.
+    /// Count an error. Returns whether to continue.
     #[cold]
     fn failed(&mut self, lane: usize, error: &io::Error) -> bool {
         self.errors += 1;
@@ -154,7 +155,7 @@ impl<'a> Meter<'a> {
         !hopeless && self.errors < MOST_ERRORS && !self.header.stopped()
     }
 
-    /// A block does not have the contents that were written.
+    /// Count a block without the contents that were written.
     #[cold]
     pub(crate) fn damaged(&self) {
         self.slot.damaged.fetch_add(1, Relaxed);
@@ -169,7 +170,7 @@ impl<'a> Meter<'a> {
     fn end_interval(&mut self, now: u64) {
         let (start, bytes, operations) = self.interval;
         let used = self.slot.intervals.load(Relaxed) as usize;
-        // Where there is no room for more, the last one grows.
+        // Without room for more, the last one grows.
         let place = used.min(self.intervals.len() - 1);
         let interval = &self.intervals[place];
         if used == place {
@@ -185,7 +186,7 @@ impl<'a> Meter<'a> {
         self.interval = (now, 0, 0);
     }
 
-    /// The phase is done, as far as this worker is concerned.
+    /// The phase is done for this worker.
     pub(crate) fn finish(mut self) {
         let now = now_ns();
         if self.warm_until > 0 {
@@ -199,7 +200,8 @@ impl<'a> Meter<'a> {
     }
 }
 
-/// Bytes that the kernel had devices read for this process so far (`ru_inblock` of getrusage(2), in units of 512).
+/// Bytes that the kernel has read from devices for this process so far (`ru_inblock` of
+/// getrusage(2), in units of 512).
 fn device_read() -> u64 {
     // SAFETY: zeros are a value of the struct, which lives through the call.
     unsafe {

@@ -1,4 +1,4 @@
-//! A run: the steps of a plan, one after the other, in one folder of its own.
+//! A run: the steps of a plan, one after another, in one folder of its own.
 
 use std::{path::Path, time::Duration};
 
@@ -14,15 +14,15 @@ use crate::{
     workspace::{Leftover, Workspace},
 };
 
-/// Of the free room, this part may be taken.
+/// Fraction of the free space that may be used.
 const ROOM: f64 = 0.9;
 
-/// How a run is done.
+/// Settings of a run.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// A step is given up if nothing comes forward for so long.
+    /// A step is given up without progress for this long.
     pub patience: Duration,
-    /// What random numbers begin with; the same, the same offsets and contents.
+    /// Seed of random numbers: the same seed causes the same offsets and contents.
     pub seed: u64,
 }
 
@@ -32,14 +32,14 @@ impl Default for Settings {
     }
 }
 
-/// A folder made ready for load.
+/// A folder prepared for load.
 pub struct Load {
     workspace: Workspace,
     file_system: FileSystem,
     pool: Pool,
     settings: Settings,
     host: String,
-    /// Bytes of the common file that are there [B].
+    /// Size of the existing common file [B].
     data_bytes: u64,
     steps_done: u64,
     /// Folders of killed runs that stay, and why.
@@ -47,7 +47,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// Make a folder in `directory`, and remove what killed runs left there.
+    /// Create a folder in `directory`, and remove the leftovers of killed runs there.
     ///
     /// # Errors
     ///
@@ -71,11 +71,11 @@ impl Load {
         facts
     }
 
-    /// Do a step: a row for each of its operations. What goes wrong is a status of them.
+    /// Do a step. Returns a row for each of its operations. Failures are statuses of rows.
     ///
     /// # Errors
     ///
-    /// The step makes no sense.
+    /// The step is invalid.
     pub fn measure(&mut self, step: &Step, cancel: &Cancel, caller: &mut dyn Caller) -> Result<Vec<Measured>, LoadError> {
         step.check()?;
         if let Some((needed, free)) = self.lacks_room(step) {
@@ -100,7 +100,7 @@ impl Load {
         Ok(rows)
     }
 
-    /// The rows of a step that is not done, as there is no time for it.
+    /// The rows of a step for which there is no time.
     #[must_use]
     pub fn skipped(&self, step: &Step) -> Vec<Measured> {
         judge::rows_without(step, Status::Skipped, &facts::time_up(), &self.host)
@@ -115,7 +115,8 @@ impl Load {
         }
         let rows = |phase| judge::rows(step, phase, &self.file_system, &self.host);
         let mut rows: Vec<_> = outcome.phases.iter().flat_map(rows).collect();
-        // Who is requested a step gives a row for each operation: rows of several hosts belong together by their order.
+        // Each operation of a requested step gets a row: rows of several hosts are matched by their
+        // order.
         if outcome.phases.last().is_some_and(|last| last.hung) {
             let begun: Vec<_> = outcome.phases.iter().flat_map(|phase| &phase.operations).copied().collect();
             rows.extend(judge::rows_of_others(step, &begun, &facts::after_given_up(), &self.host));
@@ -123,14 +124,14 @@ impl Load {
         rows
     }
 
-    /// Files of a step are gone before the next one; those of the common file stay while steps use it.
+    /// Remove the files of a step before the next one; the common file is kept while steps use it.
     fn clear(&mut self, step: &Step) {
         if step.item != Item::Control && self.workspace.clear(&[items::DATA]).is_err() && step.item.uses_data() {
             self.data_bytes = 0;
         }
     }
 
-    /// Bytes that are needed, and those that may be used.
+    /// The needed space, and the usable space, if the latter is too small [B].
     fn lacks_room(&self, step: &Step) -> Option<(u64, u64)> {
         let free = (room(&self.workspace.path)?.free as f64 * ROOM) as u64;
         let reused = if step.item.uses_data() { self.data_bytes } else { 0 };
@@ -138,7 +139,7 @@ impl Load {
         (needed > free).then_some((needed, free))
     }
 
-    /// Remove all that was made.
+    /// Remove everything that was created.
     ///
     /// # Errors
     ///
@@ -149,10 +150,10 @@ impl Load {
     }
 }
 
-/// What a file system has room for.
+/// The space of a file system.
 struct Room {
     size: u64,
-    /// For this user [B].
+    /// Available to this user [B].
     free: u64,
     inodes: u64,
     free_inodes: u64,

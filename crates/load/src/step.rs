@@ -1,34 +1,34 @@
-//! What is to be measured: one item with one setting.
+//! What to measure: one item with one setting.
 
 use serde::{Deserialize, Serialize};
 
 use crate::LoadError;
 
-/// What is measured.
+/// The kind of load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Item {
     /// Write files from their beginning to their end, and read them.
     Transfer,
-    /// The same with a fixed number of bytes for all processes together, whatever the length of a request.
+    /// As a transfer, with a fixed total size for all processes, whatever the size of a request.
     Volume,
-    /// Make, find, list and remove files and directories.
+    /// Create, look up, list and remove files and directories.
     Metadata,
-    /// Append to a file and make each record last, as the log of a database.
+    /// Append to a file and sync each record, like the log of a database.
     Log,
     /// Read at random offsets.
     RandomRead,
-    /// Read and write at random offsets alongside a log.
+    /// Read and write at random offsets next to a log.
     RandomMix,
     /// Read and write through a mapping.
     Mmap,
     /// Read at random offsets with many requests in progress (`io_uring`).
     Depth,
-    /// Compute, and touch no file: how fast the machine itself is.
+    /// Compute, without any file: shows how fast the machine itself is.
     Control,
 }
 
-/// What the workers do, in the order in which it is done.
+/// The operations of workers, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
@@ -63,9 +63,9 @@ pub enum Layout {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sync {
-    /// When the kernel likes.
+    /// By write-back of the kernel.
     None,
-    /// fsync once, after the last write, within the time that is measured.
+    /// fsync once, after the last write, within the measured time.
     #[default]
     End,
     /// fdatasync after each write.
@@ -76,67 +76,68 @@ pub enum Sync {
     Dsync,
 }
 
-/// One item with one setting. In a plan (JSON) what is left out has the value that is given here.
+/// One item with one setting. Fields that are missing in a plan (JSON) have the defaults of this
+/// structure.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
-    /// What is measured.
     pub item: Item,
-    /// Of its operations, those that are wanted; none: all that it has.
+    /// The operations to measure; empty: all of the item.
     #[serde(default)]
     pub operations: Vec<Operation>,
-    /// Bytes of a request.
+    /// Size of a request [B].
     #[serde(default = "four_kib")]
     pub length_bytes: u64,
-    /// Workers at a time.
+    /// Number of workers.
     #[serde(default = "one")]
     pub processes: u32,
-    /// Requests that each worker keeps in progress (depth).
+    /// Number of requests that each worker keeps in progress (depth).
     #[serde(default = "one")]
     pub depth: u32,
-    /// Open files with `O_DIRECT`.
+    /// Whether to open files with `O_DIRECT`.
     #[serde(default)]
     pub direct: bool,
     /// A file (directory) for each, or one for all.
     #[serde(default)]
     pub layout: Layout,
-    /// How writes reach the device; none: `fdatasync` of a log, `end` of other items.
+    /// How writes reach the device; `None`: `fdatasync` for a log, `end` for other items.
     #[serde(default)]
     pub sync: Option<Sync>,
-    /// Bytes of all files of the step together; NULL: what the time allows, up to 256 MiB.
+    /// Total size of the files of the step [B]; `None`: what the time allows, up to 256 MiB.
     #[serde(default)]
     pub size_bytes: Option<u64>,
-    /// Each operation ends after this time [ns], however far it came; NULL: when all is done.
+    /// Time after which each operation ends [ns]; `None`: when it is complete.
     #[serde(default)]
     pub time_ns: Option<u64>,
-    /// Files of each worker (metadata).
+    /// Number of files of each worker (metadata).
     #[serde(default = "thousand")]
     pub files: u32,
-    /// Part of the requests that write (`random_mix`).
+    /// Fraction of the requests that write (`random_mix`).
     #[serde(default = "third")]
     pub write_share: f64,
-    /// Read everything back and compare each block with what was written.
+    /// Whether to read everything back and compare each block with what was written.
     #[serde(default)]
     pub verify: bool,
-    /// The log has its full size before, and records overwrite what is there, as segments of a database that are used again.
+    /// Whether the log has its full size before, so that records overwrite its contents, as in
+    /// segments of a database that are reused.
     #[serde(default)]
     pub prefilled: bool,
 }
 
-/// Bytes of all files together where a step does not say: enough for some seconds of most devices.
+/// Total size of the files if a step does not state it: enough for some seconds of most devices.
 const USUAL_SIZE: u64 = 256 << 20;
-/// More workers than this are a mistake.
+/// A larger number of workers is a mistake.
 const MOST_PROCESSES: u32 = 10_000;
 const LONGEST_REQUEST: u64 = 1 << 30;
 
 impl Step {
-    /// Bytes of all files together [B].
+    /// Total size of the files [B].
     #[must_use]
     pub fn size(&self) -> u64 {
         self.size_bytes.unwrap_or(USUAL_SIZE)
     }
 
-    /// Bytes of each worker [B], a multiple of the length of a request.
+    /// Size of the part of each worker [B], a multiple of the size of a request.
     #[must_use]
     pub fn share(&self) -> u64 {
         let share = self.size() / u64::from(self.processes);
@@ -155,7 +156,7 @@ impl Step {
         }
     }
 
-    /// Room that the step needs [B].
+    /// Space that the step needs [B].
     #[must_use]
     pub fn room(&self) -> u64 {
         match self.item {
@@ -164,14 +165,14 @@ impl Step {
         }
     }
 
-    /// Its operations that are wanted.
+    /// The operations to measure.
     #[must_use]
     pub fn wanted(&self) -> Vec<Operation> {
         let all = self.item.operations();
         all.iter().copied().filter(|operation| self.operations.is_empty() || self.operations.contains(operation)).collect()
     }
 
-    /// Say what makes no sense.
+    /// Check the step.
     ///
     /// # Errors
     ///
@@ -206,7 +207,7 @@ impl Step {
         Ok(())
     }
 
-    /// About how long it takes with all that is made ready for it [ns].
+    /// Estimated duration, including preparation [ns].
     #[must_use]
     pub fn estimate_ns(&self) -> u64 {
         const UNTIMED: u64 = 2_000_000_000;
@@ -231,13 +232,13 @@ impl Item {
         }
     }
 
-    /// Whether it reads at random from the common file, which stays from step to step.
+    /// Whether it reads at random from the common file, which is kept from step to step.
     #[must_use]
     pub fn uses_data(self) -> bool {
         matches!(self, Item::RandomRead | Item::RandomMix | Item::Depth)
     }
 
-    /// What it consists of, in the order in which it is done.
+    /// Its operations, in their order.
     #[must_use]
     pub fn operations(self) -> &'static [Operation] {
         use Operation::{Append, Compute, Create, Mkdir, Open, Read, Readdir, Remove, Rename, Rmdir, Stat, StatCold, Write};

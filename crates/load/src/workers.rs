@@ -1,4 +1,5 @@
-//! Starts the workers of a step, takes them through its phases, and collects what they did, whatever becomes of them.
+//! Starts the workers of a step, leads them through its phases, and collects their results,
+//! whatever happens to them.
 
 use std::{
     collections::BTreeMap,
@@ -24,36 +25,37 @@ use crate::{
     meter::{INTERVAL_NS, Meter},
 };
 
-/// The interval at which the state of the workers is checked, and the caller is called.
+/// Interval at which the state of the workers is checked, and the caller is called.
 const LOOK: Duration = Duration::from_millis(50);
-/// The time that workers have to end once they were asked to.
+/// Time that workers have to end after they were asked to.
 const TO_END: Duration = Duration::from_secs(5);
-/// Intervals for a worker whose phases have no time limit: ten minutes.
+/// Number of intervals of a worker whose phases have no time limit: ten minutes.
 const UNTIMED_INTERVALS: usize = 6000;
 
-/// Who requested a step.
+/// The caller of a step.
 pub trait Caller {
-    /// Called now and then while the step goes on.
+    /// Called periodically while the step runs.
     fn tick(&mut self) {}
 
-    /// All workers are ready: when they are to begin, since the epoch [ns]. None: at once. Other hosts may have to be waited for.
+    /// Called when all workers are ready. Returns when they are to begin, since the epoch [ns];
+    /// `None`: at once. Other hosts may have to be waited for.
     fn start_at_ns(&mut self) -> Option<i64> {
         None
     }
 }
 
-/// What all steps of a run have in common.
+/// State that all steps of a run share.
 pub(crate) struct Surroundings<'a> {
     pub(crate) folder: &'a Path,
     pub(crate) file_system: &'a FileSystem,
     pub(crate) pool: &'a Pool,
     pub(crate) seed: u64,
-    /// Without any progress for so long, a step is given up.
+    /// A step without any progress for this long is given up.
     pub(crate) patience: Duration,
     pub(crate) cancel: &'a Cancel,
 }
 
-/// What a lane of all workers comes to.
+/// Sum of a lane over all workers.
 pub(crate) struct LaneSum {
     pub(crate) bytes: u64,
     pub(crate) operations: u64,
@@ -78,13 +80,13 @@ impl Death {
     }
 }
 
-/// What came of a phase. Times are since the epoch.
+/// Result of a phase. Times are since the epoch.
 pub(crate) struct PhaseOutcome {
     pub(crate) operations: Vec<Operation>,
     pub(crate) lanes: Vec<LaneSum>,
     /// Start and end of each worker that began [ns].
     pub(crate) spans: Vec<(i64, i64)>,
-    /// Workers that did not begin.
+    /// Number of workers that did not begin.
     pub(crate) idle: u32,
     pub(crate) damaged: u64,
     pub(crate) errno: i32,
@@ -93,7 +95,7 @@ pub(crate) struct PhaseOutcome {
     pub(crate) devices: Option<Counters>,
     pub(crate) cpu_throttled: bool,
     pub(crate) progress: Vec<Progress>,
-    /// How each worker ended that was not to end.
+    /// How workers ended unexpectedly, with the number of workers.
     pub(crate) deaths: BTreeMap<Death, u32>,
     pub(crate) interrupted: bool,
     pub(crate) hung: bool,
@@ -101,16 +103,16 @@ pub(crate) struct PhaseOutcome {
     pub(crate) remark: Option<Fact>,
 }
 
-/// What came of a step.
+/// Result of a step.
 pub(crate) struct StepOutcome {
     pub(crate) phases: Vec<PhaseOutcome>,
-    /// Bytes of the common file that are there now [B].
+    /// Size of the common file now [B].
     pub(crate) data_bytes: u64,
-    /// How many could be started, and why not more.
+    /// How many workers could be started, and why not more.
     pub(crate) refused: Option<(u32, io::Error)>,
 }
 
-/// The processes. Those that ended are taken out.
+/// The worker processes. Those that have ended are removed.
 struct Workers<'a> {
     board: &'a Board,
     /// Number and process id.
@@ -158,7 +160,7 @@ pub(crate) fn measure(
     Ok(StepOutcome { phases: outcomes, data_bytes, refused })
 }
 
-/// Bytes of the common file without a gap, from its beginning [B].
+/// Size of the common file up to the first gap [B].
 fn prepared_of_all(step: &Step, board: &Board) -> u64 {
     if !step.item.uses_data() {
         return 0;
@@ -168,7 +170,7 @@ fn prepared_of_all(step: &Step, board: &Board) -> u64 {
     whole * step.share() + parts.clone().nth(whole as usize).unwrap_or(0)
 }
 
-/// The id of the process.
+/// Fork a worker. Returns the id of its process.
 fn start_worker(
     worker: u32,
     step: &Step,
@@ -177,9 +179,9 @@ fn start_worker(
     board: &Board,
     around: &Surroundings<'_>,
 ) -> io::Result<libc::pid_t> {
-    // SAFETY: only asks.
+    // SAFETY: a query without arguments.
     let parent = unsafe { libc::getpid() };
-    // SAFETY: this process has one thread, so the copy may do what it likes.
+    // SAFETY: this process has one thread, so the copy may do anything.
     let pid = unsafe { libc::fork() };
     if pid < 0 {
         return Err(io::Error::last_os_error());
@@ -187,7 +189,8 @@ fn start_worker(
     if pid > 0 {
         return Ok(pid);
     }
-    // SAFETY: sets what happens at signals: a terminal sends SIGINT to all, and the parent says when to end. Dies with the parent.
+    // SAFETY: sets signal actions: a terminal sends SIGINT to all, and the parent decides about the
+    // end. The worker dies with the parent.
     unsafe {
         libc::signal(libc::SIGINT, libc::SIG_IGN);
         libc::signal(libc::SIGTERM, libc::SIG_DFL);
@@ -208,11 +211,11 @@ fn start_worker(
         data_bytes,
     };
     work(place, phases, board);
-    // SAFETY: ends this process without what the parent registered for its own end.
+    // SAFETY: ends this process without the exit handlers of the parent.
     unsafe { libc::_exit(0) }
 }
 
-/// The life of a worker.
+/// Main function of a worker.
 fn work(place: WorkerContext<'_>, phases: &[Phase], board: &Board) {
     let (worker, step, header) = (place.worker as usize, place.step, board.header());
     let slot = &board.slots()[worker];
@@ -235,13 +238,13 @@ fn work(place: WorkerContext<'_>, phases: &[Phase], board: &Board) {
     }
 }
 
-/// An error outside of what is counted one by one.
+/// Record an error outside of the operations that are counted.
 fn note_error(slot: &Slot, error: &io::Error) {
     slot.errno.store(error.raw_os_error().unwrap_or(libc::EIO), Relaxed);
     slot.lanes[0].errors.fetch_add(1, Relaxed);
 }
 
-/// Take all workers through a phase.
+/// Lead all workers through a phase.
 fn run_phase(
     number: u32,
     phase: &Phase,
@@ -273,15 +276,15 @@ fn run_phase(
     outcome
 }
 
-/// When all are to begin, by the monotonic clock [ns]: so many need some time to wake up.
+/// When all workers begin, by the monotonic clock [ns]: many of them need some time to wake up.
 fn start_time(count: u32, epoch: i64, at: Option<i64>) -> u64 {
     let soon = now_ns() + 500_000 + 20_000 * u64::from(count);
     at.map_or(soon, |at| soon.max((at - epoch).max(0) as u64))
 }
 
-/// Have the kernel forget names and inodes that are not in use. What prevented it.
+/// Make the kernel drop unused names and inodes. Returns what prevented it.
 ///
-/// Those of changed files stay, so the file system that is measured is synchronized before, and no other.
+/// Those of changed files stay, so the measured file system, and no other, is synced before.
 fn drop_dentries(folder: &Path, patience: Duration) -> Option<Fact> {
     let synchronized = guarded(patience, || {
         let folder = File::open(folder)?;
@@ -303,7 +306,7 @@ enum Ended {
     Hung,
 }
 
-/// Whether anything comes forward.
+/// Checks for progress.
 struct Watch<'a> {
     around: &'a Surroundings<'a>,
     seen: (u64, u64),
@@ -315,7 +318,7 @@ impl<'a> Watch<'a> {
         Watch { around, seen: (0, 0), since: Instant::now() }
     }
 
-    /// No worker and no device has made progress for too long.
+    /// Whether no worker and no device has made progress for too long.
     fn hangs(&mut self, board: &Board) -> bool {
         let done = board.slots().iter().map(Slot::advance).fold(0, u64::wrapping_add);
         let device = self.around.file_system.counters().map_or(0, |counters| counters.read + counters.written);
@@ -327,7 +330,7 @@ impl<'a> Watch<'a> {
 }
 
 impl Workers<'_> {
-    /// Wait until all that live are ready for a phase, or have finished it.
+    /// Wait until all running workers are ready for a phase, or have finished it.
     fn wait(&mut self, number: u32, barrier: Barrier, watch: &mut Watch<'_>, caller: &mut dyn Caller) -> Ended {
         let header = self.board.header();
         let mut interrupted: Option<Instant> = None;
@@ -363,7 +366,7 @@ impl Workers<'_> {
         self.alive.iter().all(|(worker, _)| self.board.slots()[*worker as usize].passed(barrier) >= number)
     }
 
-    /// Take note of workers that ended.
+    /// Record workers that ended.
     fn reap(&mut self) {
         self.alive.retain(|(_, pid)| {
             let mut status = 0;
@@ -396,7 +399,7 @@ impl Workers<'_> {
                 killed = true;
             }
             if requested_at.elapsed() > 2 * TO_END {
-                // They hang in the kernel, and end when it lets them.
+                // They hang in the kernel, and end when it releases them.
                 return;
             }
             if !self.alive.is_empty() {
@@ -406,11 +409,11 @@ impl Workers<'_> {
     }
 }
 
-/// What the workers have written on the board.
+/// Collect the workers' results from the board.
 fn collect(phase: &Phase, count: u32, workers: &Workers<'_>, epoch: i64) -> PhaseOutcome {
     let (board, slots) = (workers.board, workers.board.slots());
     let lanes = (0..phase.operations.len().min(LANES)).map(|lane| sum_of(slots, lane)).collect();
-    // A worker that did not come to its end was at work until now.
+    // A worker that did not finish was working until now.
     let now = now_ns();
     let span = |slot: &Slot| {
         let (start, end) = (slot.start_ns.load(Relaxed), slot.end_ns.load(Relaxed));

@@ -1,7 +1,8 @@
-//! The folder that a run makes for its files, and what killed runs left behind.
+//! The folder that a run creates for its files, and leftovers of killed runs.
 //!
-//! Its name begins with `.sysdock-load-`; a file `owner` in it says who made it. A folder is removed only if that file names a process of this machine
-//! that is gone, and only entries with names that workers give are removed in it.
+//! Its name begins with `.sysdock-load-`; a file `owner` in it names its creator. A folder is
+//! removed only if that file names an ended process of this machine, and only entries with names
+//! that workers use are removed in it.
 
 use std::{
     ffi::OsStr,
@@ -20,14 +21,15 @@ const FIRST_LINE: &str = "made by sysdock load";
 /// A folder of another run that stays, and why.
 pub type Leftover = (PathBuf, &'static str);
 
-/// A folder of our own.
+/// A folder of this run.
 pub(crate) struct Workspace {
     pub(crate) path: PathBuf,
     patience: Duration,
 }
 
 impl Workspace {
-    /// Make one in `directory`, and remove what killed runs left there. Returns also the leftovers that stay, and why.
+    /// Create a folder in `directory`, and remove the leftovers of killed runs there. Also returns
+    /// the leftovers that stay, and why.
     ///
     /// # Errors
     ///
@@ -44,7 +46,7 @@ impl Workspace {
         // Several hosts may work in one directory.
         let path = directory.join(format!("{PREFIX}{}-{pid}-{}", host.trim(), start_of(pid).unwrap_or(0)));
         let failed = |error| LoadError::Io(path.clone(), error);
-        // Of this process, not of the copy that writes it.
+        // The identity of this process, not of the copy that writes it.
         let owner = identity(pid);
         guarded(patience, || {
             fs::DirBuilder::new().mode(0o700).create(&path)?;
@@ -55,14 +57,14 @@ impl Workspace {
         Ok((Workspace { path, patience }, left))
     }
 
-    /// Remove what the workers made, and keep the folder.
+    /// Remove what the workers created, and keep the folder.
     pub(crate) fn clear(&self, keep: &[&str]) -> io::Result<()> {
         guarded(self.patience, || {
             remove_entries(&self.path, &|name| keep.iter().any(|kept| name == OsStr::new(kept)) || name == OsStr::new(OWNER))
         })
     }
 
-    /// Remove it with all that is in it.
+    /// Remove the folder with its content.
     ///
     /// # Errors
     ///
@@ -72,7 +74,7 @@ impl Workspace {
     }
 }
 
-/// Remove what killed runs left. Returns what stays, and why.
+/// Remove the leftovers of killed runs. Returns those that stay, and why.
 fn leftovers(directory: &Path, patience: Duration) -> Vec<Leftover> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let mut stay = Vec::new();
@@ -93,7 +95,7 @@ fn leftovers(directory: &Path, patience: Duration) -> Vec<Leftover> {
     stay
 }
 
-/// Who made a folder.
+/// The creator of a folder.
 enum Owner {
     Alive,
     Gone,
@@ -102,7 +104,7 @@ enum Owner {
 }
 
 fn owner_of(path: &Path) -> Owner {
-    // SAFETY: only asks.
+    // SAFETY: a query without arguments.
     let user = unsafe { libc::geteuid() };
     let is_ours = fs::symlink_metadata(path).is_ok_and(|status| status.is_dir() && status.uid() == user);
     let options = fs::OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).clone();
@@ -124,12 +126,12 @@ fn owner_of(path: &Path) -> Owner {
     if boot == our_boot && lives { Owner::Alive } else { Owner::Gone }
 }
 
-/// What is written into the file of the owner.
+/// Content of the file with the owner.
 fn identity(pid: u32) -> String {
     format!("{FIRST_LINE}\n{} {}\n{pid} {}\n", host_and_namespace(), boot_id(), start_of(pid).unwrap_or(0))
 }
 
-/// Process ids mean something only within one namespace of one host.
+/// Process ids are unique only within one namespace of one host.
 fn host_and_namespace() -> String {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().replace(' ', "_");
     let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
@@ -140,7 +142,7 @@ fn boot_id() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_string()
 }
 
-/// When a process began, in ticks since the boot (field 22 of proc_pid_stat(5)). None: it is gone.
+/// When a process began, in ticks since boot (field 22 of proc_pid_stat(5)). `None`: it has ended.
 fn start_of(pid: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, fields) = text.rsplit_once(')')?;
@@ -149,7 +151,7 @@ fn start_of(pid: u32) -> Option<u64> {
 }
 
 fn remove(path: &Path) -> io::Result<()> {
-    // Who it belongs to is forgotten last, so that a removal that is broken off is taken up again.
+    // The owner is removed last, so that an interrupted removal can be resumed.
     remove_entries(path, &|name| name == OsStr::new(OWNER))?;
     if fs::read_dir(path)?.flatten().any(|entry| entry.file_name() != OWNER) {
         return Err(io::Error::from_raw_os_error(libc::ENOTEMPTY));
@@ -161,7 +163,7 @@ fn remove(path: &Path) -> io::Result<()> {
     fs::remove_dir(path)
 }
 
-/// Remove entries that workers made: files and directories, and those in the directories.
+/// Remove entries that workers created: files and directories, and those in the directories.
 fn remove_entries(path: &Path, keep: &dyn Fn(&OsStr) -> bool) -> io::Result<()> {
     for entry in fs::read_dir(path)? {
         let entry = entry?;
@@ -180,7 +182,7 @@ fn remove_entries(path: &Path, keep: &dyn Fn(&OsStr) -> bool) -> io::Result<()> 
     Ok(())
 }
 
-/// Whether workers give such names: a word, then numbers with dashes between them.
+/// Whether a name is that of a worker's entry: a word, then numbers with dashes between them.
 fn is_a_workers(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else { return false };
     let number = name.trim_start_matches(|c: char| c.is_ascii_lowercase());

@@ -1,7 +1,8 @@
 //! elbencho: the tables that it prints, and its CSV and JSON files.
 //!
-//! It has two results of each phase, when the first worker was done and when the last was. The last is taken, as it counts all work, and the first
-//! shows the overlap: all workers begin together.
+//! It has two results for each phase: when the first worker was done, and when the last was. The
+//! last is used, because it counts all work, and the first shows the overlap: all workers begin
+//! together.
 
 use serde_json::Value;
 use sysdock_table::facts::load_logs as facts;
@@ -12,7 +13,7 @@ use super::{LEAST_OVERLAP, Log, SHORTEST_MS, Tool, doubt, json, numbers, quantil
 
 const MIB: f64 = 1_048_576.0;
 
-/// What earlier lines of a log say of the phases that follow.
+/// Facts from earlier lines of a log about the phases that follow.
 #[derive(Default)]
 pub(super) struct Past {
     threads: Option<i32>,
@@ -20,12 +21,12 @@ pub(super) struct Past {
     length_bytes: Option<i64>,
     direct: Option<bool>,
     random: bool,
-    /// Data was written, and caches were not dropped since.
+    /// Whether data was written, and caches were not dropped since.
     written: bool,
 }
 
 impl Past {
-    /// Read a line between sections: files of results contain how elbencho was called.
+    /// Read a line between sections: files of results contain the command line of elbencho.
     pub(super) fn see(&mut self, line: &str) {
         let Some(command) = line.trim_start().strip_prefix("COMMAND LINE:") else { return };
         let words: Vec<&str> = command.split_whitespace().map(|word| word.trim_matches('"')).collect();
@@ -36,7 +37,7 @@ impl Past {
         let has = |name: &str| words.contains(&name);
         self.threads = Some(after(["-t", "--threads"]).and_then(numbers::count).unwrap_or(1));
         self.hosts = Some(after(["--hosts", "--hosts"]).map_or(1, |hosts| i32::try_from(hosts.split(',').count()).unwrap_or(1)));
-        // Ranges in brackets are more hosts than commas show.
+        // Ranges in brackets are more hosts than the commas indicate.
         if after(["--hosts", "--hosts"]).is_some_and(|hosts| hosts.contains('[')) || has("--hostsfile") {
             self.hosts = None;
         }
@@ -45,7 +46,7 @@ impl Past {
     }
 }
 
-/// A phase, as all three forms report it.
+/// A phase, from any of the three forms.
 #[derive(Default)]
 struct Phase {
     name: String,
@@ -56,7 +57,7 @@ struct Phase {
     random: bool,
     depth: Option<i32>,
     start_ns: Option<i64>,
-    /// Until the first, and the last, worker was done.
+    /// Time until the first, and the last, worker was done.
     first_ms: Option<f64>,
     last_ms: Option<f64>,
     data: Counts,
@@ -65,7 +66,7 @@ struct Phase {
     entries: Counts,
 }
 
-/// What of one kind was done.
+/// Results of one kind.
 #[derive(Default)]
 struct Counts {
     total: Option<f64>,
@@ -79,7 +80,7 @@ struct Counts {
 }
 
 impl Phase {
-    /// Rows of the phase: one for its data, one for its files or directories.
+    /// Write the rows of the phase: one for its data, one for its files or directories.
     fn rows(&self, past: &mut Past, line: u64, log: &mut Log) {
         let before = log.measured.len() + log.broken.len();
         let random = if self.random { "random_write" } else { "transfer" };
@@ -99,7 +100,8 @@ impl Phase {
                 past.written = false;
                 return;
             }
-            // Objects of a store, sync, and phases that newer versions have: no file system's numbers.
+            // Objects of a store, sync, and phases of newer versions: these are not results of a
+            // file system.
             _ => return,
         };
         if let Some((item, operation)) = data.filter(|_| self.data.bytes_per_s.is_some() || self.data.per_s.is_some()) {
@@ -154,7 +156,7 @@ impl Phase {
         row.bytes_per_s = counts.bytes_per_s;
         row.bytes = numbers::whole(counts.bytes.unwrap_or(0.0));
         (row.length_bytes, row.depth, row.direct) = (self.length_bytes, self.depth, self.direct);
-        // `IOPS` is missing where a request is a file.
+        // `IOPS` is missing if a request is a whole file.
         if let (None, Some(rate), Some(length)) =
             (row.operations_per_s, row.bytes_per_s, row.length_bytes.filter(|length| *length > 0))
         {
@@ -177,7 +179,7 @@ impl Phase {
     }
 }
 
-/// Read a table that was printed.
+/// Read a printed table.
 pub(super) fn read_text(section: &str, past: &mut Past, log: &mut Log) {
     log.tools.insert(Tool::Elbencho);
     let mut current: Option<(u64, Phase)> = None;
@@ -207,7 +209,7 @@ pub(super) fn read_text(section: &str, past: &mut Past, log: &mut Log) {
 }
 
 impl Phase {
-    /// A line of a phase: what it is, and when the first and the last worker were done.
+    /// Read a line of a phase: its label, and values when the first and the last worker were done.
     fn line(&mut self, label: &str, values: &str) {
         let words: Vec<&str> = values.split_whitespace().collect();
         let last = words.get(1).and_then(|word| numbers::number(word));
@@ -245,12 +247,12 @@ impl Phase {
     }
 }
 
-/// `[ min=12us avg=1.2ms max=3s ]`
+/// Parse a value of `[ min=12us avg=1.2ms max=3s ]`.
 fn latency(values: &str, name: &str) -> Option<i64> {
     values.split_whitespace().find_map(|word| numbers::latency_ns(word.strip_prefix(name)?))
 }
 
-/// `[ 1%<=8 50%<=19 75%<=32 99%<=64 ]`, in microseconds.
+/// Parse `[ 1%<=8 50%<=19 75%<=32 99%<=64 ]`, in microseconds.
 fn percentiles(counts: &mut Counts, values: &str) {
     let of = |name: &str| {
         let us = values.split_whitespace().find_map(|word| numbers::number(word.strip_prefix(name)?))?;
@@ -305,7 +307,7 @@ fn phase_of_columns<'a>(text: &dyn Fn(&str) -> Option<&'a str>) -> Phase {
         direct: count("direct IO").map(|direct| direct != 0),
         random: count("random").is_some_and(|random| random != 0),
         depth: count("IO depth"),
-        // When the phase began or, before 3.0.28, ended: which one, the file does not say.
+        // When the phase began or, before 3.0.28, ended: the file does not tell which.
         start_ns: None,
         first_ms: number("time ms [first]"),
         last_ms: number("time ms [last]"),
@@ -351,12 +353,12 @@ pub(super) fn read_json(document: &Value, past: &mut Past, log: &mut Log) {
     phase.rows(past, log.line, log);
 }
 
-/// What a document says of the time that operations took (`--lat`, `--lathisto`).
+/// The latencies in a document (`--lat`, `--lathisto`).
 fn latencies(latency: &Value) -> Counts {
     let buckets = latency["histogram"]["buckets"].as_array().map(Vec::as_slice).unwrap_or_default();
     let mut classes: Vec<LatencyClass> = buckets.iter().filter_map(class).collect();
     classes.sort_by_key(|class| class.low_ns);
-    // A class has the values from its lower limit to below its upper one.
+    // A class contains values from its lower limit to below its upper one.
     Counts {
         max_ns: json::number(latency, "max_us").map(|us| us * 1e3).filter(|ns| numbers::possible(*ns)).map(numbers::whole),
         p50_ns: quantile(&classes, 0.5),
@@ -366,7 +368,7 @@ fn latencies(latency: &Value) -> Counts {
     }
 }
 
-/// `{"range": "45-54us", "count": "28"}`
+/// Parse `{"range": "45-54us", "count": "28"}`.
 fn class(bucket: &Value) -> Option<LatencyClass> {
     let range = json::text(bucket, "range")?;
     let (low, high) = range.strip_suffix("us")?.split_once('-')?;

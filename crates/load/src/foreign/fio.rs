@@ -1,10 +1,12 @@
 //! fio, `--output-format=json` and `json+`, of its versions 2 and 3.
 //!
-//! What differs between versions was read in the history of its `stat.c`: `io_bytes` counts KiB before 2.21, which has no `io_kbytes` next to it;
-//! latencies are microseconds (`clat`) before 2.99, nanoseconds (`clat_ns`) since; `bw_bytes` exists since 3.2, `job_start` since 3.36.
+//! Differences between versions were read in the history of its `stat.c`: `io_bytes` counts KiB
+//! before 2.21, which has no `io_kbytes` next to it; latencies are microseconds (`clat`) before
+//! 2.99, nanoseconds (`clat_ns`) since; `bw_bytes` exists since 3.2, `job_start` since 3.36.
 //!
-//! Without `group_reporting` each process has an entry of its own: those of one job section are put together here. With it one entry stands for
-//! all, its `runtime` is that of the longest process, and its `job_runtime` the sum of all: so the log shows where most were much shorter.
+//! Without `group_reporting` each process has an entry of its own: those of one job section are
+//! combined here. With it one entry represents all, its `runtime` is that of the longest process,
+//! and its `job_runtime` the sum of all: so the log shows if most were much shorter.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -15,7 +17,7 @@ use crate::{LatencyClass, Measured, Status};
 
 use super::{LEAST_OVERLAP, Log, SHORTEST_MS, Tool, doubt, json, numbers, quantile, remark, reported};
 
-/// What of an entry is measured: the key in the JSON.
+/// Keys in the JSON of the parts of an entry that are measured.
 const SECTIONS: [&str; 4] = ["read", "write", "trim", "mixed"];
 
 /// Entries of one job section.
@@ -26,7 +28,7 @@ struct Job<'a> {
     separate: bool,
     hosts: Vec<&'a str>,
     global: Option<&'a Value>,
-    /// What the only device did meanwhile, where this job had it for itself.
+    /// Statistics of the only device, if no other job used it meanwhile.
     device: Option<&'a Value>,
 }
 
@@ -51,11 +53,11 @@ pub(super) fn read(document: &Value, log: &mut Log) {
     }
 }
 
-/// Put the entries of each job section together.
+/// Combine the entries of each job section.
 fn jobs<'a>(entries: &'a [Value], document: &'a Value) -> Vec<Job<'a>> {
     let mut order: Vec<Vec<&Value>> = Vec::new();
     let mut places: BTreeMap<(String, String, String), usize> = BTreeMap::new();
-    // Sums over all hosts are in the entries of the hosts already.
+    // The entries of hosts already contain the sums over all hosts.
     for entry in entries.iter().filter(|entry| entry["jobname"] != "All clients") {
         let options = entry.get("job options").map(ToString::to_string).unwrap_or_default();
         let key = (entry["jobname"].to_string(), entry["groupid"].to_string(), options);
@@ -90,7 +92,7 @@ fn jobs<'a>(entries: &'a [Value], document: &'a Value) -> Vec<Job<'a>> {
 }
 
 impl Job<'_> {
-    /// An option as it was given, of the job or of all.
+    /// An option as it was given, for the job or for all.
     fn option(&self, name: &str) -> Option<Cow<'_, str>> {
         let own = self.entries[0].get("job options").and_then(|options| json::text(options, name));
         own.or_else(|| json::text(self.global?, name))
@@ -101,12 +103,12 @@ impl Job<'_> {
         self.option(name).is_some_and(|value| value != "0")
     }
 
-    /// Sum of a number over the entries, `None` if one lacks it.
+    /// Sum of a number over the entries; `None` if one lacks it.
     fn sum(&self, section: &str, key: &str) -> Option<f64> {
         self.entries.iter().map(|entry| json::number(entry.get(section)?, key)).sum()
     }
 
-    /// Rows of what was read, written or trimmed, and of the syncs after writes.
+    /// Write the rows of reads, writes or trims, and of the syncs after writes.
     fn rows(&self, section: &'static str, log: &mut Log) {
         if self.entries.iter().all(|entry| entry.get(section).is_none()) {
             return;
@@ -123,7 +125,7 @@ impl Job<'_> {
         row.bytes = if moves_data(item) { numbers::whole(bytes) } else { 0 };
         row.operations = numbers::whole(operations);
         self.describe(section, &mut row);
-        // What failed is that before it is anything else.
+        // A failure has precedence over all other doubts.
         self.errors(&mut row);
         self.times(section, &mut row);
         self.latencies(section, &mut row);
@@ -138,7 +140,7 @@ impl Job<'_> {
         }
     }
 
-    /// Bytes: `io_bytes` was KiB while it was alone.
+    /// Number of bytes: `io_bytes` was KiB before `io_kbytes` was added.
     fn bytes(&self, section: &str) -> Option<f64> {
         let old = self.entries.iter().all(|entry| entry.get(section).is_none_or(|section| section.get("io_kbytes").is_none()));
         self.sum(section, "io_bytes")
@@ -173,12 +175,12 @@ impl Job<'_> {
         }
     }
 
-    /// Whether each write is made to last before the next one.
+    /// Whether each write is synced before the next one.
     fn each_is_synced(&self) -> bool {
         matches!(self.sync(), Some("fsync" | "fdatasync" | "dsync"))
     }
 
-    /// How writes reach the device; `None`: in another way than there is a name for.
+    /// How writes reach the device; `None`: in a way that has no name here.
     fn sync(&self) -> Option<&'static str> {
         let every = |name: &str| self.option(name).filter(|value| value != "0").map(|value| value == "1");
         match (every("fdatasync"), every("fsync")) {
@@ -193,7 +195,7 @@ impl Job<'_> {
         Some(if self.is_set("end_fsync") || self.is_set("fsync_on_close") { "end" } else { "none" })
     }
 
-    /// The setting.
+    /// Fill in the setting.
     fn describe(&self, section: &str, row: &mut Measured) {
         row.hosts = (!self.hosts.is_empty()).then(|| self.hosts.join(","));
         let has_options = self.global.is_some() || self.entries[0].get("job options").is_some();
@@ -211,7 +213,8 @@ impl Job<'_> {
         row.direct = Some(self.is_set("direct") || self.option("buffered").is_some_and(|value| value == "0"));
     }
 
-    /// Bytes of a request: `bs` has up to three, for reads, writes and trims. Where sizes vary, none.
+    /// Size of a request [B]: `bs` has up to three, for reads, writes and trims. `None` if sizes
+    /// vary.
     fn length(&self, section: &str, row: &Measured) -> Option<i64> {
         if ["bsrange", "bssplit", "blocksize_range"].iter().any(|name| self.option(name).is_some()) {
             return None;
@@ -229,7 +232,7 @@ impl Job<'_> {
         numbers::bytes(parts.get(place).or(parts.last()).filter(|part| !part.is_empty()).unwrap_or(&parts[0]))
     }
 
-    /// Times and rates, and whether the processes ran together.
+    /// Fill in times and rates, and determine whether the processes ran together.
     fn times(&self, section: &str, row: &mut Measured) {
         let runtimes: Vec<f64> = self.entries.iter().filter_map(|entry| json::number(entry.get(section)?, "runtime")).collect();
         let longest = runtimes.iter().copied().fold(0.0, f64::max);
@@ -253,7 +256,7 @@ impl Job<'_> {
         }
     }
 
-    /// From the first start to the last end [ms], where fio reports when each process began.
+    /// Time from the first start to the last end [ms], if fio reports when each process began.
     fn window(&self, section: &str, row: &mut Measured) -> Option<f64> {
         // With one entry for all, the start is that of the first process.
         if !self.separate {
@@ -270,7 +273,8 @@ impl Job<'_> {
         let (first_end, end) = (least(&mut spans.iter().map(|span| span.1)), most(&mut spans.iter().map(|span| span.1)));
         let window = end - first;
         row.overlap = (window > 0.0).then(|| ((first_end - last) / window).clamp(0.0, 1.0));
-        // Of another clock than that of the day (job_start_clock_id) only differences mean something.
+        // With another clock than that of the day (job_start_clock_id), only differences have a
+        // meaning.
         if first > 1e12 && end < 8e12 {
             let ns = |ms: f64| Some(numbers::whole(ms * 1e6));
             (row.started_ns, row.first_end_ns, row.ended_ns) = (ns(first), ns(first_end), ns(end));
@@ -278,7 +282,8 @@ impl Job<'_> {
         (window > 0.0).then_some(window)
     }
 
-    /// Where only times taken are known: processes that were much shorter than the longest cannot all have run at once while it did.
+    /// If only durations are known: processes that were much shorter than the longest cannot all
+    /// have run during all of its time.
     fn judge_overlap(&self, runtimes: &[f64], longest: f64, row: &mut Measured) {
         let together: f64 = match self.separate {
             true => runtimes.iter().sum(),
@@ -292,7 +297,8 @@ impl Job<'_> {
         if !self.separate && share > 1.5 {
             remark(row, facts::more_jobs_in_group());
         }
-        // These make nothing before they start to measure, so all other time is that of processes that started late.
+        // These jobs prepare nothing before they start to measure, so any other time is that of
+        // processes that started late.
         let elapsed = json::number(self.entries[0], "elapsed").unwrap_or(0.0) * 1e3;
         if row.operation == "create" && self.entries[0]["groupid"] == 0 && longest < elapsed / 10.0 && elapsed > 2000.0 {
             doubt(row, Status::NoOverlap, facts::longest_too_short(elapsed * 1e6, longest * 1e6));
@@ -327,7 +333,7 @@ impl Job<'_> {
         row.errors = numbers::whole(sum("total_err"));
         let Some(error) = self.error() else { return };
         row.errors = row.errors.max(1);
-        // A full device is no fault of it.
+        // A full device is no failure of the device.
         let status = if error == libc::ENOSPC { Status::Full } else { Status::Failed };
         let text = std::io::Error::from_raw_os_error(error).to_string();
         doubt(row, status, facts::job_ended_with(text.replace("os error", "error")));
@@ -350,7 +356,8 @@ impl Job<'_> {
         log.take(log.line, row);
     }
 
-    /// Whether reads came from the device. fio drops a file from the page cache before its first read, unless `invalidate=0`, and not again.
+    /// Determine whether reads came from the device. fio drops a file from the page cache before
+    /// its first read, unless `invalidate=0`, and not again.
     fn judge_reads(&self, row: &mut Measured) {
         let device = self.device.and_then(|device| json::number(device, "read_sectors")).map(|sectors| sectors * 512.0);
         row.device_read_bytes = device.map(numbers::whole);
@@ -379,7 +386,7 @@ fn moves_data(item: &str) -> bool {
     item != "metadata"
 }
 
-/// What fio says of the time that operations took [ns].
+/// Latencies as fio reports them [ns].
 struct Latency<'a> {
     p50_ns: Option<i64>,
     p99_ns: Option<i64>,
@@ -388,7 +395,7 @@ struct Latency<'a> {
 }
 
 impl<'a> Latency<'a> {
-    /// The first that holds something, of those in nanoseconds and those in microseconds.
+    /// The first that has values, of those in nanoseconds and those in microseconds.
     fn of(section: &'a Value, in_ns: &[&str], in_us: &[&str]) -> Option<Self> {
         let known = |key: &&str| section.get(*key).filter(|latency| json::number(latency, "max").is_some_and(|max| max > 0.0));
         let found = in_ns.iter().find_map(|key| Some((known(key)?, 1.0)));
@@ -407,7 +414,8 @@ impl<'a> Latency<'a> {
     }
 }
 
-/// Latencies of all processes. Percentiles of several processes follow only from their classes.
+/// Combine the latencies of all processes. Percentiles of several processes can be computed only
+/// from their classes.
 fn merge(all: &[Latency<'_>], row: &mut Measured) {
     row.max_ns = all.iter().filter_map(|latency| latency.max_ns).max();
     if let Some(bins) = all.iter().map(|latency| latency.bins).collect::<Option<Vec<_>>>().filter(|bins| !bins.is_empty()) {
@@ -428,7 +436,8 @@ fn merge(all: &[Latency<'_>], row: &mut Measured) {
     }
 }
 
-/// The class that fio names by its middle: 64 for each power of two, and one for each number below 128.
+/// The class that fio names by its middle: 64 for each power of two, and one for each number below
+/// 128.
 fn class(middle: i64, operations: i64) -> LatencyClass {
     let width = if middle < 128 { 1 } else { 1_i64 << (middle.ilog2() - 6) };
     let low_ns = middle - middle % width;

@@ -1,8 +1,10 @@
 //! IOR: its text of versions 2 to 4, and its JSON and CSV.
 //!
-//! Each line of its table (`access bw(MiB/s) ...`, whose heading names its columns) is an iteration, and a row here. Version 2 prints that
-//! table only with `-v`; then there is a summary of all iterations, and at least the best of them. Bandwidth counts from the first open to the
-//! last close, so that operations are reckoned from it; the column `IOPS` counts the transfers alone.
+//! Each line of its table (`access bw(MiB/s) ...`, whose heading names its columns) is an
+//! iteration, and a row here. Version 2 prints that table only with `-v`; otherwise there is a
+//! summary of all iterations, or at least the best of them. Bandwidth counts from the first open to
+//! the last close, so operations are computed from it; the column `IOPS` counts the transfers
+//! alone.
 
 use serde_json::Value;
 use sysdock_table::facts::load_logs as facts;
@@ -13,7 +15,7 @@ use super::{Log, Tool, doubt, json, numbers, remark, reported};
 
 const MIB: f64 = 1_048_576.0;
 
-/// What an IOR was run with, as far as its output shows.
+/// The setting of a run, as far as the output shows it.
 #[derive(Default)]
 struct Setting {
     /// Whether anything is known: CSV has no header.
@@ -63,7 +65,7 @@ pub(super) fn read_text(section: &str, log: &mut Log) {
         best(&setting, section, log);
     }
     if log.measured.len() + log.broken.len() == before {
-        // Version 3.2 writes this line ahead of its JSON, too.
+        // Version 3.2 writes this line before its JSON, too.
         let is_title = section.lines().filter(|line| !line.trim().is_empty()).count() == 1;
         if !is_title {
             log.broken(log.line, section.lines().next().unwrap_or_default(), facts::run_without_result("IOR"));
@@ -71,7 +73,7 @@ pub(super) fn read_text(section: &str, log: &mut Log) {
     }
 }
 
-/// What the lines above the table say.
+/// The setting in the lines above the table.
 fn setting(section: &str) -> Setting {
     let mut setting = Setting { known: true, repetitions: 1, ..Setting::default() };
     for line in section.lines() {
@@ -101,7 +103,8 @@ fn setting(section: &str) -> Setting {
 }
 
 impl Setting {
-    /// What only the command line shows. Options may stand together (`-wre`); `-O` has names.
+    /// Read the parts of the setting that only the command line shows. Options may be combined
+    /// (`-wre`); `-O` has names.
     fn command(&mut self, command: &str) {
         const WITH_VALUE: &str = "abcdDfGhHiIjJlLmMNoOpPqQsStTuUxX";
         let mut sync = "none";
@@ -135,7 +138,7 @@ impl Setting {
         self.sync = Some(sync);
     }
 
-    /// A row of which the rates are not known yet.
+    /// A row whose rates are not known yet.
     fn row(&self, access: &str) -> Measured {
         let item = match (self.random, access) {
             (true, "read") => "random_read",
@@ -157,7 +160,7 @@ impl Setting {
         row
     }
 
-    /// Reads of what a node has written itself come from its memory, unless they pass it by.
+    /// Mark reads that a node itself has written: they come from its memory, unless they bypass it.
     fn judge_reads(&self, row: &mut Measured) {
         if !self.known {
             return doubt(row, Status::NotKnown, facts::caching_unknown());
@@ -190,7 +193,7 @@ impl Setting {
     }
 }
 
-/// An iteration: a line of the table.
+/// Read an iteration: a line of the table.
 fn table_line(setting: &mut Setting, columns: &[&str], access: &str, values: &[&str], (line, text): (u64, &str), log: &mut Log) {
     let value = |name: &str| {
         let place = columns.iter().position(|column| column.starts_with(name))?;
@@ -207,7 +210,7 @@ fn table_line(setting: &mut Setting, columns: &[&str], access: &str, values: &[&
     log.take(line, row);
 }
 
-/// All iterations: largest, smallest, mean.
+/// Read the summary of all iterations: largest, smallest, mean.
 fn summary_line(setting: &Setting, access: &str, values: &[&str], (line, text): (u64, &str), log: &mut Log) {
     let value = |place: usize| values.get(place).and_then(|value| numbers::number(value));
     let (Some(most), Some(least), Some(mean)) = (value(0), value(1), value(2)) else {
@@ -227,7 +230,7 @@ fn best(setting: &Setting, section: &str, log: &mut Log) {
         let access = if text.starts_with("Max Write:") { "write" } else { "read" };
         let Some(rest) = text.strip_prefix("Max Write:").or_else(|| text.strip_prefix("Max Read:")) else { continue };
         match rest.split_whitespace().next().and_then(numbers::number) {
-            // What was not requested is 0.
+            // Operations that were not requested have 0.
             Some(bandwidth) if bandwidth > 0.0 => {
                 let mut row = setting.row(access);
                 setting.rate(&mut row, bandwidth, None);
@@ -301,7 +304,8 @@ pub(super) fn read_json(document: &Value, log: &mut Log) {
     }
 }
 
-/// Read a document that is no JSON: IOR 3.2 writes commas and brackets too many where there are several iterations. Its lines are whole.
+/// Read an invalid document: IOR 3.2 writes superfluous commas and brackets if there are several
+/// iterations. Its single lines are valid.
 pub(super) fn read_broken_json(section: &str, log: &mut Log) {
     let (mut all, mut results) = (serde_json::Map::new(), Vec::<Value>::new());
     for line in section.lines() {

@@ -1,4 +1,5 @@
-//! JSON, as it is found in logs: with text around it, cut off, and with numbers that JSON does not have.
+//! JSON as it occurs in logs: with text around it, cut off, and with numbers that JSON does not
+//! allow.
 
 use std::borrow::Cow;
 
@@ -6,17 +7,17 @@ use serde_json::{Deserializer, Value};
 
 use super::numbers;
 
-/// What stands at the beginning of a text.
+/// The document at the beginning of a text.
 pub(super) enum Document {
-    /// One, and how many bytes it takes.
+    /// A whole one, and its length in bytes.
     Whole(Value, usize),
     /// The beginning of one; the text ends within it.
     Cut,
-    /// None, and what is wrong.
+    /// No document, and why.
     Broken(String),
 }
 
-/// Read the document that a text begins with. Nesting is bounded by the parser (128 levels).
+/// Read the document at the beginning of a text. Nesting is bounded by the parser (128 levels).
 pub(super) fn document(text: &str) -> Document {
     let mut documents = Deserializer::from_str(text).into_iter::<Value>();
     match documents.next() {
@@ -27,8 +28,8 @@ pub(super) fn document(text: &str) -> Document {
     }
 }
 
-/// `printf` writes numbers that are none as `nan` and `-inf`. They become empty strings of the same length, outside of strings, so that the rest
-/// of the document can be read; no string goes over the end of a line.
+/// Replace `nan` and `-inf`, which `printf` writes, by empty strings of the same length, so that
+/// the rest of the document can be read. Strings are left alone; no string extends across lines.
 pub(super) fn without_nan(text: Cow<'_, str>) -> Cow<'_, str> {
     let found = |line: &str| line.contains("nan") || line.contains("inf") || line.contains("NaN") || line.contains("Inf");
     if !found(&text) {
@@ -49,7 +50,7 @@ fn without_nan_in_line(line: &str) -> String {
         let before = result.trim_end().as_bytes().last().copied();
         let word = WORDS.iter().filter(|word| line[place..].starts_with(**word)).max_by_key(|word| word.len());
         match word {
-            // A value stands after a colon, a comma or a bracket.
+            // A value follows a colon, a comma or a bracket.
             Some(word) if !quoted && matches!(before, Some(b':' | b',' | b'[')) => {
                 result.push_str(&format!("{:<1$}", "\"\"", word.len()));
                 skip = place + word.len();
@@ -72,7 +73,7 @@ pub(super) fn number(value: &Value, key: &str) -> Option<f64> {
     }
 }
 
-/// The same, which must be there and be whole.
+/// A number in an object, rounded.
 pub(super) fn whole(value: &Value, key: &str) -> Option<i64> {
     number(value, key).map(numbers::whole)
 }

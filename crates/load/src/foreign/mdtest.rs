@@ -1,7 +1,8 @@
 //! mdtest: the tables of its versions 1.9, 3 and 4.
 //!
-//! A line of its table is an operation; the rates are the largest, the smallest and the mean of the iterations, and the mean is taken. The second
-//! table (`SUMMARY time`) is not read: its unit is stated as ms per operation, and holds seconds of a phase.
+//! A line of its table is an operation. The rates are the largest, the smallest and the mean of the
+//! iterations, of which the mean is used. The second table (`SUMMARY time`) is not read: it states
+//! ms per operation, but contains seconds of a phase.
 
 use sysdock_table::facts::load_logs as facts;
 
@@ -9,18 +10,18 @@ use crate::{Measured, Status};
 
 use super::{Log, Tool, doubt, numbers, remark, reported};
 
-/// What an mdtest was requested.
+/// The setting of a run.
 #[derive(Default)]
 struct Setting {
     tasks: i32,
     nodes: i32,
-    /// Files or directories of all processes, of one iteration.
+    /// Number of files or directories of all processes, in one iteration.
     entries: i64,
     iterations: i32,
     write_bytes: i64,
     read_bytes: i64,
     own: bool,
-    /// Processes read what those of another node made.
+    /// Whether processes read the files of another node.
     shifted: bool,
     direct: bool,
 }
@@ -48,7 +49,7 @@ pub(super) fn read(section: &str, log: &mut Log) {
 }
 
 impl Setting {
-    /// A line above the table.
+    /// Read a line above the table.
     fn header(&mut self, text: &str) {
         if text.starts_with("mdtest-") {
             let numbers: Vec<i32> = text.split([' ', '(']).filter_map(numbers::count).collect();
@@ -69,24 +70,25 @@ impl Setting {
             numbers::bytes(words.get(place + 1)?)
         };
         (self.write_bytes, self.read_bytes) = (after("-w").unwrap_or(0), after("-e").unwrap_or(0));
-        // Letters may stand together (-Fu), ahead of their values.
+        // Letters may be combined (-Fu), before their values.
         self.own = words.iter().any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains('u'));
         self.shifted = after("-N").is_some_and(|stride| stride > 0);
         self.direct = words.iter().any(|word| word.ends_with("odirect"));
     }
 
-    /// A line of the table: a name of two words, and numbers; in some versions a colon after the name.
+    /// Read a line of the table: a name of two words, and numbers; in some versions a colon after
+    /// the name.
     fn line(&self, line: u64, text: &str, log: &mut Log) {
         let words: Vec<&str> = text.split_whitespace().filter(|word| *word != ":").collect();
         let [object, verb, values @ ..] = words.as_slice() else { return };
         let Some((item, operation)) = self.operation(object, verb.trim_end_matches(':')) else { return };
-        // Rates of each process come first, where they were requested (--showRankStatistics).
+        // Rates of each process come first, if requested (--showRankStatistics).
         let of_all = values.get(values.len().saturating_sub(4)..).unwrap_or_default();
         let rates: Option<Vec<f64>> = of_all.iter().map(|value| numbers::number(value)).collect();
         let Some([most, least, mean, _]) = rates.as_deref() else {
             return log.broken(line, text, facts::no_rates());
         };
-        // What was not requested is 0.
+        // Operations that were not requested have 0.
         if *mean == 0.0 {
             return;
         }

@@ -1,8 +1,9 @@
-//! Logs of other tools that make load (fio, IOR, mdtest, elbencho) as rows of `load_results`.
+//! Logs of other load generators (fio, IOR, mdtest, elbencho) as rows of `load_results`.
 //!
-//! A log may hold results of several tools, as the output of a batch job does, and other text between them. So it is cut into sections:
-//! where a tool prints its name, or a JSON document opens, one begins. What the tools themselves get wrong, and what of it a log shows, is
-//! described in the status and the note of a row; all else is [`Status::Reported`].
+//! A log may contain results of several tools, as the output of a batch job does, and other text
+//! between them. So it is divided into sections: one begins where a tool prints its name, or a JSON
+//! document begins. Known errors of the tools that a log shows are described in the status and the
+//! note of a row; all other rows are [`Status::Reported`].
 
 mod elbencho;
 mod fio;
@@ -18,16 +19,16 @@ use sysdock_table::{Fact, facts::load_logs as facts};
 
 use crate::{Measured, Status, histogram::quantile, judge::LEAST_OVERLAP};
 
-/// A log longer than this is refused: it is held in memory, and that of a large campaign has some MiB.
+/// A longer log is refused [B]: it is held in memory, and that of a large campaign has some MiB.
 pub const LONGEST_LOG: u64 = 64 << 20;
 
-/// Bytes at the beginning of a log that show what wrote it.
+/// Number of bytes at the beginning of a log that show what wrote it.
 pub const BEGINNING: usize = 64 << 10;
 
-/// Shorter than this, a phase is too short for a clock that counts milliseconds: 5 % of its time are not known.
+/// A shorter phase is too short for a clock with milliseconds: 5 % of its duration are unknown.
 const SHORTEST_MS: f64 = 20.0;
 
-/// Who wrote a log.
+/// The tool that wrote a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tool {
     Fio,
@@ -49,7 +50,7 @@ impl Tool {
     }
 }
 
-/// A result that is in the log and not among the rows.
+/// A result in the log that is not among the rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Broken {
     /// Line of the log, from 1.
@@ -60,20 +61,20 @@ pub struct Broken {
     pub text: String,
 }
 
-/// What a log holds.
+/// Content of a log.
 #[derive(Debug, Default)]
 pub struct Log {
-    /// Whose output is in it.
+    /// The tools that wrote it.
     pub tools: BTreeSet<Tool>,
     /// Rows, in the order of the log.
     pub measured: Vec<Measured>,
     /// Results that could not be read.
     pub broken: Vec<Broken>,
-    /// Lines of the log.
+    /// Number of lines.
     pub lines: u64,
     /// When a document was written [ns since the epoch]: the first that states it.
     pub written_ns: Option<i64>,
-    /// Where the section that is being read begins.
+    /// First line of the section that is being read.
     line: u64,
 }
 
@@ -83,7 +84,7 @@ impl Log {
         self.broken.push(Broken { line, detail, text });
     }
 
-    /// Take a row, if its numbers are such that a real measurement could have them.
+    /// Take a row, if its numbers could be those of a real measurement.
     fn take(&mut self, line: u64, row: Measured) {
         let rates = [row.bytes_per_s, row.operations_per_s];
         if rates.iter().flatten().any(|rate| !(0.0..=numbers::MOST).contains(rate)) {
@@ -94,7 +95,7 @@ impl Log {
     }
 }
 
-/// Who wrote the log that begins so; `None`: another tool.
+/// The tool that wrote a log with this beginning; `None`: another tool.
 #[must_use]
 pub fn recognize(beginning: &[u8]) -> Option<Tool> {
     sections::first_tool(&String::from_utf8_lossy(beginning))
@@ -109,7 +110,7 @@ pub fn read(text: &[u8]) -> Log {
     log
 }
 
-/// Lower a status, and say why; the first reason stays, and notes add up.
+/// Set a status, and the reason. The first status is kept; reasons are collected.
 fn doubt(row: &mut Measured, status: Status, why: Fact) {
     if row.status == Status::Reported {
         row.status = status;
@@ -122,7 +123,7 @@ fn remark(row: &mut Measured, what: Fact) {
     row.note.push(what);
 }
 
-/// A row of another tool, about which nothing is in doubt yet.
+/// A row of another tool, without any doubt yet.
 fn reported(tool: Tool, item: &'static str, operation: &'static str, processes: i32) -> Measured {
     Measured { engine: tool.name(), status: Status::Reported, ..Measured::new(item, operation, processes) }
 }

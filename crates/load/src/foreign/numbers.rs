@@ -1,9 +1,10 @@
 //! Numbers as people and tools write them.
 
-/// No device, network or memory moves as many bytes, or does as many operations, in a second; nor has a result as many.
+/// No device, network or memory transfers as many bytes, or does as many operations, in a second,
+/// and no result is as large.
 pub(super) const MOST: f64 = (1_u64 << 60) as f64;
 
-/// A plain number; `None` where it is none, or is not finite, or no result has it.
+/// A plain number; `None` if it is none, is not finite, or is impossible for a result.
 pub(super) fn number(text: &str) -> Option<f64> {
     text.trim().parse().ok().filter(|number| possible(*number))
 }
@@ -24,7 +25,8 @@ pub(super) fn count(text: &str) -> Option<i32> {
     text.trim().parse().ok().filter(|count| *count >= 0)
 }
 
-/// Bytes, written as `4k`, `1 MiB`, `262144 bytes`, `1m`; letters mean powers of 1024, as in all four tools.
+/// Bytes, written as `4k`, `1 MiB`, `262144 bytes`, `1m`; letters mean powers of 1024, as in all
+/// four tools.
 pub(super) fn bytes(text: &str) -> Option<i64> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -81,7 +83,8 @@ pub(super) fn latency_ns(text: &str) -> Option<i64> {
     number(&text[..end]).map(|value| value * factor).filter(|ns| possible(*ns)).map(whole)
 }
 
-/// `2026-11-25T16:28:17.123+0900` in nanoseconds since the epoch; `None` without the offset, as the hour is unknown then.
+/// `2026-11-25T16:28:17.123+0900` in nanoseconds since the epoch; `None` without the offset,
+/// because the time is ambiguous then.
 pub(super) fn iso_ns(text: &str) -> Option<i64> {
     let field = |from: usize, to: usize| text.get(from..to)?.parse::<i64>().ok().filter(|value| *value >= 0);
     let (year, month, day) = (field(0, 4)?, field(5, 7)?, field(8, 10)?);
@@ -109,7 +112,8 @@ pub(super) fn iso_ns(text: &str) -> Option<i64> {
     seconds.checked_mul(1_000_000_000)?.checked_add(fraction_ns)
 }
 
-/// Days since 1970-01-01 in the Gregorian calendar, counted from March on so that the odd day is a year's last.
+/// Days since 1970-01-01 in the Gregorian calendar, counted from March on, so that the leap day is
+/// the last of a year.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let of_year = (153 * month + 2) / 5 + day - 1;

@@ -1,10 +1,10 @@
-//! Where in a log the output of a tool begins.
+//! Finds the sections of a log that are output of a tool.
 
 use sysdock_table::facts::load_logs as facts;
 
 use super::{Log, Tool, elbencho, fio, ior, json, mdtest};
 
-/// What a line opens.
+/// What a line begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Start {
     Ior,
@@ -15,7 +15,7 @@ enum Start {
     Json,
 }
 
-/// What this line opens, if anything.
+/// What this line begins, if anything.
 fn start(line: &str) -> Option<Start> {
     let line = line.trim_end();
     if line.starts_with("IOR-") && line.contains("MPI Coordinated Test") {
@@ -35,13 +35,13 @@ fn start(line: &str) -> Option<Start> {
     }
 }
 
-/// Whether a line is one that strace writes of a call: then the rest is the log of a tool that was traced.
+/// Whether a line is that of a call in strace's output: then the rest is the log of a traced tool.
 fn is_call(line: &str) -> bool {
     let before_result = line.split(") = ").next().unwrap_or_default();
     before_result.len() < line.len() && before_result.contains('(')
 }
 
-/// Whose output a log begins with, as far as `text` goes.
+/// The tool whose output a log begins with, as far as `text` extends.
 pub(super) fn first_tool(text: &str) -> Option<Tool> {
     let mut rest = text;
     while !rest.is_empty() {
@@ -62,7 +62,7 @@ pub(super) fn first_tool(text: &str) -> Option<Tool> {
     None
 }
 
-/// Keys that only one tool writes, near the beginning of its documents.
+/// Determine the tool by keys that only one tool writes, near the beginning of its documents.
 fn tool_of_json(text: &str) -> Option<Tool> {
     let head: String = text.chars().take(4096).collect();
     let has = |key: &str| head.contains(key);
@@ -80,7 +80,7 @@ fn tool_of_json(text: &str) -> Option<Tool> {
 /// Read all sections of a log.
 pub(super) fn read(text: &str, log: &mut Log) {
     let (mut place, mut line) = (0, 1);
-    // The files that elbencho writes say before each table how it was called.
+    // Files of elbencho contain its command line before each table.
     let mut elbencho = elbencho::Past::default();
     while place < text.len() {
         let rest = &text[place..];
@@ -109,7 +109,7 @@ pub(super) fn read(text: &str, log: &mut Log) {
     }
 }
 
-/// What stands before the next section.
+/// The text before the next section.
 fn section<'a>(rest: &'a str, first: &str) -> &'a str {
     let mut end = first.len();
     for line in rest[end..].split_inclusive('\n') {
@@ -121,7 +121,7 @@ fn section<'a>(rest: &'a str, first: &str) -> &'a str {
     &rest[..end]
 }
 
-/// Read the document that stands here; returns how many bytes it takes.
+/// Read the document at this position. Returns its length in bytes.
 fn document(rest: &str, first: &str, past: &mut elbencho::Past, log: &mut Log) -> usize {
     let tool = tool_of_json(rest);
     match json::document(rest) {

@@ -1,4 +1,5 @@
-//! Odd input: what no tool writes on purpose, and what some write by mistake. Whole logs are read in `python/tests/native/test_import_load.py`.
+//! Tests of odd input, which no tool writes on purpose, and some by mistake. Whole logs are read in
+//! `python/tests/native/test_import_load.py`.
 
 use std::{fs, path::PathBuf};
 
@@ -13,7 +14,8 @@ fn samples() -> Vec<(String, Vec<u8>)> {
     files.into_iter().filter(is_log).map(|path| (path.display().to_string(), fs::read(&path).unwrap())).collect()
 }
 
-/// What holds for any log: nothing that SQL could not sum, and each row with a rate or a reason.
+/// Checks what holds for any log: all numbers can be summed in SQL, and each row has a rate or a
+/// reason.
 fn hold(log: &Log, name: &str) {
     for row in &log.measured {
         let rates = [row.bytes_per_s, row.operations_per_s];
@@ -40,7 +42,7 @@ fn each_sample_is_recognized_by_its_contents_and_gives_rows() {
     }
 }
 
-/// Bytes that come from a counter: the same on every run.
+/// Pseudo-random numbers, the same on every run.
 fn random(state: &mut u64) -> usize {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     (*state >> 33) as usize
@@ -119,7 +121,7 @@ fn processes_that_did_not_run_together_are_said_to() {
     assert_eq!(log.measured[0].status, Status::NoOverlap, "{:?}", log.measured[0]);
     let log = fio(r#""io_bytes": 8192, "io_kbytes": 8, "runtime": 1000, "total_ios": 2"#, r#""job_runtime": 1990,"#);
     assert_eq!(log.measured[0].status, Status::Reported);
-    // Separate, with the times at which they began: the rate counts from the first start to the last end.
+    // Separate, with start times: the rate counts from the first start to the last end.
     let entry = |start: u64| {
         format!(
             r#"{{"jobname": "a", "groupid": 0, "job_start": {start}, "job options": {{"rw": "write", "numjobs": "2"}},
@@ -163,7 +165,7 @@ fn impossible_numbers_are_counted_and_nothing_else_is_lost() {
     }
     let log = fio(r#""io_bytes": 8192, "io_kbytes": 8, "runtime": 100, "total_ios": 1e400"#, "");
     assert_eq!((log.measured.len(), log.broken.len()), (0, 1));
-    // What printf makes of 0/0 stands where no number is needed.
+    // The output of printf for 0/0, where no number is needed.
     let log = fio(r#""io_bytes": 8192, "io_kbytes": 8, "bw_mean": -nan, "x": [nan,inf], "runtime": 100, "total_ios": 2"#, "");
     assert_eq!((log.measured.len(), log.broken.len()), (1, 0));
 }

@@ -1,4 +1,4 @@
-//! What came of it: counted by each client, put together, and reported.
+//! Results: counted by each client, combined, and reported.
 
 use std::collections::BTreeMap;
 
@@ -10,29 +10,29 @@ use crate::{
     histogram::{CLASSES, class_of, classes},
 };
 
-/// Requests without an answer, by what happened; and answers that say that something is wrong.
+/// Requests without an answer, by cause; and answers with an error status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Errors {
     /// No process listens there.
     pub refused: u64,
     /// The connection was reset.
     pub reset: u64,
-    /// No answer within the time.
+    /// No answer came within the timeout.
     pub timeout: u64,
     /// The server closed the connection before the answer was complete.
     pub closed: u64,
-    /// What came was no answer of HTTP, or longer than announced.
+    /// The answer was not HTTP, or was longer than announced.
     pub malformed: u64,
     /// This machine had no port, no socket or no memory for it.
     pub local: u64,
     /// Any other error of the network.
     pub network: u64,
-    /// Answers whose status is 400 or more: these are among the answers.
+    /// Answers whose status is 400 or more; these count as answers.
     pub status: u64,
 }
 
 impl Errors {
-    /// Requests that failed so, and have no answer.
+    /// Number of requests that failed, and have no answer.
     #[must_use]
     pub fn unanswered(&self) -> u64 {
         self.refused + self.reset + self.timeout + self.closed + self.malformed + self.local + self.network
@@ -62,12 +62,12 @@ impl Errors {
     }
 }
 
-/// Numbers in a field of the heads of answers.
+/// Sum of a numeric header field of answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Sum {
-    /// Complete answers that had the field, with a number.
+    /// Number of complete answers that had the field, with a number.
     pub answers: u64,
-    /// What these numbers add up to.
+    /// Sum of these numbers.
     pub sum: u64,
 }
 
@@ -76,21 +76,20 @@ pub struct Sum {
 pub struct OfUrl {
     /// GET or POST.
     pub method: String,
-    /// The address.
     pub url: String,
-    /// Complete answers.
+    /// Number of complete answers.
     pub answered: u64,
-    /// Bytes of their contents.
+    /// Total size of their contents [B].
     pub content_bytes: u64,
-    /// Of the shortest. `None`: there is none.
+    /// Size of the shortest content [B]. `None`: there is no answer.
     pub least_bytes: Option<u64>,
-    /// Of the longest.
+    /// Size of the longest content [B].
     pub most_bytes: Option<u64>,
     /// CRC-32 of the content. `None`: it was not requested, there is no answer, or contents differ.
     pub crc32: Option<u32>,
 }
 
-/// What one client counted.
+/// Counts of one client.
 #[derive(Clone, Debug)]
 pub(super) struct Counts {
     pub(super) due: u64,
@@ -109,7 +108,7 @@ pub(super) struct Counts {
     pub(super) latency_max_ns: u64,
     pub(super) of_urls: Vec<OfUrl>,
     pub(super) sums: Vec<Sum>,
-    /// Answers in each second from the start on.
+    /// Number of answers in each second from the start on.
     pub(super) by_second: Vec<u64>,
     pub(super) opened: u64,
     pub(super) reopened: u64,
@@ -146,7 +145,7 @@ impl Counts {
         }
     }
 
-    /// An answer came after this time; `since_start_ns` is when.
+    /// Count an answer with this latency, `since_start_ns` after the start.
     pub(super) fn answer(&mut self, target: usize, response: &Response, latency_ns: u64, since_start_ns: u64) {
         let (status, bytes) = (response.status, response.content_bytes);
         self.answered += 1;
@@ -211,13 +210,13 @@ impl Counts {
         self.interrupted |= other.interrupted;
     }
 
-    /// By the names of the result.
+    /// The result, with its rates and quantiles.
     pub(super) fn answered(mut self, load: &HttpLoad, started_ns: i64, elapsed_ns: u64) -> Answered {
         for (of_url, request) in self.of_urls.iter_mut().zip(&load.requests) {
             of_url.method.clone_from(&request.method);
             of_url.url.clone_from(&request.url);
         }
-        // Where it was interrupted, that was all the time there was.
+        // If it was interrupted, the elapsed time is the whole time.
         let time_ns = if self.interrupted { elapsed_ns } else { load.time.as_nanos() as u64 };
         let seconds = time_ns as f64 / 1e9;
         let classes = classes(&self.latencies);
@@ -267,7 +266,8 @@ impl Counts {
         }
     }
 
-    /// What this part of the requests that were due did not exceed. Those without an answer took longer than all others.
+    /// The latency that this fraction of the due requests did not exceed. Those without an answer
+    /// count as longer than all others.
     fn quantile(&self, classes: &[LatencyClass], part: f64) -> Option<u64> {
         let wanted = ((self.due as f64 * part).ceil() as u64).max(1);
         let mut seen = 0;
@@ -275,13 +275,13 @@ impl Counts {
             seen += class.operations as u64;
             seen >= wanted
         });
-        // Of the longest ones the class is wider than what occurred.
+        // The class of the longest latency is wider than what occurred.
         reached.map(|class| (class.high_ns as u64).min(self.latency_max_ns))
     }
 }
 
-/// Latency: from the time at which a request was due to the end of its answer. Parts are of all requests that were due: where one falls among
-/// those without an answer, it is not known.
+/// Latencies: from the time at which a request was due to the end of its answer. Quantiles are of
+/// all due requests; one that falls among those without an answer is unknown.
 #[derive(Clone, Debug, Serialize)]
 pub struct HttpLatency {
     pub p50_ns: Option<u64>,
@@ -289,79 +289,83 @@ pub struct HttpLatency {
     pub p99_ns: Option<u64>,
     pub p999_ns: Option<u64>,
     pub max_ns: Option<u64>,
-    /// Of the answers alone.
+    /// Mean of the answers only.
     pub answered_mean_ns: Option<u64>,
     pub answered_max_ns: Option<u64>,
-    /// Shortest and longest latency of a class, and answers in it; none is wider than 1.6 %.
+    /// Shortest and longest latency of a class, and number of answers in it; none is wider than 1.6
+    /// %.
     pub classes: Vec<[i64; 3]>,
 }
 
-/// What came of a load. `due` is the sum of `answered`, `unfinished`, `unsent` and all errors but `status`.
+/// Result of a load. `due` is the sum of `answered`, `unfinished`, `unsent` and all errors except
+/// `status`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Answered {
     /// open or closed.
     pub mode: &'static str,
-    /// The rate that was requested.
+    /// The requested rate.
     pub rate_per_s: Option<f64>,
-    /// Connections at a time, at most.
+    /// Largest number of connections at a time.
     pub connections: usize,
-    /// Threads of the client.
+    /// Number of threads of the client.
     pub threads: usize,
-    /// Whether connections were used again.
+    /// Whether connections were reused.
     pub keep_alive: bool,
-    /// What drew the times.
+    /// Seed of the random times.
     pub seed: u64,
-    /// Somebody ended it.
+    /// Whether the load was interrupted.
     pub interrupted: bool,
     /// Start, since the Unix epoch [ns].
     pub started_ns: i64,
     /// How long requests were made [ns].
     pub time_ns: u64,
-    /// Until the last answer came, or was given up [ns].
+    /// Time until the last answer came, or was given up [ns].
     pub elapsed_ns: u64,
-    /// Requests that were due.
+    /// Number of due requests.
     pub due: u64,
-    /// Requests for which a connection was there; one that is sent again counts once.
+    /// Number of requests that got a connection; one that is sent again counts once.
     pub sent: u64,
-    /// Complete answers, whatever their status.
+    /// Number of complete answers of any status.
     pub answered: u64,
-    /// Answers that came when no more requests were made.
+    /// Number of answers after the last request was due.
     pub late: u64,
-    /// Sent, and given up as the load was interrupted.
+    /// Number of requests that were sent, and given up when the load was interrupted.
     pub unfinished: u64,
-    /// Never sent: no connection was free before the time of an answer was over, or before the load was interrupted.
+    /// Number of requests that were never sent: no connection was free before their timeout, or
+    /// before the load was interrupted.
     pub unsent: u64,
-    /// Requests that had to wait for a connection.
+    /// Number of requests that had to wait for a connection.
     pub queued: u64,
-    /// From the time at which requests were due to that at which they had a connection, all together [ns]; it is part of their latency.
+    /// Total wait of requests for a connection [ns]; it is part of their latency.
     pub queue_ns: u64,
-    /// Requests that were due by the time.
+    /// Due requests per second.
     pub offered_per_s: f64,
-    /// Answers that were not late, by the time.
+    /// Answers in time per second.
     pub achieved_per_s: f64,
-    /// Bytes of contents of complete answers.
+    /// Total size of the contents of complete answers [B].
     pub content_bytes: u64,
-    /// All bytes that came.
+    /// Number of bytes received.
     pub received_bytes: u64,
-    /// What went wrong.
     pub errors: Errors,
-    /// Answers by status.
+    /// Number of answers by status.
     pub statuses: BTreeMap<u16, u64>,
-    /// Of each field that was requested: what its numbers add up to.
+    /// Sums of the requested header fields.
     pub sums: BTreeMap<String, Sum>,
-    /// How long answers took.
+    /// Latencies of answers.
     pub latency: HttpLatency,
     /// Answers by address.
     pub urls: Vec<OfUrl>,
-    /// Answers in each second from the start on.
+    /// Number of answers in each second from the start on.
     pub answered_by_second: Vec<u64>,
-    /// Connections that were opened.
+    /// Number of connections that were opened.
     pub opened: u64,
-    /// Requests that were sent again, as the server had closed a connection that was to be used again.
+    /// Number of requests that were sent again, because the server had closed a connection that was
+    /// to be reused.
     pub reopened: u64,
-    /// Requests that this client noticed more than 1 ms after they were due: it had no CPU.
+    /// Number of requests that this client started more than 1 ms after they were due, because it
+    /// had no CPU.
     pub client_late: u64,
-    /// The latest of them [ns].
+    /// Largest delay of those [ns].
     pub client_late_max_ns: u64,
 }
 

@@ -1,11 +1,11 @@
-//! When requests are due: a Poisson process, as that of many users who know nothing of each other.
+//! Times at which requests are due: a Poisson process, like that of many independent users.
 
-/// Numbers that look random, the same for the same seed: splitmix64 (Steele, Lea and Flood, 2014).
+/// Pseudo-random numbers, the same for the same seed: splitmix64 (Steele, Lea and Flood, 2014).
 #[derive(Clone, Debug)]
 pub(super) struct Random(u64);
 
 impl Random {
-    /// Threads with one seed draw different numbers.
+    /// Threads with the same seed draw different numbers.
     pub(super) fn new(seed: u64, thread: usize) -> Self {
         let mut mixed = Random(seed);
         let start = mixed.next() ^ (thread as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -34,7 +34,7 @@ impl Random {
 /// Times at which requests are due.
 #[derive(Clone, Debug)]
 pub(super) struct Arrivals {
-    /// The next one, from the start on [ns]; with its fraction, so that the rate is right however high it is.
+    /// The next one, from the start on [ns]; with its fraction, so that even a high rate is exact.
     next: f64,
     mean_gap: f64,
 }
@@ -83,7 +83,7 @@ mod tests {
     fn the_rate_is_right_and_the_gaps_are_exponential() {
         let times = times(1, 0, 1000.0, 100_000);
         let seconds = *times.last().expect("some") as f64 / 1e9;
-        // The standard deviation of the time of so many is 0.3 %.
+        // The standard deviation of the total time is 0.3 %.
         assert!((seconds - 100.0).abs() < 1.5, "{seconds}");
         let gaps: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let longer = gaps.iter().filter(|gap| **gap > 1_000_000).count() as f64 / gaps.len() as f64;

@@ -1,7 +1,8 @@
-//! One thread with many connections, which waits for nothing but the next thing to do.
+//! One thread with many connections, which never waits for a single one.
 //!
-//! A request is *due*, waits in the queue if no connection is free, and is then in progress on one. Times at which requests are due do not depend on
-//! what became of others (open loop); in a closed loop, one is due on each connection when the last one was answered.
+//! A request is *due*, waits in the queue if no connection is free, and is then in progress on a
+//! connection. In an open loop, the times at which requests are due do not depend on other
+//! requests; in a closed loop, one is due on each connection when the last one was answered.
 
 use std::{
     collections::VecDeque,
@@ -21,13 +22,13 @@ use super::{
 };
 use crate::clock::now_ns;
 
-/// How often is looked for requests whose time is over.
+/// Interval between scans for timed-out requests.
 const SCAN_NS: u64 = 20_000_000;
 /// A client that is later than this has no CPU.
 const LATE_NS: u64 = 1_000_000;
-/// Events at a time.
+/// Number of events that are fetched at a time.
 const EVENTS: usize = 256;
-/// The number of the timer among those of connections.
+/// Id of the timer among those of connections.
 const TIMER: u64 = u64::MAX;
 
 /// One thread of a load.
@@ -41,11 +42,11 @@ pub(super) struct Client<'a> {
     /// `None`: closed loop.
     arrivals: Option<Arrivals>,
     connections: Vec<Connection>,
-    /// Connections that are open and do nothing; those that are closed.
+    /// Connections that are open and idle; those that are closed follow.
     idle: Vec<usize>,
     closed: Vec<usize>,
     queue: VecDeque<Due>,
-    /// In a closed loop: connections that had an error, and wait a little.
+    /// In a closed loop: number of connections that had an error, and pause.
     resting: usize,
     busy: usize,
     next_scan_ns: u64,
@@ -108,7 +109,7 @@ impl<'a> Client<'a> {
             }
             if now >= self.next_scan_ns {
                 self.scan(now);
-                // What was freed takes what waits.
+                // Connections that became free take waiting requests.
                 continue;
             }
             self.wait(now)?;
@@ -122,7 +123,7 @@ impl<'a> Client<'a> {
         self.queue.push_back(Due { at_ns, target });
     }
 
-    /// All requests that are due by now.
+    /// Process all requests that are due by now.
     fn arrive(&mut self, now: u64) {
         while let Some(arrivals) = &mut self.arrivals {
             let at_ns = self.started_ns + arrivals.next_ns();
@@ -134,14 +135,14 @@ impl<'a> Client<'a> {
             self.counts.lags += u64::from(lag > LATE_NS);
             self.counts.lag_max_ns = self.counts.lag_max_ns.max(lag);
             self.due(at_ns);
-            // What finds no connection waits; it is counted once, here.
+            // A request without a connection waits; it is counted once, here.
             if self.idle.len() + self.closed.len() < self.queue.len() {
                 self.counts.queued += 1;
             }
         }
     }
 
-    /// Send what waits, as far as connections are free.
+    /// Send waiting requests, as far as connections are free.
     fn dispatch(&mut self, now: u64) {
         while let Some(due) = self.queue.front().copied() {
             let Some(place) = self.free_for(due.target) else { return };
@@ -152,7 +153,8 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// A connection that can take a request to this target: one that is open to it, or else one that is closed.
+    /// A connection that can take a request to this target: one that is open to it, or else one
+    /// that is closed.
     fn free_for(&mut self, target: usize) -> Option<usize> {
         let address = self.targets[target].address;
         let fits = |place: &usize| self.connections[*place].address == Some(address);
@@ -160,14 +162,14 @@ impl<'a> Client<'a> {
             return Some(self.idle.swap_remove(found));
         }
         self.closed.pop().or_else(|| {
-            // One that is open to another server gives way.
+            // A connection to another server is closed for it.
             let place = (!self.idle.is_empty()).then(|| self.idle.swap_remove(0))?;
             self.connections[place].close();
             Some(place)
         })
     }
 
-    /// Send a request on a free connection, which is opened where it is closed.
+    /// Send a request on a free connection, which is opened if it is closed.
     fn begin(&mut self, place: usize, due: Due) {
         let target = &self.targets[due.target];
         self.busy += 1;
@@ -186,7 +188,7 @@ impl<'a> Client<'a> {
         let connection = &mut self.connections[place];
         let mut outcome = connection.begin(due, target);
         if outcome == Outcome::Pending && connection.state == State::Sending {
-            // The socket took a part of the request.
+            // The socket accepted a part of the request.
             let number = u64::from(connection.generation) << 32 | place as u64;
             let watched =
                 watch(&self.epoll, libc::EPOLL_CTL_MOD, connection.descriptor(), libc::EPOLLIN | libc::EPOLLOUT, number);
@@ -195,7 +197,7 @@ impl<'a> Client<'a> {
         self.end(place, outcome);
     }
 
-    /// A request ended so, if it did.
+    /// Process the end of a request, if it has ended.
     fn end(&mut self, place: usize, outcome: Outcome) {
         if outcome == Outcome::Pending {
             return;
@@ -207,7 +209,8 @@ impl<'a> Client<'a> {
         let is_gone = matches!(outcome, Outcome::Closed | Outcome::Failed(libc::ECONNRESET | libc::EPIPE));
         let is_repeatable = self.targets[due.target].is_repeatable;
         if is_gone && is_repeatable && connection.was_used && !connection.response.began {
-            // The server had closed it before it knew of the request: that goes to a new connection, at once.
+            // The server had closed the connection before it received the request, which goes to a
+            // new connection at once.
             connection.close();
             self.counts.reopened += 1;
             return self.begin(place, due);
@@ -237,7 +240,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Requests whose time is over.
+    /// End requests whose time is over.
     fn scan(&mut self, now: u64) {
         self.next_scan_ns = now + SCAN_NS;
         let is_over = |due: &Due| now.saturating_sub(due.at_ns) >= self.timeout_ns;
@@ -254,7 +257,7 @@ impl<'a> Client<'a> {
         (0..rested).for_each(|_| self.due(now));
     }
 
-    /// The rest is not waited for any more.
+    /// Stop waiting for the remaining requests.
     fn give_up(&mut self) {
         self.counts.interrupted = true;
         self.counts.unsent += self.queue.len() as u64;
@@ -264,11 +267,11 @@ impl<'a> Client<'a> {
     /// Wait until something can be done, and do it.
     fn wait(&mut self, now: u64) -> io::Result<()> {
         let next = self.arrivals.as_ref().map_or(u64::MAX, |arrivals| self.started_ns + arrivals.next_ns());
-        // After the end, only time that is over is looked for.
+        // After the end, only timeouts remain.
         let next = if now < self.end_ns { next.min(self.end_ns) } else { u64::MAX };
         set_timer(&self.timer, next.max(now + 1).min(self.next_scan_ns));
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; EVENTS];
-        // SAFETY: there is room for so many events.
+        // SAFETY: there is room for this many events.
         let count = unsafe { libc::epoll_wait(self.epoll.as_raw_fd(), events.as_mut_ptr(), EVENTS as i32, -1) };
         let Ok(count) = usize::try_from(count) else {
             let error = io::Error::last_os_error();
@@ -282,7 +285,7 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// Something happened on a connection.
+    /// Process an event of a connection.
     fn happened(&mut self, number: u64, events: u32) -> io::Result<()> {
         let place = (number & u64::from(u32::MAX)) as usize;
         let connection = &mut self.connections[place];
@@ -290,7 +293,7 @@ impl<'a> Client<'a> {
             return Ok(());
         }
         if connection.state == State::Idle {
-            // Nothing was asked: the server has closed it, or sends what was not requested.
+            // No request was sent: the server has closed it, or sends unrequested data.
             connection.close();
             self.idle.retain(|other| *other != place);
             self.closed.push(place);
@@ -315,12 +318,12 @@ impl<'a> Client<'a> {
 }
 
 fn epoll() -> io::Result<OwnedFd> {
-    // SAFETY: takes a number; a descriptor that comes is owned from then on.
+    // SAFETY: takes a number; a descriptor that is returned is owned from then on.
     unsafe { owned(libc::epoll_create1(libc::EPOLL_CLOEXEC)) }
 }
 
 fn timer() -> io::Result<OwnedFd> {
-    // SAFETY: takes numbers; a descriptor that comes is owned from then on.
+    // SAFETY: takes numbers; a descriptor that is returned is owned from then on.
     unsafe { owned(libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_NONBLOCK | libc::TFD_CLOEXEC)) }
 }
 
@@ -330,7 +333,7 @@ fn timer() -> io::Result<OwnedFd> {
 unsafe fn owned(descriptor: i32) -> io::Result<OwnedFd> {
     match descriptor {
         ..0 => Err(io::Error::last_os_error()),
-        // SAFETY: the caller says so.
+        // SAFETY: by the contract of this function.
         _ => Ok(unsafe { OwnedFd::from_raw_fd(descriptor) }),
     }
 }
@@ -344,7 +347,7 @@ fn watch(epoll: &OwnedFd, how: i32, descriptor: i32, events: i32, number: u64) -
     }
 }
 
-/// Wake us at this time. Setting it also takes back what was set before.
+/// Wake up at this time. This replaces an earlier time.
 fn set_timer(timer: &OwnedFd, at_ns: u64) {
     let time = libc::timespec { tv_sec: (at_ns / 1_000_000_000) as i64, tv_nsec: (at_ns % 1_000_000_000) as i64 };
     let never = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -1,6 +1,7 @@
-//! One connection, and the request that is in progress on it.
+//! One connection, and the request in progress on it.
 //!
-//! States: *closed* -> *connecting* -> *sending* -> *waiting* (for the answer) -> *idle* -> *sending* ... ; *closed* from any of them.
+//! States: *closed* -> *connecting* -> *sending* -> *waiting* (for the answer) -> *idle* ->
+//! *sending* ... ; *closed* from any of them.
 
 use std::{
     io, mem,
@@ -14,16 +15,16 @@ use super::{
     url::Target,
 };
 
-/// A request that is due, or was.
+/// A request that is, or was, due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Due {
     /// When, by the monotonic clock [ns]: latency counts from there.
     pub(super) at_ns: u64,
-    /// To which of the targets.
+    /// Index of its target.
     pub(super) target: usize,
 }
 
-/// Where it is.
+/// State of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Closed,
@@ -33,18 +34,18 @@ pub(super) enum State {
     Idle,
 }
 
-/// What became of a request.
+/// Outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// Nothing yet.
+    /// Not known yet.
     Pending,
     /// The answer is complete.
     Complete,
-    /// What came is none.
+    /// The answer is invalid.
     Malformed,
     /// The server closed the connection before the answer was complete.
     Closed,
-    /// A call failed with this number.
+    /// A call failed with this error number.
     Failed(i32),
 }
 
@@ -52,15 +53,16 @@ pub(super) enum Outcome {
 #[derive(Debug)]
 pub(super) struct Connection {
     socket: Option<OwnedFd>,
-    /// Whom it is open to.
+    /// The server to which it is open.
     pub(super) address: Option<SocketAddr>,
     pub(super) state: State,
-    /// Counts the sockets of this connection, so that news of an earlier one are known as such.
+    /// Number of the socket of this connection, so that events of an earlier one are recognized.
     pub(super) generation: u32,
     pub(super) due: Option<Due>,
     pub(super) response: Response,
     sent: usize,
-    /// It had an answer before: then the server may close it while a request is on the way, which is no error.
+    /// Whether it had an answer before: then the server may close it while a request is on the way,
+    /// which is no error.
     pub(super) was_used: bool,
     wanted: Arc<Wanted>,
 }
@@ -99,7 +101,7 @@ impl Connection {
         self.state = State::Closed;
     }
 
-    /// This request is the next. It is sent as far as the socket takes it now.
+    /// Begin a request. It is sent as far as the socket accepts it now.
     pub(super) fn begin(&mut self, due: Due, target: &Target) -> Outcome {
         self.due = Some(due);
         self.response = Response::new(&self.wanted);
@@ -111,7 +113,7 @@ impl Connection {
         Outcome::Pending
     }
 
-    /// The socket can be written: it is connected, or takes more.
+    /// The socket is writable: it is connected, or accepts more.
     pub(super) fn writable(&mut self, target: &Target) -> Outcome {
         if self.state == State::Connecting {
             match error_of(self.descriptor()) {
@@ -138,10 +140,10 @@ impl Connection {
         }
     }
 
-    /// Something can be read. Adds the bytes to `received`.
+    /// The socket is readable. Adds the number of bytes to `received`.
     pub(super) fn readable(&mut self, buffer: &mut [u8], received: &mut u64) -> Outcome {
         loop {
-            // SAFETY: the buffer has room for so many bytes; the call does not wait.
+            // SAFETY: the buffer has this length; the call does not wait.
             let read = unsafe { libc::recv(self.descriptor(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
             let Ok(bytes) = usize::try_from(read) else { return pending_or_failed() };
             *received += bytes as u64;
@@ -151,7 +153,7 @@ impl Connection {
             match self.response.read(&buffer[..bytes]) {
                 Step::Complete => return Outcome::Complete,
                 Step::Wrong => return Outcome::Malformed,
-                // More is there only if the buffer was full.
+                // There is more only if the buffer was full.
                 Step::More if bytes < buffer.len() => return Outcome::Pending,
                 Step::More => {}
             }
@@ -174,7 +176,8 @@ fn connect(address: &SocketAddr) -> io::Result<OwnedFd> {
         SocketAddr::V6(_) => (libc::AF_INET6, libc::SOCK_STREAM),
     };
     let yes: libc::c_int = 1;
-    // SAFETY: takes numbers; a descriptor that comes is owned from then on. Value and addresses live through the calls.
+    // SAFETY: takes numbers; a descriptor that is returned is owned from then on. Value and
+    // addresses live through the calls.
     unsafe {
         let socket = libc::socket(family, kind | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, 0);
         if socket < 0 {
@@ -209,7 +212,7 @@ fn connect(address: &SocketAddr) -> io::Result<OwnedFd> {
     }
 }
 
-/// The error of a socket that was to connect; 0: none.
+/// The error of a connecting socket; 0: none.
 fn error_of(socket: i32) -> i32 {
     let mut errno: libc::c_int = 0;
     let mut length = size_of_val(&errno) as u32;

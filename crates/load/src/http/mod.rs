@@ -1,11 +1,13 @@
 //! Load on a web server, by a client that does not wait for it.
 //!
-//! *Open loop*: requests are due at random times of a given rate, whatever became of those before, and latency counts from the time at which a
-//! request was due: a server that stands still for a second makes all requests late that were due in it, also those that could not even be
-//! sent. *Closed loop*: each connection sends the next request when the last one was answered, which finds the highest rate.
+//! *Open loop*: requests are due at random times of a given rate, independent of earlier requests,
+//! and latency counts from the time at which a request was due: if a server stalls for a second,
+//! all requests of that second are late, including those that could not even be sent. *Closed
+//! loop*: each connection sends the next request when the last one was answered, which finds the
+//! highest rate.
 //!
-//! Modules: `url`, `arrivals` (when requests are due), `response` (reads answers), `connection` (one socket), `client` (one thread with many
-//! connections), `answered` (what is reported).
+//! Modules: `url`, `arrivals` (when requests are due), `response` (parses answers), `connection`
+//! (one socket), `client` (one thread with many connections), `answered` (the results).
 
 mod answered;
 mod arrivals;
@@ -27,26 +29,26 @@ pub use response::Wanted;
 pub use url::Request;
 use url::Target;
 
-/// What is to be asked, and how often.
+/// What to request, and how often.
 #[derive(Clone, Debug)]
 pub struct HttpLoad {
-    /// What is requested: each time one of them, which is drawn.
+    /// Requests, one of which is drawn each time.
     pub requests: Vec<Request>,
     /// What is kept of answers.
     pub wanted: Arc<Wanted>,
-    /// Requests a second. `None`: closed loop.
+    /// Requests per second. `None`: closed loop.
     pub rate: Option<f64>,
-    /// Connections at a time, at most.
+    /// Largest number of connections at a time.
     pub connections: usize,
     /// How long requests are made.
     pub time: Duration,
-    /// An answer that takes longer does not come any more; counts from when the request was due.
+    /// An answer that takes longer is given up; counts from when the request was due.
     pub timeout: Duration,
-    /// Use connections again.
+    /// Whether to reuse connections.
     pub keep_alive: bool,
     /// The same seed draws the same times and addresses.
     pub seed: u64,
-    /// Threads that share rate and connections.
+    /// Number of threads that share rate and connections.
     pub threads: usize,
 }
 
@@ -71,7 +73,8 @@ impl HttpLoad {
 ///
 /// # Errors
 ///
-/// Where it makes no sense, a name has no address, or this process may not open so many connections. What the server does is no error.
+/// It is invalid, a name has no address, or this process may not open so many connections. Errors
+/// of the server are results.
 pub fn http(load: &HttpLoad, cancel: &Cancel) -> Result<Answered, LoadError> {
     load.check()?;
     let parse = |request| Target::parse(request, load.keep_alive);
@@ -80,7 +83,7 @@ pub fn http(load: &HttpLoad, cancel: &Cancel) -> Result<Answered, LoadError> {
     let (started_ns, to_epoch_ns) = (clock::now_ns(), clock::to_epoch_ns());
     let threads = load.threads;
     let clients = (0..threads).map(|number| {
-        // The first ones get what is left of the division.
+        // The first threads get the remainder of the division.
         let connections = load.connections / threads + usize::from(number < load.connections % threads);
         Client::new(load, &targets, number, connections, started_ns).map_err(LoadError::Http)
     });
@@ -96,7 +99,7 @@ pub fn http(load: &HttpLoad, cancel: &Cancel) -> Result<Answered, LoadError> {
     Ok(all.answered(load, started_ns as i64 + to_epoch_ns, clock::now_ns() - started_ns))
 }
 
-/// Descriptors for so many sockets.
+/// Raise the limit of descriptors for this many sockets.
 fn allow_connections(wanted: usize) -> Result<(), LoadError> {
     // Standard streams, and what libraries may open.
     let wanted = wanted as u64 + 64;

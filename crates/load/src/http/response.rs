@@ -1,6 +1,8 @@
-//! Reads an answer in pieces, as they come: HTTP/1.1 (RFC 9112), as far as answers to GET and POST need it.
+//! Parses an answer in parts, as they arrive: HTTP/1.1 (RFC 9112), as far as answers to GET and
+//! POST need it.
 //!
-//! States: *head* -> (*length* | *chunk size* -> *chunk* -> *chunk size* ... -> *trailer* | *until close*) -> done.
+//! States: *head* -> (*length* | *chunk size* -> *chunk* -> *chunk size* ... -> *trailer* | *until
+//! close*) -> done.
 
 use std::sync::Arc;
 
@@ -9,56 +11,56 @@ use crc32fast::Hasher;
 /// What is kept of answers besides their status and length.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// Names of fields of the head whose numbers are added up.
+    /// Names of header fields whose numbers are added up.
     pub sums: Vec<String>,
-    /// A checksum of the content.
+    /// Whether to compute a checksum of the content.
     pub checksums: bool,
 }
 
-/// Heads and lines of sizes longer than this are no answers of a web server.
+/// Longest head, and longest line with a size [B]: longer ones are not those of a web server.
 const LONGEST_HEAD: usize = 64 << 10;
 
-/// Where in an answer we are.
+/// State of the parser.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum State {
     Head,
-    /// So many bytes of the content are to come.
+    /// This many bytes of the content are missing.
     Length(u64),
     ChunkSize,
-    /// So many bytes of the chunk are to come, with the line end after it.
+    /// This many bytes of the chunk are missing, including the line end after it.
     Chunk(u64),
     Trailer,
     UntilClose,
     Done,
 }
 
-/// An answer that is being read.
+/// An answer that is being parsed.
 #[derive(Clone, Debug)]
 pub(super) struct Response {
     state: State,
-    /// What came of a head or a line that is not complete.
+    /// The received part of an incomplete head or line.
     line: Vec<u8>,
     pub(super) status: u16,
-    /// Bytes of the content so far.
+    /// Size of the content so far [B].
     pub(super) content_bytes: u64,
     pub(super) keeps_alive: bool,
-    /// Whether anything came.
+    /// Whether anything was received.
     pub(super) began: bool,
     wanted: Arc<Wanted>,
-    /// Of each field that is added up, in the order of `wanted`.
+    /// Numbers of the fields that are added up, in the order of `wanted`.
     pub(super) numbers: Vec<Option<u64>>,
-    /// Of the content so far, where it is wanted.
+    /// Checksum of the content so far, if wanted.
     checksum: Hasher,
 }
 
-/// How far it is.
+/// Result of parsing a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// More is to come.
+    /// The answer is not complete.
     More,
-    /// It is complete.
+    /// The answer is complete.
     Complete,
-    /// It is none, or something comes after it that was not requested.
+    /// The answer is invalid, or followed by unrequested data.
     Wrong,
 }
 
@@ -88,7 +90,7 @@ impl Response {
         self.wanted.checksums.then(|| self.checksum.clone().finalize())
     }
 
-    /// What came next.
+    /// Parse the next bytes.
     pub(super) fn read(&mut self, mut bytes: &[u8]) -> Step {
         self.began |= !bytes.is_empty();
         while !bytes.is_empty() {
@@ -105,7 +107,7 @@ impl Response {
                 }
                 State::Chunk(left) => {
                     let taken = (*left).min(bytes.len() as u64);
-                    // The last two of it are a line end.
+                    // The last two bytes of a chunk are a line end.
                     let of_content = taken.min(left.saturating_sub(2));
                     *left -= taken;
                     if *left == 0 {
@@ -134,20 +136,20 @@ impl Response {
         }
     }
 
-    /// The server closed the connection: whether the answer is complete by that.
+    /// The server closed the connection. Returns whether that completes the answer.
     pub(super) fn close(&mut self) -> bool {
         self.keeps_alive = false;
         matches!(self.state, State::UntilClose | State::Done)
     }
 
-    /// Take a part of the head. `None`: it is none.
+    /// Parse a part of the head. `None`: it is invalid.
     fn head(&mut self, bytes: &[u8]) -> Option<usize> {
         const END: &[u8] = b"\r\n\r\n";
-        /// Of a large answer, little is copied: the head comes first.
+        /// The head comes first, so little of a large answer is copied.
         const PIECE: usize = 2048;
         let bytes = &bytes[..bytes.len().min(PIECE)];
         let before = self.line.len();
-        // The end may lie across two pieces.
+        // The end may extend across two parts.
         self.line.extend_from_slice(bytes);
         let from = before.saturating_sub(END.len() - 1);
         match self.line[from..].windows(END.len()).position(|window| window == END) {
@@ -188,7 +190,7 @@ impl Response {
             }
         }
         self.state = match (self.status, length) {
-            // Not the answer yet.
+            // An interim answer.
             (100..=199, _) => State::Head,
             (204 | 304, _) => State::Done,
             _ if is_chunked => State::ChunkSize,
@@ -199,7 +201,8 @@ impl Response {
         Some(())
     }
 
-    /// Take a part of a line that has the size of a chunk, or is after the last one. `None`: it is none.
+    /// Parse a part of a line with the size of a chunk, or after the last chunk. `None`: it is
+    /// invalid.
     fn chunk_line(&mut self, bytes: &[u8]) -> Option<usize> {
         let Some(end) = bytes.iter().position(|byte| *byte == b'\n') else {
             self.line.extend_from_slice(bytes);
@@ -224,7 +227,7 @@ impl Response {
 mod tests {
     use super::*;
 
-    /// Reads an answer in pieces of this length.
+    /// Parses an answer in parts of this length.
     fn read(text: &[u8], piece: usize) -> (Step, Response) {
         let mut response = Response::default();
         let mut step = Step::More;

@@ -1,10 +1,10 @@
-//! Where requests go, and what they request.
+//! Targets of requests, and their content.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 
 use crate::LoadError;
 
-/// What is requested.
+/// A request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// GET, or POST without content.
@@ -14,7 +14,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// A page.
+    /// A GET request.
     #[must_use]
     pub fn get(url: &str) -> Self {
         Request { method: "GET".into(), url: url.into() }
@@ -24,7 +24,7 @@ impl Request {
     ///
     /// # Errors
     ///
-    /// Where a line is none, or the server is given with a path.
+    /// A line is invalid, or the server is given with a path.
     pub fn lines(server: &str, text: &str) -> Result<Vec<Self>, LoadError> {
         let server = server.strip_suffix('/').unwrap_or(server);
         if server.strip_prefix("http://").unwrap_or_default().contains(['/', '?', '#']) {
@@ -46,12 +46,12 @@ impl Request {
 pub(super) struct Target {
     pub(super) address: SocketAddr,
     pub(super) request: Vec<u8>,
-    /// It may be sent again where it is unknown whether the server did what it requests.
+    /// Whether it may be sent again if it is unknown whether the server has processed it.
     pub(super) is_repeatable: bool,
 }
 
 impl Target {
-    /// What is sent for a request, and where to.
+    /// The target and bytes of a request.
     pub(super) fn parse(request: &Request, keep_alive: bool) -> Result<Self, LoadError> {
         let Request { method, url } = request;
         let wrong = |why: &str| LoadError::Address(format!("{}: {why}", url.escape_debug()));
@@ -64,7 +64,7 @@ impl Target {
         if host.is_empty() || host.contains('@') {
             return Err(wrong("an address is http://HOST[:PORT][/PATH]"));
         }
-        // The last colon of [::1] is none before a port.
+        // The last colon of [::1] does not precede a port.
         let has_port = host.rfind(':').is_some_and(|colon| !host[colon..].contains(']'));
         let with_port = if has_port { host.to_string() } else { format!("{host}:80") };
         let found = with_port.to_socket_addrs().map_err(|error| wrong(&error.to_string()))?.next();

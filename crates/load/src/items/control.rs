@@ -1,11 +1,11 @@
-//! Work that touches no file: it shows how fast the machine is for the workers themselves.
+//! Work that accesses no file: it shows how fast the machine is for the workers themselves.
 
 use std::{hint, io};
 
 use super::{Phase, Work, WorkerContext};
 use crate::meter::{Done, Meter};
 
-/// An operation goes once over so many bytes.
+/// Number of bytes that an operation processes once.
 const BYTES: usize = 64 << 10;
 
 pub(crate) struct Control<'a> {
@@ -27,7 +27,7 @@ impl Work for Control<'_> {
     fn run(&mut self, _: &Phase, meter: &mut Meter<'_>) -> io::Result<()> {
         let mut offset = 0;
         loop {
-            // The copy is compared as well, so that the compiler cannot leave it out.
+            // The copy is compared as well, so that the compiler cannot remove it.
             self.place.pool.fill(&mut self.buffer, 0, offset);
             hint::black_box(self.place.pool.matches(&self.buffer, 0, offset));
             offset += BYTES as u64;

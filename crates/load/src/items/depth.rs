@@ -19,7 +19,7 @@ pub(crate) struct Depth<'a> {
 struct Opened {
     file: File,
     ring: IoUring,
-    /// A buffer for each request in progress, one after another.
+    /// Buffers for all requests in progress, one after another.
     buffer: Buffer,
 }
 
@@ -30,11 +30,12 @@ impl<'a> Depth<'a> {
 }
 
 impl Opened {
-    /// Put a read into the queue whose number is `slot`.
+    /// Queue a read with the number `slot`.
     fn submit(&mut self, slot: usize, offset: u64, length: usize) -> io::Result<()> {
         let place = self.buffer.bytes()[slot * length..].as_mut_ptr();
         let entry = opcode::Read::new(types::Fd(self.file.as_raw_fd()), place, length as u32).offset(offset).build();
-        // SAFETY: file and buffer live until the ring is empty or gone, and each part of the buffer has one request at a time.
+        // SAFETY: file and buffer live until the ring is empty or closed, and each part of the
+        // buffer has one request at a time.
         unsafe { self.ring.submission().push(&entry.user_data(slot as u64)) }
             .map_err(|_| io::Error::from_raw_os_error(libc::EBUSY))
     }
@@ -72,7 +73,7 @@ impl Work for Depth<'_> {
                 under_way -= 1;
                 let count = if result < 0 { Err(io::Error::from_raw_os_error(-result)) } else { Ok(result as usize) };
                 if !go_on {
-                    // What ends after the end of the phase is no part of it.
+                    // Requests that complete after the end of the phase do not count.
                     continue;
                 }
                 go_on = meter.end_of(0, began[slot], whole_read(count, length));

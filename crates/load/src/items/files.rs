@@ -14,12 +14,12 @@ use std::{
 use super::WorkerContext;
 use crate::{Layout, Sync};
 
-/// Requests by which files are made ready.
+/// Size of the requests by which files are prepared [B].
 const PREPARING: usize = 1 << 20;
-/// The common file of items that read at random, in the folder.
+/// Name in the folder of the common file of items that read at random.
 pub(crate) const DATA: &str = "data";
 
-/// Memory for a request, at the start of a page as `O_DIRECT` needs it.
+/// Memory for a request, aligned to a page as `O_DIRECT` requires.
 pub(crate) struct Buffer {
     memory: *mut u8,
     bytes: usize,
@@ -28,20 +28,20 @@ pub(crate) struct Buffer {
 impl Buffer {
     pub(crate) fn new(bytes: usize) -> io::Result<Self> {
         let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE);
-        // SAFETY: a new mapping; nothing else is touched.
+        // SAFETY: a new mapping; no other memory is affected.
         let memory = unsafe { libc::mmap(ptr::null_mut(), bytes, access, kind, -1, 0) };
         if memory == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(Buffer { memory: memory.cast(), bytes }) }
     }
 
     pub(crate) fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: the mapping has this length and is ours alone.
+        // SAFETY: the mapping has this length, and no other user.
         unsafe { slice::from_raw_parts_mut(self.memory, self.bytes) }
     }
 }
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        // SAFETY: nothing refers to it any more.
+        // SAFETY: nothing refers to it any longer.
         unsafe { libc::munmap(self.memory.cast(), self.bytes) };
     }
 }
@@ -49,14 +49,14 @@ impl Drop for Buffer {
 /// A part of a file that belongs to one worker.
 pub(crate) struct Part {
     pub(crate) path: PathBuf,
-    /// By what its contents are computed.
+    /// Number from which its contents are computed.
     pub(crate) file: u32,
-    /// Where it begins [B].
+    /// Offset of its beginning [B].
     pub(crate) start: u64,
     pub(crate) bytes: u64,
 }
 
-/// What is this worker's of the files of a transfer.
+/// The part of this worker in the files of a transfer.
 pub(crate) fn part(place: &WorkerContext<'_>) -> Part {
     let bytes = place.step.share();
     match place.step.layout {
@@ -65,13 +65,13 @@ pub(crate) fn part(place: &WorkerContext<'_>) -> Part {
     }
 }
 
-/// What is this worker's of the common file.
+/// The part of this worker in the common file.
 pub(crate) fn part_of_data(place: &WorkerContext<'_>) -> Part {
     let bytes = place.step.share();
     Part { path: place.folder.join(DATA), file: 0, start: u64::from(place.worker) * bytes, bytes }
 }
 
-/// Open to read and write, made if it is not there.
+/// Open for reading and writing; created if it does not exist.
 pub(crate) fn open(path: &Path, direct: bool, sync: Sync) -> io::Result<File> {
     let flags = if direct { libc::O_DIRECT } else { 0 } | if sync == Sync::Dsync { libc::O_DSYNC } else { 0 };
     OpenOptions::new()
@@ -84,7 +84,8 @@ pub(crate) fn open(path: &Path, direct: bool, sync: Sync) -> io::Result<File> {
         .open(path)
 }
 
-/// Write what is this worker's, and have the device take it, without measuring anything. Its slot says how far it came, in bytes.
+/// Write the part of this worker, and sync it, without measuring. The slot records the progress
+/// [B].
 pub(crate) fn make_ready(place: &WorkerContext<'_>, part: &Part, until_ns: u64) -> io::Result<()> {
     use std::sync::atomic::Ordering::Relaxed;
     let prepared = &place.slot().prepared;
@@ -103,13 +104,13 @@ pub(crate) fn make_ready(place: &WorkerContext<'_>, part: &Part, until_ns: u64) 
     Ok(())
 }
 
-/// Have the page cache forget a file, as far as it does.
+/// Make the page cache drop a file, as far as it does.
 pub(crate) fn forget(file: &File, start: u64, bytes: u64) {
     // SAFETY: takes numbers. Pages that stay are noticed: the device does not read them.
     unsafe { libc::posix_fadvise(file.as_raw_fd(), start as i64, bytes as i64, libc::POSIX_FADV_DONTNEED) };
 }
 
-/// After a write, as the step wants it.
+/// Sync after a write, as the step requires.
 pub(crate) fn synced(file: &File, sync: Sync) -> io::Result<()> {
     match sync {
         Sync::None | Sync::End | Sync::Dsync => Ok(()),
@@ -118,17 +119,17 @@ pub(crate) fn synced(file: &File, sync: Sync) -> io::Result<()> {
     }
 }
 
-/// An operation on a whole request: fewer bytes are an error.
+/// The result of an operation on a whole request: fewer bytes are an error.
 pub(crate) fn whole(count: io::Result<usize>, wanted: usize) -> io::Result<crate::meter::Done> {
     match count {
         Ok(count) if count == wanted => Ok(crate::meter::Done::bytes(wanted as u64)),
-        // The kernel takes what fits and refuses the rest at the next try.
+        // The kernel writes what fits, and refuses the rest at the next attempt.
         Ok(_) => Err(io::Error::from_raw_os_error(libc::ENOSPC)),
         Err(error) => Err(error),
     }
 }
 
-/// As [`whole`], of a read: fewer bytes are the end of the file, where none should be.
+/// As [`whole`], for a read: fewer bytes are an unexpected end of the file.
 pub(crate) fn whole_read(count: io::Result<usize>, wanted: usize) -> io::Result<crate::meter::Done> {
     match count {
         Ok(count) if count != wanted => Err(io::Error::from_raw_os_error(libc::ENODATA)),

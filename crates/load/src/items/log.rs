@@ -1,4 +1,4 @@
-//! Records that are appended and made to last one by one, as the log of a database.
+//! Records that are appended and synced one by one, like the log of a database.
 
 use std::{fs::File, io, os::unix::fs::FileExt};
 
@@ -55,7 +55,7 @@ impl Work for Log<'_> {
         let Some((file, buffer)) = &mut self.opened else { return Ok(()) };
         loop {
             if self.offset + self.length > self.part.bytes {
-                // As a segment that is used again.
+                // Start over, as with a segment that is reused.
                 self.offset = 0;
             }
             self.place.pool.fill(buffer.bytes(), self.part.file, self.offset);

@@ -24,7 +24,7 @@ pub(crate) struct Mapped<'a> {
 struct Mapping {
     memory: *mut u8,
     bytes: usize,
-    /// Where the part begins in it: mappings begin at a page.
+    /// Offset of the part in the mapping, which begins at a page.
     skip: usize,
 }
 
@@ -34,7 +34,7 @@ impl Mapping {
         let skip = part.start % PAGE;
         let bytes = (part.bytes + skip) as usize;
         let (access, start) = (libc::PROT_READ | libc::PROT_WRITE, (part.start - skip) as i64);
-        // SAFETY: a new mapping of a file that is ours alone.
+        // SAFETY: a new mapping of a file without other users.
         let memory = unsafe { libc::mmap(ptr::null_mut(), bytes, access, libc::MAP_SHARED, file.as_raw_fd(), start) };
         if memory == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
@@ -43,7 +43,8 @@ impl Mapping {
     }
 
     fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: the mapping has this length. Where the file cannot hold a page, the worker dies of SIGBUS, which is reported.
+        // SAFETY: the mapping has this length. If the file system has no room for a page, the
+        // worker dies of SIGBUS, which is reported.
         unsafe { slice::from_raw_parts_mut(self.memory.add(self.skip), self.bytes - self.skip) }
     }
 
@@ -58,7 +59,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: nothing refers to it any more.
+        // SAFETY: nothing refers to it any longer.
         unsafe { libc::munmap(self.memory.cast(), self.bytes) };
     }
 }
@@ -73,12 +74,13 @@ impl<'a> Mapped<'a> {
 impl Work for Mapped<'_> {
     fn prepare(&mut self, phase: &Phase) -> io::Result<()> {
         let length = self.place.step.length_bytes as usize;
-        // Pages of a mapping stay in memory while it is there.
+        // Pages of a mapping stay in memory as long as the mapping exists.
         let was_written = self.mapping.take().is_some();
         let file = open(&self.part.path, false, Sync::None)?;
         match phase.operations[0] {
             Operation::Write => {
-                // SAFETY: takes numbers. Room is taken now: a page without room would kill the worker.
+                // SAFETY: takes numbers. Room is allocated now: a page without room would kill the
+                // worker.
                 let refused = unsafe { libc::posix_fallocate(file.as_raw_fd(), self.part.start as i64, self.part.bytes as i64) };
                 if refused != 0 {
                     return Err(io::Error::from_raw_os_error(refused));

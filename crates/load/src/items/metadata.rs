@@ -1,4 +1,4 @@
-//! Files and directories: made, found, listed, renamed and removed.
+//! Files and directories: created, looked up, listed, renamed and removed.
 
 use std::{
     ffi::{CStr, CString},
@@ -17,21 +17,21 @@ use crate::{
     meter::{Done, Meter},
 };
 
-/// Entries are listed into this much memory at a time, as the C library does.
+/// Size of the buffer for listing entries, as in the C library [B].
 const LISTING: usize = 32 << 10;
 
 pub(crate) struct Metadata<'a> {
     place: WorkerContext<'a>,
     directory: PathBuf,
     opened: Option<OwnedFd>,
-    /// Files of this worker that are there, and directories: those with smaller numbers.
+    /// Number of existing files of this worker, and of directories: those with smaller numbers.
     files: u32,
     directories: u32,
     /// Whether its files have their second names.
     renamed: bool,
 }
 
-/// A name like `f12-345`, with room for it to be made again without allocating.
+/// A name such as `f12-345`, in a buffer that is reused without allocation.
 struct Name {
     bytes: Vec<u8>,
     fixed: usize,
@@ -62,7 +62,7 @@ impl Name {
     }
 }
 
-/// 0 and more are success.
+/// Results from 0 on are success.
 fn checked(result: libc::c_int) -> io::Result<Done> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(Done::ONE) }
 }
@@ -90,7 +90,8 @@ impl<'a> Metadata<'a> {
         Ok(())
     }
 
-    /// Do `call` with each of so many names, until the phase is to end. Returns how many there were.
+    /// Call `call` with each of `count` names, until the phase is to end. Returns the number of
+    /// calls.
     fn each(&self, letter: char, count: u32, meter: &mut Meter<'_>, mut call: impl FnMut(i32, &CStr) -> io::Result<Done>) -> u32 {
         let Some(directory) = &self.opened else { return 0 };
         let mut name = Name::new(letter, self.place.worker);
@@ -102,7 +103,8 @@ impl<'a> Metadata<'a> {
         count
     }
 
-    /// As [`Metadata::each`]; where there is a time, again and again until it is up: what changes nothing can be repeated.
+    /// As [`Metadata::each`]; with a time limit, repeated until it is over, because these calls
+    /// change nothing.
     fn each_again(&self, letter: char, count: u32, meter: &mut Meter<'_>, mut call: impl FnMut(i32, &CStr) -> io::Result<Done>) {
         while self.each(letter, count, meter, &mut call) == count
             && count > 0
@@ -134,7 +136,7 @@ impl<'a> Metadata<'a> {
             number += 1;
             checked(result)
         });
-        // The rest keeps its names, and the workspace removes it.
+        // The rest keep their names, and the workspace removes them.
         (self.renamed, self.files) = (true, renamed);
     }
 
@@ -142,7 +144,8 @@ impl<'a> Metadata<'a> {
         let Some(directory) = &self.opened else { return Ok(()) };
         let mut buffer = vec![0_u8; LISTING];
         let mut listed = 0;
-        // Until the time is up; without one, until as many entries were read as there are files.
+        // Until the time is over; without a limit, until as many entries were read as there are
+        // files.
         while !meter.is_over() && (self.place.step.time_ns.is_some() || listed < u64::from(self.place.step.files)) {
             // SAFETY: takes numbers.
             checked(unsafe { libc::lseek(directory.as_raw_fd(), 0, libc::SEEK_SET) } as libc::c_int)?;
@@ -176,7 +179,7 @@ fn stat(directory: i32, name: &CStr) -> io::Result<Done> {
     checked(unsafe { libc::fstatat(directory, name.as_ptr(), status.as_mut_ptr(), libc::AT_SYMLINK_NOFOLLOW) })
 }
 
-/// Entries of a listing (getdents64(2): at byte 16 of each its length).
+/// Number of entries in a listing (getdents64(2): at byte 16 of each its length).
 fn entries(listing: &[u8]) -> u64 {
     let (mut at, mut count) = (0, 0);
     while let Some(length) = listing.get(at + 16..at + 18) {
@@ -228,7 +231,7 @@ impl Work for Metadata<'_> {
         match phase.operations[0] {
             Operation::Create => self.create(meter),
             Operation::Stat => self.each_again(letter, files, meter, stat),
-            // Only the first time it is cold.
+            // It is cold only the first time.
             Operation::StatCold => {
                 self.each(letter, files, meter, stat);
             }
@@ -282,7 +285,7 @@ mod tests {
         listing[24 + 16..24 + 18].copy_from_slice(&32_u16.to_ne_bytes());
         assert_eq!(entries(&listing), 2);
         assert_eq!(entries(&[]), 0);
-        // A length of 0 does not go on for ever.
+        // A length of 0 does not loop forever.
         assert_eq!(entries(&[0; 18]), 1);
     }
 }

@@ -1,4 +1,4 @@
-//! What the workers do: one file for each kind of item.
+//! The work of the workers: one file for each kind of item.
 
 mod control;
 mod depth;
@@ -21,34 +21,35 @@ use crate::{
     meter::Meter,
 };
 
-/// What is measured between two barriers.
+/// The operations that are measured between two barriers.
 #[derive(Clone, Debug)]
 pub(crate) struct Phase {
-    /// Those that go on at the same time: each has a lane.
+    /// Operations that run at the same time: each has a lane.
     pub(crate) operations: Vec<Operation>,
-    /// Nothing counts before this time has passed [ns]: a throttled device saves up requests while it has none.
+    /// Operations count only after this time [ns]: a throttled device accumulates credit while it
+    /// is idle.
     pub(crate) warm_ns: u64,
 }
 
 /// What a worker is given.
 pub(crate) struct WorkerContext<'a> {
-    /// Which one, from 0 on.
+    /// Number of the worker, from 0 on.
     pub(crate) worker: u32,
-    /// The folder that the step works in.
+    /// The folder of the step.
     pub(crate) folder: PathBuf,
     pub(crate) step: &'a Step,
     pub(crate) pool: &'a Pool,
     /// Different for each step.
     pub(crate) seed: u64,
     pub(crate) header: &'a Header,
-    /// Those of all workers.
+    /// Slots of all workers.
     pub(crate) slots: &'a [Slot],
-    /// Bytes of the common file that are there already [B].
+    /// Size of the common file that exists already [B].
     pub(crate) data_bytes: u64,
 }
 
 impl WorkerContext<'_> {
-    /// Its own part of the board.
+    /// Its own slot.
     pub(crate) fn slot(&self) -> &Slot {
         &self.slots[self.worker as usize]
     }
@@ -56,10 +57,10 @@ impl WorkerContext<'_> {
 
 /// A worker's part of an item. Methods run in the process of the worker.
 pub(crate) trait Work {
-    /// Make ready what the phase needs, before anything is measured.
+    /// Prepare the phase, before anything is measured.
     fn prepare(&mut self, phase: &Phase) -> io::Result<()>;
 
-    /// Do it, until it is done or the meter says that it is to end.
+    /// Do the work, until it is done or the meter ends it.
     fn run(&mut self, phase: &Phase, meter: &mut Meter<'_>) -> io::Result<()>;
 }
 
@@ -73,12 +74,12 @@ pub(crate) fn phases(step: &Step) -> Vec<Phase> {
     }
 }
 
-/// Workers of a step: its processes, and one for the log alongside a mix.
+/// Number of workers of a step: its processes, and one for the log next to a mix.
 pub(crate) fn workers(step: &Step) -> u32 {
     step.processes + u32::from(step.item == Item::RandomMix)
 }
 
-/// What a worker is to do.
+/// The work of a worker.
 pub(crate) fn work<'a>(place: WorkerContext<'a>) -> Box<dyn Work + 'a> {
     match place.step.item {
         Item::Transfer | Item::Volume => Box::new(transfer::Transfer::new(place)),

@@ -20,16 +20,16 @@ impl<'a> RandomRequests<'a> {
     }
 }
 
-/// Offsets of requests in the parts of the common file that are there.
+/// Offsets of requests in the existing parts of the common file.
 pub(crate) struct Offsets {
     random: Random,
-    /// Where each part begins, and the requests that it has room for.
+    /// Offset of each part, and the number of requests that fit into it.
     parts: Vec<(u64, u64)>,
     length: u64,
 }
 
 impl Offsets {
-    /// Of this worker's own part, or of all. Called when all workers have prepared theirs.
+    /// For this worker's own part, or for all. Called when all workers have prepared theirs.
     pub(crate) fn new(place: &WorkerContext<'_>) -> io::Result<Self> {
         let (step, share) = (place.step, place.step.share());
         let part = |worker: u32| {
@@ -62,7 +62,7 @@ impl Offsets {
     }
 }
 
-/// Make the common file ready, and have the page cache forget it.
+/// Prepare the common file, and make the page cache drop it.
 pub(crate) fn prepare_data(place: &WorkerContext<'_>) -> io::Result<File> {
     let part = part_of_data(place);
     make_ready(place, &part, now_ns() + PREPARING_NS)?;

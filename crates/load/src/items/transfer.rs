@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{Operation, Sync, clock::now_ns, meter::Meter};
 
-/// Files are made ready for so long at most, where only reading is wanted [ns].
+/// Time limit for preparing files when only reading is measured [ns].
 pub(crate) const PREPARING_NS: u64 = 60_000_000_000;
 
 pub(crate) struct Transfer<'a> {
