@@ -1,8 +1,10 @@
-//! Linux native asynchronous I/O (libaio): `io_submit` names the operations, `io_getevents` their results.
+//! Linux native asynchronous I/O (libaio): `io_submit` names the operations, `io_getevents` their
+//! results.
 //!
-//! strace prints a control block as `{aio_data=0x1, aio_lio_opcode=IOCB_CMD_PREAD, aio_fildes=3, aio_buf=..., aio_nbytes=4096, aio_offset=0}`
-//! (man 2 io_submit) and an event as `{data=0x1, obj=0x..., res=4096, res2=0}`. What joins them is `data`; operations that share one are
-//! taken to end in the order in which they began.
+//! strace prints a control block as `{aio_data=0x1, aio_lio_opcode=IOCB_CMD_PREAD, aio_fildes=3,
+//! aio_buf=..., aio_nbytes=4096, aio_offset=0}` (man 2 io_submit) and an event as `{data=0x1,
+//! obj=0x..., res=4096, res2=0}`. They are joined by `data`; operations with the same `data` are
+//! assumed to end in the order in which they began.
 
 use std::collections::VecDeque;
 
@@ -23,13 +25,14 @@ use crate::{
     text,
 };
 
-/// Operations that may be in progress; a log of garbage may name any number.
+/// Greatest number of operations in progress: a damaged log may state any number.
 const MOST: usize = 1 << 20;
 
-/// Session, process, context and data: contexts are addresses, which other processes may use too.
+/// Session, process, context and data. A context is an address, so it is unique within a process
+/// only.
 type Key = (u32, i32, i64, i64);
 
-/// Operations that were submitted and not yet reaped.
+/// Operations that were submitted and have not been reaped yet.
 #[derive(Debug, Default)]
 pub(crate) struct UnderWay {
     operations: FxHashMap<Key, VecDeque<CallRow>>,
@@ -51,7 +54,7 @@ impl Import<'_> {
         }
     }
 
-    /// The row of one operation, not yet complete.
+    /// The row of one operation that has not completed yet.
     fn operation(&mut self, thread: usize, block: &[u8], submit: &CallRow) -> Option<CallRow> {
         let opcode = field(block, b"aio_lio_opcode=")?;
         let (name, class) = syscalls::aio_operation_named(opcode);
@@ -117,7 +120,7 @@ impl Import<'_> {
         Some(operation)
     }
 
-    /// Operations whose end is not in the log, in order of their start.
+    /// Write the operations without an end in the log, in order of their start.
     pub(crate) fn never_reaped(&mut self) -> Result<(), TableError> {
         let left = std::mem::take(&mut self.aio);
         let mut rows: Vec<CallRow> = left.operations.into_values().flatten().collect();
@@ -131,7 +134,8 @@ fn structures(list: &[u8]) -> impl Iterator<Item = &[u8]> {
     paths::list(list).into_iter().filter(|item| item.starts_with(b"{"))
 }
 
-/// The value of a field; data that looks like a field is in a string.
+/// The value of a field. Only top-level fields are compared, so strings that look like a field do
+/// not count.
 fn field<'a>(structure: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     paths::structure(structure).into_iter().find_map(|field| field.strip_prefix(name))
 }

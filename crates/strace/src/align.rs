@@ -1,8 +1,10 @@
-//! How far the clocks of several hosts are apart, from files that both use.
+//! Estimates how far the clocks of several hosts differ, from files that more than one of them
+//! uses.
 //!
-//! A file that host A creates cannot be found on host B before, and a look on B that fails cannot be later. With `d` added to B's times:
-//! B finds the file: `d >= created.start - found.end`; B does not find it yet: `d <= created.end - missed.start`. Many files narrow it
-//! down. Paths that were removed or renamed say nothing.
+//! Host B cannot find a file before host A has created it, and cannot miss it after that. With `d`
+//! added to B's times: if B finds the file, `d >= created.start - found.end`; if B does not find it
+//! yet, `d <= created.end - missed.start`. Many files narrow the range. Paths that were removed or
+//! renamed are not used.
 
 use rustc_hash::FxHashMap;
 
@@ -12,41 +14,43 @@ use sysdock_calls::{
     syscalls::{Class, Shape},
 };
 
-/// strace takes the start of a duration only after it has printed the arguments: a call ends that much later, at most, than stamp and
-/// duration say.
+/// strace starts the clock of a duration only after it has printed the arguments, so a call may end
+/// up to this much later than time stamp plus duration.
 const SLACK_NS: i64 = 1_000_000;
 
 /// Start and end of a call.
 type Span = (i64, i64);
 
-/// What one session shows about one path.
+/// Uses of one path by one session.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sighting {
     created: Option<Span>,
-    /// Last look that failed before the first that did not.
+    /// The last lookup that failed before the first one that succeeded.
     missed: Option<Span>,
     found: Option<Span>,
 }
 
-/// What all sessions show about paths. Paths that show nothing any more are kept as such.
+/// Sightings of all sessions by path. A path that was removed or renamed is kept, marked as
+/// unusable.
 #[derive(Debug, Default)]
 pub(crate) struct Sightings {
     paths: FxHashMap<ObjectId, Option<FxHashMap<u32, Sighting>>>,
 }
 
-/// What must be added to the times of a session.
+/// Offset to add to the times of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Estimate {
-    /// The middle of the range, or 0 where that is in it, or its only end.
+    /// The middle of the range; 0 if the range contains 0; its only end if it has just one.
     pub offset_ns: i64,
-    /// Least and greatest offset that fits all files; `i64::MIN` and `i64::MAX` where nothing limits it.
+    /// Least and greatest offset that agrees with all files; `i64::MIN` and `i64::MAX` if there is
+    /// no limit.
     pub range_ns: (i64, i64),
-    /// Files that were compared.
+    /// Number of files that were compared.
     pub files: u64,
 }
 
 impl Sightings {
-    /// Note a call on a path.
+    /// Record a call on a path.
     pub(crate) fn see(&mut self, session: u32, shape: Shape, class: Class, call: &Call<'_>, row: &CallRow) {
         let Ok(object) = ObjectId::try_from(row.object) else { return };
         let failed = call.returned.errno == Some(b"ENOENT");
@@ -72,7 +76,7 @@ impl Sightings {
                 sighting.created.get_or_insert(span);
                 sighting.found.get_or_insert(span);
             }
-            // Whether it was there before is not known.
+            // It is unknown whether the file existed before.
             (false, Shape::Open(..)) if flags.create => {
                 sighting.found.get_or_insert(span);
             }
@@ -87,7 +91,8 @@ impl Sightings {
         }
     }
 
-    /// The offset of each session against those before it; the first one's is 0. `None` where no file shows it.
+    /// The offset of each session relative to those before it; the first session has offset 0.
+    /// `None` if no file relates it to another session.
     pub(crate) fn offsets(&self, sessions: u32) -> Vec<Option<Estimate>> {
         let mut known: Vec<Option<Estimate>> = Vec::new();
         for session in 0..sessions {
@@ -146,7 +151,7 @@ mod tests {
     #[test]
     fn a_file_that_is_missed_and_then_found_gives_both_bounds() {
         let creator = Sighting { created: Some((1000, 1010)), missed: None, found: Some((1000, 1010)) };
-        // Another clock, 500 late, saw the file at 495 and at 515.
+        // A clock that is 500 behind saw the file missing at 495 and found it at 515.
         let looker = Sighting { created: None, missed: Some((495, 496)), found: Some((515, 516)) };
         let estimates = sightings(&[(0, creator), (1, looker)]).offsets(2);
         assert_eq!(estimates[1], Some(Estimate { offset_ns: 499, range_ns: (484, 515), files: 1 }));

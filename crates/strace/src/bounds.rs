@@ -1,7 +1,8 @@
-//! Numbers that no real call has.
+//! Limits of the numbers in a log.
 //!
-//! A log may say anything, and what gets into the tables is added up, and laid end to end, in 64 bits. So a line is refused whose numbers are out of
-//! all reason; the bounds lie far beyond what a kernel does, and far below what would not fit.
+//! A log may state any number, but numbers in the tables are added up in 64 bits. Lines with a
+//! number beyond these limits are refused; the limits are far greater than anything a kernel does,
+//! and small enough that no sum overflows.
 
 use sysdock_calls::{
     CallRow, LONGEST_NS, NONE,
@@ -12,17 +13,19 @@ use sysdock_table::{Fact, facts::issues as facts};
 
 use crate::{fields::Call, text};
 
-/// The year 2200. Nanoseconds since 1970 end in 2262: there is room for what is added to a time.
+/// The year 2200. Nanoseconds since 1970 overflow in 2262, so durations can be added to any
+/// accepted time.
 const LATEST_NS: i64 = 7_258_118_400 * 1_000_000_000;
 
-/// 128 TiB, the addresses of a process. Linux transfers 2 GiB in a call at most (man 2 read).
+/// 128 TiB, the address space of a process. Linux transfers at most 2 GiB per call (man 2 read).
 const MOST_BYTES: i64 = 1 << 47;
 
-/// 64 PiB, the addresses of a process where page tables have five levels: no mapping is longer.
+/// 64 PiB, the address space of a process with five-level page tables, which limits the length of a
+/// mapping.
 const LONGEST_MAPPING: i64 = 1 << 56;
 
-/// 4 EiB. Files end there at the latest, whatever their file system says, and places before 0 are addresses of the kernel, seen through a file.
-/// Addresses that a call returns lie within it on both sides too.
+/// 4 EiB, beyond the end of any file. Negative offsets are kernel addresses (`/proc/kcore`,
+/// `/dev/mem`), and calls return addresses, so the limit applies to both signs.
 const FARTHEST: i64 = 1 << 62;
 
 /// Whether a line can have this time.
@@ -34,25 +37,25 @@ fn is_near(number: i64) -> bool {
     (-FARTHEST..=FARTHEST).contains(&number)
 }
 
-/// How long an operation took, if that can be.
+/// The duration of an operation [ns]; `None` if it is impossible.
 pub(crate) fn duration(ns: i64) -> Option<i64> {
     Some(ns).filter(|ns| *ns <= LONGEST_NS)
 }
 
-/// A place in a file that an operation names, if it can be one.
+/// An offset that an operation names; `None` if it is impossible.
 pub(crate) fn place(offset: i64) -> Option<i64> {
     Some(offset).filter(|offset| is_near(*offset))
 }
 
-/// How much an operation moved, if that can be.
+/// Number of bytes that an operation moved; `None` if it is impossible.
 pub(crate) fn transferred(bytes: i64) -> Option<i64> {
     Some(bytes).filter(|bytes| *bytes <= MOST_BYTES)
 }
 
-/// What of a call cannot be, if anything: its duration or its result.
+/// Describe the impossible part of a call, duration or result; `None` if there is none.
 #[inline]
 pub(crate) fn impossible(shape: &Shape, call: &Call<'_>) -> Option<Fact> {
-    // Nearly all calls are short, and return little.
+    // Nearly all calls are short and return small values.
     let value = call.returned.value.unwrap_or(0);
     let is_common = value.unsigned_abs() <= MOST_BYTES.unsigned_abs() && call.dur_ns.unwrap_or(0) <= LONGEST_NS;
     if is_common { None } else { implausible_call(shape, call) }
@@ -78,18 +81,19 @@ fn explain(too_long: bool, call: &Call<'_>) -> Fact {
     }
 }
 
-/// A call that ends with the result of another, or with whatever is in the register.
+/// Whether the call returns the result of another call or a leftover register value.
 fn is_register(name: &[u8]) -> bool {
     name.ends_with(b"sigreturn") || name == b"restart_syscall"
 }
 
-/// The result for its column.
+/// The result as stored in its column.
 pub(crate) fn result(value: Option<i64>) -> i64 {
     value.filter(|value| is_near(*value)).unwrap_or(NONE)
 }
 
-/// What of a row cannot be, if anything: places in files, and how long a mapping is. What a call that failed named is left out, as it may have
-/// failed for it.
+/// Describe the impossible part of a row, an offset or the length of a mapping; `None` if there is
+/// none. For a call that failed, such values are removed instead, since they may be the reason for
+/// the error.
 #[inline]
 pub(crate) fn impossible_place(shape: &Shape, call: &Call<'_>, row: &mut CallRow) -> Option<Fact> {
     let is_common = |place: i64| place == NONE || is_near(place);

@@ -1,6 +1,7 @@
-//! Whole lines of a log, split and parsed as far as that needs no knowledge of the lines before.
+//! Whole lines of a log, split and parsed without knowledge of earlier lines.
 //!
-//! Chunks are parsed in any order and by any thread; [`crate::merge`] hands their lines out in the order of the log.
+//! Chunks are parsed in any order and by any thread; [`crate::merge`] hands out their lines in the
+//! order of the log.
 
 use crate::{
     fields::{self, NotACall, TextRanges},
@@ -13,18 +14,19 @@ use crate::{
 #[derive(Debug, Default)]
 pub(crate) struct Chunk {
     pub(crate) text: Vec<u8>,
-    /// Lines; those after `count` are left from an earlier use.
+    /// Parsed lines; those from index `count` on are leftovers of an earlier use.
     pub(crate) lines: Vec<Line>,
     pub(crate) count: usize,
-    /// The text is empty and stands for a line too long to keep.
+    /// The text is empty because the line was too long to keep.
     pub(crate) too_long: bool,
     pub(crate) format: Format,
-    /// Where lines were left out (dumps of truss): the number in the chunk of each that was kept, from 0, and how many there were.
+    /// Number within the chunk, counted from 0, of each line that was kept, and number of all
+    /// lines. Used where lines are left out (dumps of truss).
     pub(crate) numbers: Vec<u32>,
     pub(crate) total: u32,
 }
 
-/// One line: its place in the chunk, its prefix, and its call.
+/// One line: its range in the chunk, its prefix, and its call.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Line {
     pub(crate) start: u32,
@@ -35,11 +37,11 @@ pub(crate) struct Line {
     pub(crate) kind: Kind,
     pub(crate) parsed: Parsed,
     pub(crate) prefix: Prefix,
-    /// What there is of a call, by `parsed`.
+    /// Ranges of the parts of the call that `parsed` states.
     pub(crate) places: TextRanges,
 }
 
-/// What became of the text of a call.
+/// Result of parsing the text of a line.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) enum Parsed {
     /// No call.
@@ -47,16 +49,16 @@ pub(crate) enum Parsed {
     Nothing,
     /// A complete call.
     Whole,
-    /// The first half of a call; what was printed of its arguments.
+    /// The first half of a call, with the arguments printed so far.
     Begun,
-    /// `) = ...`: a second half that has no arguments of its own.
+    /// `) = ...`: a second half without arguments.
     Ended,
-    /// Not a call after all.
+    /// It looked like a call but could not be parsed.
     Failed(NotACall),
 }
 
 impl Chunk {
-    /// One line that was put together from others.
+    /// A chunk of one line that was joined from several.
     pub(crate) fn of_line(mut text: Vec<u8>, ended: bool) -> Self {
         if ended {
             text.push(b'\n');
@@ -88,7 +90,7 @@ impl Chunk {
         self.text = text;
     }
 
-    /// Filled in place: a line is large, and there are many.
+    /// Parse a line into an existing slot: lines are large, and there are many.
     fn parse_line(&mut self, text: &[u8], start: usize, end: usize, ended: bool) {
         if self.count == self.lines.len() {
             self.lines.push(Line::default());
@@ -98,7 +100,7 @@ impl Chunk {
         let event = line::split(&text[start..end], &mut line.prefix);
         (line.start, line.end, line.event) = (start as u32, end as u32, (end - event.len()) as u32);
         line.ended = ended;
-        // A listed name in front of a parenthesis can be nothing else.
+        // A known name before a parenthesis is always a call.
         line.kind = if starts_listed(event, &mut line.places) { Kind::Call } else { line::kind(event) };
         line.parsed = match line.kind {
             Kind::Call => parse_call(event, &mut line.places),
@@ -120,7 +122,8 @@ impl Chunk {
 
 const ESCAPE: u8 = 0x1b;
 
-/// Remove `ESC [ ... m`, which strace 7 prints for terminals. An escape character of the program's own is always printed as `\33`.
+/// Remove `ESC [ ... m`, which strace 7 prints on terminals. An escape character in a program's
+/// data is always printed as `\33`.
 fn remove_colours(text: &mut Vec<u8>) {
     let mut kept = 0;
     let mut at = 0;
@@ -138,10 +141,10 @@ fn remove_colours(text: &mut Vec<u8>) {
     text.truncate(kept);
 }
 
-/// Whether a listed name and a parenthesis stand first; `places` is started with what may be a name.
+/// Whether the text starts with a known name and a parenthesis. Sets the name in `places`.
 fn starts_listed(event: &[u8], places: &mut TextRanges) -> bool {
     if !matches!(event.first(), Some(b'a'..=b'z' | b'_')) {
-        // No listed name, but one all the same.
+        // Not a known name, but a numbered call.
         if let Some(name) = line::numbered_call(event) {
             places.start(name);
         }
@@ -151,7 +154,7 @@ fn starts_listed(event: &[u8], places: &mut TextRanges) -> bool {
     places.start(name) && name.len() < event.len()
 }
 
-/// Parse the call whose name `places` was started with.
+/// Parse a call; `places` has its name already.
 fn parse_call(event: &[u8], places: &mut TextRanges) -> Parsed {
     if fields::plain(event, places) {
         return Parsed::Whole;

@@ -1,4 +1,4 @@
-//! From the stamps of a log to nanoseconds since the epoch.
+//! Converts the time stamps of a log to nanoseconds since the epoch.
 
 use chrono::{Local, LocalResult, NaiveDate, NaiveTime, TimeDelta, TimeZone};
 
@@ -10,22 +10,25 @@ const DAY_NS: i64 = 86_400_000_000_000;
 const HOUR_NS: i64 = 3_600_000_000_000;
 const SECOND_NS: i64 = 1_000_000_000;
 
-/// Turns stamps into times. One per recording, fed with lines in the order in which they were printed.
+/// Converts time stamps to times. There is one per recording; lines are passed in the order in
+/// which they were printed.
 #[derive(Debug)]
 pub(crate) struct Clock {
-    /// When the last line was written at the latest: the log's modification time. Dates a log that has none.
+    /// Latest possible time of the last line: the log's modification time. Used as the date of logs
+    /// without one.
     written_ns: i64,
-    /// Date of the first line, where the user gave it.
+    /// Date of the first line, if the user gave it.
     date: Option<NaiveDate>,
     kind: Option<Form>,
     decimals: u8,
-    /// Date of the last stamp (`TimeOfDay`), and the start of its hour: an hour may come twice, or not at all, when clocks are changed.
+    /// Date of the last stamp (`TimeOfDay`) and start of its hour. When clocks change, an hour
+    /// occurs twice or not at all.
     day: NaiveDate,
     hour: i64,
     hour_ns: i64,
     last_of_day_ns: i64,
     now_ns: i64,
-    /// How often stamps ran back by more than a second, and the largest such step.
+    /// Number of times that stamps ran back by more than a second, and the largest such step.
     steps_back: u64,
     largest_step_ns: i64,
 }
@@ -55,7 +58,7 @@ impl Clock {
         }
     }
 
-    /// Whether lines had stamps so far.
+    /// Whether any line had a stamp so far.
     pub(crate) fn has_stamps(&self) -> bool {
         self.kind.is_some_and(|kind| kind != Form::Order)
     }
@@ -71,7 +74,8 @@ impl Clock {
             Some(Stamp::Epoch(ns)) => ns,
             Some(Stamp::TimeOfDay(ns)) => self.time_of_day(ns),
             Some(Stamp::SinceLast(ns)) => self.now_ns.saturating_add(ns),
-            // Without any clock the order of lines is all there is; a line without a stamp in a log with stamps keeps the last.
+            // Without a clock, lines are numbered; in a log with stamps, a line without one has the
+            // time of the line before.
             None if self.kind == Some(Form::Order) => self.now_ns + 1,
             None => self.now_ns,
         };
@@ -82,7 +86,7 @@ impl Clock {
         self.now_ns
     }
 
-    /// What recording.json says about it.
+    /// The description of the clock in recording.json.
     pub(crate) fn describe(&self, has_durations: bool) -> sysdock_table::Clock {
         let resolution_ns = 10i64.pow(9 - u32::from(self.decimals.min(9)));
         let (kind, resolution_ns, notes) = match self.kind.unwrap_or(Form::Order) {
@@ -125,16 +129,18 @@ impl Clock {
         }
     }
 
-    /// Date of the first line: the one given, else such that the line is the last one of its time of day before the log was written. A log
-    /// that spans days without a date is therefore dated too late, by whole days.
+    /// Date of the first line: the given one, or the latest date at which this time of day is not
+    /// after the log's modification time. A log that spans several days without dates is therefore
+    /// dated too late by whole days.
     fn first_day(&self, of_day_ns: i64) -> NaiveDate {
         let day = self.date.unwrap_or_else(|| Local.timestamp_nanos(self.written_ns).date_naive());
         let later = hour_start(day, of_day_ns / HOUR_NS, false) + of_day_ns % HOUR_NS > self.written_ns.saturating_add(SECOND_NS);
         if self.date.is_none() && later { day - TimeDelta::days(1) } else { day }
     }
 
-    /// A step back by more than half a day is midnight; smaller ones are clock corrections and lines of other threads. A step back into an
-    /// hour that comes twice is the end of summer time.
+    /// A step back by more than half a day is taken as midnight; smaller steps are clock
+    /// corrections or lines of other threads. A step back into an hour that occurs twice is the end
+    /// of daylight saving time.
     fn time_of_day(&mut self, of_day_ns: i64) -> i64 {
         if of_day_ns + DAY_NS / 2 < self.last_of_day_ns {
             self.day = self.day.succ_opt().unwrap_or(self.day);
@@ -151,15 +157,17 @@ impl Clock {
     }
 }
 
-/// When an hour of a day began, in this machine's time zone; of an hour that comes twice, the first or the second one.
+/// When an hour of a day began in this machine's time zone; `again` selects the second occurrence
+/// of an hour that occurs twice.
 fn hour_start(day: NaiveDate, hour: i64, again: bool) -> i64 {
-    // One second later, because at the very end of an hour that comes twice chrono still answers with both.
+    // One second later, because chrono reports both results at the very end of an hour that occurs
+    // twice.
     let second = TimeDelta::seconds(1);
     let local = day.and_time(NaiveTime::MIN) + TimeDelta::hours(hour) + second;
     let time = match Local.from_local_datetime(&local) {
         LocalResult::Single(time) => Some(time),
         LocalResult::Ambiguous(one, other) => Some(if again { one.max(other) } else { one.min(other) }),
-        // Clocks were set forward over it: no clock shows such a time.
+        // The hour was skipped when clocks were set forward.
         LocalResult::None => {
             Local.from_local_datetime(&(local - TimeDelta::hours(1))).earliest().map(|time| time + TimeDelta::hours(1))
         }

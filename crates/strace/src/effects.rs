@@ -1,4 +1,5 @@
-//! What a finished call means: which object it worked on, where, how much, and what it changes in the traced system.
+//! The meaning of a finished call: its object, its offset and size, and its effect on the state of
+//! the traced system.
 
 use std::rc::Rc;
 
@@ -19,16 +20,16 @@ use sysdock_calls::{
     syscalls::{Class, Shape},
 };
 
-/// Steps in tables of descriptors that each rename adds to those that renames may take, and what there is at the start. Without a bound, a log
-/// of renames in a process with a hundred thousand descriptors would be read for hours.
+/// Budget of steps in descriptor tables that each rename adds, and the initial budget. Without this
+/// limit, many renames in a process with a hundred thousand descriptors would take hours.
 const STEPS_PER_RENAME: u64 = 4096;
 pub(crate) const STEPS_AT_FIRST: u64 = 1 << 24;
 
-/// A call in the thread that made it.
+/// A call and the thread that made it.
 pub(crate) struct Context<'a> {
     pub(crate) thread: usize,
     pub(crate) call: &'a Call<'a>,
-    /// The open file that argument 0 meant at the start of a call in two halves.
+    /// The open file of argument 0 when the call began, for a call printed in two halves.
     pub(crate) held: Option<&'a Held>,
     pub(crate) started_ns: i64,
 }
@@ -46,10 +47,11 @@ impl Context<'_> {
 }
 
 impl System {
-    /// Note what the call changes, and put what it contains beyond its name, result and time into its row.
+    /// Apply the effects of a call, and fill in its row beyond name, result and time.
     ///
-    /// The row is filled in place: what goes through a structure of its own is copied at once after it was written, which a processor waits for.
-    /// Returned is, in a merged log, the serial number of the earlier row with which this call overlapped.
+    /// The row is filled in place, because copying it right after it was written stalls the
+    /// processor. In a merged log, returns the serial number of the earlier row that this call
+    /// overlapped.
     pub(crate) fn apply(&mut self, shape: &Shape, class: Class, context: &Context<'_>, row: &mut CallRow) -> Option<u64> {
         let arguments = &context.call.arguments;
         match *shape {
@@ -106,7 +108,7 @@ impl System {
         None
     }
 
-    /// A call on the descriptor that is its first argument. Returns its number and its object.
+    /// A call on the descriptor in its first argument. Returns the descriptor and its object.
     pub(crate) fn on_fd(&mut self, context: &Context<'_>, row: &mut CallRow) -> (Option<i32>, Option<ObjectId>) {
         let Some(target) = descriptor(context.call.arguments.get(0)) else { return (None, None) };
         let file = self.file(context, target, context.held_file());
@@ -131,7 +133,8 @@ impl System {
         set_file(row, shown(target.0), object);
     }
 
-    /// A message queue by its name, which the library passes without the slash. The kernel names its descriptors with it.
+    /// The object of a message queue. The library passes the name without the slash that the
+    /// kernel's names of its descriptors have.
     fn queue(&mut self, context: &Context<'_>) -> Option<ObjectId> {
         let name = context.call.arguments.string(0).filter(|name| !name.is_empty())?;
         let slash: &[u8] = if name.starts_with(b"/") { b"" } else { b"/" };
@@ -195,7 +198,7 @@ impl System {
     fn open(&mut self, context: &Context<'_>, row: &mut CallRow, directory: Option<usize>, path: usize, flags: &[u8]) {
         let base = directory.and_then(|index| descriptor(context.call.arguments.get(index)));
         let returned = context.call.returned;
-        // The tag of the returned descriptor is the kernel's own name of the file, links followed.
+        // The tag of the returned descriptor is the kernel's name of the file, with links resolved.
         let object = match returned.tag {
             Some(tag) => {
                 self.learn_cwd(context, base);
@@ -215,9 +218,9 @@ impl System {
         set_file(row, fd, object);
     }
 
-    /// What the flags of a successful open say about the file.
+    /// Set the size of a file that a successful open created or truncated.
     fn opened(&mut self, object: ObjectId, flags: OpenFlags) {
-        // Cut, or new.
+        // The file was truncated or is new.
         if flags.truncate || flags.exclusive {
             self.objects.set_size(object, Some(0));
         }
@@ -228,7 +231,8 @@ impl System {
 
     fn close(&mut self, context: &Context<'_>, row: &mut CallRow) {
         let (fd, _) = self.on_fd(context, row);
-        // A call in two halves was closed at its start (see `System::hold`): the number may be in use again.
+        // A call in two halves took effect at its start (see `System::hold`): the number may be in
+        // use again.
         if let (Some(fd), None) = (fd, &context.held) {
             self.threads.get(context.thread).fds.borrow_mut().remove(fd);
         }
@@ -349,7 +353,7 @@ impl System {
                 let object = file.and_then(|file| file.object.get());
                 set_file(row, Some(target.0), object);
             }
-            // Memory of no file.
+            // Anonymous memory.
             _ => row.class = Class::Memory as u8,
         }
     }
@@ -376,7 +380,7 @@ impl System {
         if context.call.returned.value == Some(0) {
             let comm_id = self.commands.intern(sysdock_calls::comm(self.objects.name(object)));
             let command = match paths::command_line(context.call.arguments.get(argv)) {
-                // truss prints an address here, and the words below if asked to.
+                // truss prints an address here, and the words on later lines if requested.
                 line if line.is_empty() && context.call.arguments.truss => {
                     paths::cut_command(sysdock_table::readable(&path).into_owned())
                 }
@@ -406,7 +410,7 @@ impl System {
     fn set_cwd(&mut self, thread: usize, object: ObjectId) {
         self.objects.set_directory(object);
         let name = self.objects.name(object);
-        // A relative name against an unknown directory is unknown.
+        // A relative path in an unknown directory is unknown.
         *self.threads.get(thread).cwd.borrow_mut() = name.starts_with(b"/").then(|| name.into());
     }
 
@@ -447,7 +451,7 @@ impl System {
         }
     }
 
-    /// `st_size` of a successful stat: where appends will go.
+    /// Learn the size of a file from `st_size` of a successful stat: the offset of the next append.
     fn learn_size(&mut self, context: &Context<'_>, object: Option<ObjectId>) {
         let (Some(object), Some(0)) = (object, context.call.returned.value) else { return };
         let Some(status) = context.call.arguments.iter().find(|argument| argument.starts_with(b"{st")) else { return };
@@ -461,7 +465,7 @@ impl System {
         if rest.starts_with(b"DIR") {
             self.objects.set_directory(object);
         } else if rest.starts_with(b"REG") {
-            // No value before the size holds a comma.
+            // No field before the size contains a comma.
             let mut fields = rest.split(|byte| *byte == b',').map(<[u8]>::trim_ascii_start);
             let size = fields.find_map(|field| field.strip_prefix(b"st_size=").or_else(|| field.strip_prefix(b"stx_size=")));
             let size = size.and_then(text::leading_number);
@@ -470,7 +474,7 @@ impl System {
     }
 }
 
-/// What a call worked on.
+/// Set descriptor and object of a row.
 pub(crate) fn set_file(row: &mut CallRow, fd: Option<i32>, object: Option<ObjectId>) {
     row.fd = fd.unwrap_or(-1);
     row.object = object_id(object);

@@ -27,7 +27,7 @@ impl Import<'_> {
         if self.mixed.is_some() { self.mixed_line(item) } else { self.one_line(item) }
     }
 
-    /// A line that is no program's output.
+    /// A line that is not a program's output.
     #[inline]
     pub(crate) fn one_line(&mut self, item: &Item<'_>) -> Result<(), TableError> {
         self.place = (item.source, item.line_number);
@@ -49,7 +49,7 @@ impl Import<'_> {
         self.event_line(item, line)
     }
 
-    /// A line of a log whose threads are all named.
+    /// A line of a log that names the thread of each line.
     pub(crate) fn event_line(&mut self, item: &Item<'_>, line: &Line) -> Result<(), TableError> {
         match line.kind {
             Kind::Call => self.call(item, line),
@@ -95,7 +95,8 @@ impl Import<'_> {
         let places = &line.places;
         match line.parsed {
             Parsed::Begun => self.begin(item, thread, places),
-            // The last line, without its newline and without the duration that the others have: the result may be cut too.
+            // The last line lacks both the newline and the duration that other lines have, so its
+            // result may be cut too.
             Parsed::Whole if !line.ended && self.has_durations && places.end.dur_ns().is_none() => {
                 self.issue(Issue::CutLine, item, None)
             }
@@ -112,7 +113,7 @@ impl Import<'_> {
         }
     }
 
-    /// A call whose end comes later.
+    /// Begin a call that ends on a later line.
     pub(crate) fn begin(&mut self, item: &Item<'_>, thread: usize, places: &TextRanges) -> Result<(), TableError> {
         self.note_time(item.time_ns);
         self.drop_half(item, thread)?;
@@ -133,7 +134,8 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// A thread begins a call while one is open: its end is lost.
+    /// If a thread begins a call while another one is open, report that the end of the open one is
+    /// lost.
     #[inline]
     pub(crate) fn drop_half(&mut self, item: &Item<'_>, thread: usize) -> Result<(), TableError> {
         match self.system.threads.take_half(thread) {
@@ -175,7 +177,7 @@ impl Import<'_> {
         done
     }
 
-    /// Finish the call whose whole text is in `joined`.
+    /// Finish the call with its whole text in `joined`.
     fn finish_joined(&mut self, item: &Item<'_>, thread: usize, started_ns: i64, held: Option<&Held>) -> Result<(), TableError> {
         let joined = std::mem::take(&mut self.joined);
         let mut places = TextRanges::default();
@@ -188,7 +190,8 @@ impl Import<'_> {
         done
     }
 
-    /// The end of a call whose start is not in the log (the tracer was attached in mid-call): no arguments, but name, result, time.
+    /// The end of a call that began before the log (the tracer was attached during the call): name,
+    /// result and time, but no arguments.
     fn end_only(&mut self, item: &Item<'_>, thread: usize, name: &[u8], tail: &[u8]) -> Result<(), TableError> {
         self.joined.clear();
         self.joined.extend_from_slice(name);
@@ -220,7 +223,7 @@ impl Import<'_> {
         done
     }
 
-    /// A call that never ended.
+    /// Add a row for a call that never ended.
     pub(crate) fn open_call(&mut self, thread: usize, half: &Half) -> Result<(), TableError> {
         let row = self.half_row(thread, half);
         self.push(thread, &row)
@@ -253,7 +256,8 @@ impl Import<'_> {
         if body.starts_with(b"stopped by ") {
             return Ok(()); // a stop, not a delivery
         }
-        // `SIGCHLD {si_signo=...}`; `SIGCHLD (Child exited) @ 0 (0)` and `{si_signo=SIGCHLD, ...} (Child exited)` of old versions
+        // `SIGCHLD {si_signo=...}`; old versions print `SIGCHLD (Child exited) @ 0 (0)` and
+        // `{si_signo=SIGCHLD, ...} (Child exited)`
         let name = body.strip_prefix(b"{si_signo=").unwrap_or(body);
         let name = &name[..name.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count()];
         if !name.starts_with(b"SIG") {
@@ -302,7 +306,7 @@ impl Import<'_> {
             return self.issue(Issue::UnknownLine, item, None);
         }
         self.note_time(item.time_ns);
-        // Killed in a call: the call never ended, which is no fault of the log.
+        // The thread was killed during the call, so its missing end is not an error of the log.
         if let Some(half) = self.system.threads.take_half(thread) {
             self.open_call(thread, &half)?;
         }
@@ -313,7 +317,7 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// Counts an event, and extends the range of times to it.
+    /// Count an event and extend the time range to include it.
     pub(crate) fn note_time(&mut self, time_ns: i64) {
         self.events += 1;
         self.first_ns = Some(self.first_ns.map_or(time_ns, |first| first.min(time_ns)));
@@ -337,7 +341,7 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// Something about the current line, whose text is not at hand.
+    /// Report an issue of the current line without its text.
     pub(crate) fn note(&mut self, issue: Issue, detail: Fact) -> Result<(), TableError> {
         self.issue_at(self.place, issue, b"", Some(detail))
     }

@@ -1,8 +1,9 @@
 //! The text of one call: name, arguments, return value, duration.
 //!
-//! Buffers and file names may hold anything, `) = 3 <0.1>` included, so the arguments are scanned forward, quotes and tags in
-//! mind; only after the closing parenthesis can the end of the line be trusted. Where the line ends in a plain number and a duration, the
-//! end is read first, from the right, and arguments are scanned only as far as the call's shape needs them: see [`plain_end`].
+//! Buffers and file names may contain anything, even `) = 3 <0.1>`. The arguments are therefore
+//! scanned from the left, skipping strings and tags, and the closing parenthesis found this way
+//! ends them. If the line ends in a plain number and a duration, the end is parsed first, from the
+//! right, and only the arguments that the call's shape needs are scanned: see [`plain_end`].
 
 use std::borrow::Cow;
 
@@ -11,10 +12,10 @@ use sysdock_table::{Fact, facts::issues as facts};
 use crate::{search, text, truss};
 use sysdock_calls::{common_name, syscalls};
 
-/// Arguments beyond this are not split: no call that matters here has more.
+/// Number of arguments that are split; no call uses a later one.
 pub(crate) const MAX_ARGUMENTS: usize = 6;
 
-/// What strace prints where the rest of a call comes later.
+/// Printed by strace where the rest of a call comes later.
 pub(crate) const UNFINISHED: &[u8] = b"<unfinished ...>";
 
 /// Top-level arguments of a call, as printed.
@@ -32,12 +33,12 @@ impl<'a> Arguments<'a> {
         self.places.get(index).map_or(b"", |place| place.text(self.text))
     }
 
-    /// Argument `index` if it is a quoted string, unescaped by the rules of who printed it.
+    /// Argument `index` if it is a quoted string, unescaped by the rules of its tracer.
     pub(crate) fn string(&self, index: usize) -> Option<Cow<'a, [u8]>> {
         if self.truss { truss::string(self.get(index)) } else { text::string(self.get(index)) }
     }
 
-    /// All that were split.
+    /// All arguments that were split.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &'a [u8]> {
         self.places.iter().map(|place| place.text(self.text))
     }
@@ -51,14 +52,15 @@ pub(crate) struct TextRange {
 }
 
 impl TextRange {
-    /// The length of what is absent.
+    /// A part that is missing.
     pub(crate) const ABSENT: TextRange = TextRange { start: 0, len: u32::MAX };
 
     pub(crate) fn new(start: usize, end: usize) -> Self {
         TextRange { start: start as u32, len: (end - start) as u32 }
     }
 
-    /// An argument: without blanks at both ends, and without the name that `-N` prints before it (`fd=3`).
+    /// An argument without surrounding blanks and without the name that `-N` prints before it
+    /// (`fd=3`).
     fn trimmed(text: &[u8], mut start: usize, mut end: usize) -> Self {
         while start < end && text[start] == b' ' {
             start += 1;
@@ -85,10 +87,11 @@ impl TextRange {
     }
 }
 
-/// A call as places in its text, so that it can be kept next to the text. Texts are shorter than 2^32 bytes.
+/// A call as ranges of its text, which can be stored together with the text. Texts are shorter than
+/// 2^32 bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TextRanges {
-    /// Number in the list of known calls, or [`syscalls::UNLISTED`].
+    /// Index in the list of known calls, or [`syscalls::UNLISTED`].
     pub(crate) number: u16,
     count: u8,
     /// Printed by truss.
@@ -98,22 +101,22 @@ pub(crate) struct TextRanges {
     pub(crate) end: End,
 }
 
-/// What stands after the arguments.
+/// The part of a call after its arguments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct End {
-    /// What was returned; nothing for `?` and for errors.
+    /// Whether there is a return value; false for `?` and for errors.
     pub(crate) has_value: bool,
     pub(crate) value: i64,
     pub(crate) errno: TextRange,
     tag: TextRange,
-    /// Negative: not printed.
+    /// Duration [ns]; negative: not printed.
     pub(crate) dur_ns: i64,
 }
 
 impl End {
     pub(crate) const NONE: End = End { has_value: false, value: 0, errno: TextRange::ABSENT, tag: TextRange::ABSENT, dur_ns: -1 };
 
-    /// Time in the call.
+    /// Duration of the call [ns].
     pub(crate) fn dur_ns(&self) -> Option<i64> {
         (self.dur_ns >= 0).then_some(self.dur_ns)
     }
@@ -133,7 +136,7 @@ impl Default for TextRanges {
 }
 
 impl TextRanges {
-    /// A call of this name; returns whether it is a listed one.
+    /// Start a call with this name; returns whether it is a known one.
     #[inline]
     pub(crate) fn start(&mut self, name: &[u8]) -> bool {
         self.number = syscalls::number(name);
@@ -142,12 +145,12 @@ impl TextRanges {
         self.number != syscalls::UNLISTED
     }
 
-    /// Where the arguments begin.
+    /// Offset of the first argument.
     fn arguments_at(&self) -> usize {
         self.name as usize + 1
     }
 
-    /// Name of the call, in the text that was parsed.
+    /// Name of the call in the parsed text.
     #[inline]
     pub(crate) fn name_in<'a>(&self, text: &'a [u8]) -> &'a [u8] {
         &text[..self.name as usize]
@@ -160,12 +163,12 @@ impl TextRanges {
         }
     }
 
-    /// The call, over the text that was parsed.
+    /// The call in the parsed text.
     pub(crate) fn call<'a>(&'a self, text: &'a [u8]) -> Call<'a> {
         self.ended_by(text, &self.end, text)
     }
 
-    /// The call whose arguments this half has, and whose result `end` has.
+    /// The call with the arguments of this half and the result in `end`.
     #[inline]
     pub(crate) fn ended_by<'a>(&'a self, text: &'a [u8], end: &End, end_text: &'a [u8]) -> Call<'a> {
         Call {
@@ -181,7 +184,7 @@ impl TextRanges {
     }
 }
 
-/// What a call returned.
+/// The result of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Returned<'a> {
     /// The value; `None` for `?`.
@@ -202,7 +205,7 @@ pub(crate) struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// Every argument, also those that its shape does not need.
+    /// All arguments, including those that the call's shape does not need.
     pub(crate) fn all_arguments(&self) -> Vec<Box<[u8]>> {
         let mut places = TextRanges::default();
         let mut arguments = self.arguments;
@@ -214,16 +217,16 @@ impl Call<'_> {
     }
 }
 
-/// Why a text is not a complete call.
+/// Reason why a text is not a complete call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotACall {
     /// The arguments do not end.
     NoEnd,
     /// No ` = value` after the arguments.
     NoReturn,
-    /// Something follows the return value that is neither a note nor a duration.
+    /// Something other than a note or a duration follows the return value.
     Trailing,
-    /// Other text stands among the arguments.
+    /// Other text is mixed into the arguments.
     Mixed,
 }
 
@@ -233,12 +236,14 @@ pub(crate) fn name(event: &[u8]) -> &[u8] {
     &event[..search::open_parenthesis(event).unwrap_or(event.len())]
 }
 
-/// The text before `<unfinished ...>`, if the rest of this call comes later, elsewhere, or never (`<detached ...>`).
+/// The text before `<unfinished ...>`, if the rest of this call comes later, on another line, or
+/// never (`<detached ...>`).
 pub(crate) fn unfinished(event: &[u8]) -> Option<&[u8]> {
     let inner = event.strip_suffix(b" ...>")?;
     let half = |mark: &[u8]| inner.strip_suffix(mark);
     half(b"<unfinished").or_else(|| half(b"<detached")).or_else(|| {
-        // `<pid changed to 1000 ...>`: an exec that goes on in the file of the process's first thread (`-ff`).
+        // `<pid changed to 1000 ...>`: an exec that continues in the file of the process's first
+        // thread (`-ff`).
         let mark = memchr::memmem::rfind(inner, b"<pid changed to ")?;
         inner[mark + 16..].iter().all(u8::is_ascii_digit).then_some(&inner[..mark])
     })
@@ -252,7 +257,8 @@ pub(crate) fn resumed(event: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((&body[..space], tail))
 }
 
-/// `name(args <unfinished ...>) = ?`: the thread was killed in the call. Puts the call without the mark into `whole`.
+/// `name(args <unfinished ...>) = ?`: the thread was killed during the call. Writes the call
+/// without the mark to `whole`.
 pub(crate) fn killed(event: &[u8], whole: &mut Vec<u8>) -> bool {
     let Some(at) = memchr::memmem::rfind(event, UNFINISHED) else { return false };
     let tail = &event[at + UNFINISHED.len()..];
@@ -266,7 +272,7 @@ pub(crate) fn killed(event: &[u8], whole: &mut Vec<u8>) -> bool {
 }
 
 impl NotACall {
-    /// For `import_issues.detail`.
+    /// Description for `import_issues.detail`.
     pub(crate) fn fact(self) -> Fact {
         match self {
             NotACall::NoEnd => facts::arguments_do_not_end(),
@@ -283,45 +289,46 @@ pub(crate) fn parse(event: &[u8], places: &mut TextRanges) -> Result<(), NotACal
     if plain(event, places) { Ok(()) } else { rest(event, places) }
 }
 
-/// Parse what follows the name that `places` was started with, if the end is a plain one.
+/// Parse the rest of a call after its name in `places`, if its end is a plain one.
 #[inline]
 pub(crate) fn plain(event: &[u8], places: &mut TextRanges) -> bool {
     let from = places.arguments_at();
     let Some(close) = plain_end(event, from, &mut places.end) else { return false };
-    // Another parenthesis may not end the arguments before: that line holds more than a call.
+    // If the arguments end at an earlier parenthesis, the line contains more than one call.
     let ends = |at: usize| at == close || (at < close && event[at] != b')');
     scan(event, from, syscalls::needed(places.number), places).is_some_and(ends)
 }
 
-/// Parse what follows the name that `places` was started with.
+/// Parse the rest of a call after its name in `places`.
 pub(crate) fn rest(event: &[u8], places: &mut TextRanges) -> Result<(), NotACall> {
     places.count = 0;
     let close = scan(event, places.arguments_at(), usize::MAX, places).ok_or(NotACall::NoEnd)?;
     end(event, close + 1, &mut places.end)
 }
 
-/// First half of a call whose name `places` was started with: the arguments as far as they are printed.
+/// Parse the first half of a call after its name in `places`: the arguments printed so far.
 pub(crate) fn begun(half: &[u8], places: &mut TextRanges) {
     places.count = 0;
     places.end = End::NONE;
     scan(half, places.arguments_at(), syscalls::needed(places.number), places);
 }
 
-/// Collect the first arguments of a call whose name `places` was started with. Returns where the next one begins.
+/// Collect the first arguments of a call after its name in `places`. Returns the offset of the next
+/// one.
 pub(crate) fn first_arguments(event: &[u8], count: usize, places: &mut TextRanges) -> Option<usize> {
     places.count = 0;
     let comma = scan(event, places.arguments_at(), count, places).filter(|at| event[*at] == b',')?;
     (usize::from(places.count) == count).then(|| after_blanks(event, comma + 1))
 }
 
-/// Collect arguments from `from` on until there are as many as `needed`, or all. Returns the place after the last one: of a comma, or of the
-/// closing parenthesis. `None` where the text ends before.
+/// Collect arguments from `from` on until there are `needed` or no more. Returns the offset of the
+/// comma or parenthesis after the last one; `None` if the text ends before.
 fn scan(text: &[u8], from: usize, needed: usize, places: &mut TextRanges) -> Option<usize> {
     if needed == 0 {
         return Some(from);
     }
     let mut start = from;
-    // Most arguments are short, or strings.
+    // Most arguments are short or strings.
     while let Some((first, end)) = simple_argument(text, start) {
         places.push(TextRange::new(first, end));
         if text[end] == b')' || usize::from(places.count) == needed {
@@ -359,7 +366,8 @@ fn scan(text: &[u8], from: usize, needed: usize, places: &mut TextRanges) -> Opt
     None
 }
 
-/// Start and end of the argument at `at` if it is a number, a descriptor with its tag, or a string, and a comma or a parenthesis follows.
+/// Start and end of the argument at `at` if it is a number, a descriptor with its tag, or a string,
+/// followed by a comma or parenthesis.
 #[inline]
 fn simple_argument(text: &[u8], at: usize) -> Option<(usize, usize)> {
     let first = at + usize::from(*text.get(at)? == b' ');
@@ -381,16 +389,19 @@ fn named(argument: &[u8]) -> usize {
     if argument.get(name) == Some(&b'=') { name + 1 } else { 0 }
 }
 
-/// A tag stands right after a descriptor (`3<`) or `AT_FDCWD`; `1<<21` is a shift, ` <` is none.
+/// Whether a tag starts here: right after a descriptor (`3<`) or `AT_FDCWD`, unlike the shift
+/// `1<<21` or ` <`.
 fn starts_tag(text: &[u8], at: usize) -> bool {
     let before = at.checked_sub(1).map(|i| text[i]);
     before.is_some_and(|b| b.is_ascii_digit() || b == b'D') && !matches!(text.get(at + 1), Some(b'<' | b'='))
 }
 
-/// The commonest end of a line, read from the right: `) = 17 <0.000010>`. Returns the place of the parenthesis.
+/// Parse the most common end of a line from the right: `) = 17 <0.000010>`. Returns the offset of
+/// the parenthesis.
 ///
-/// A string, a tag or a note may hold the same text, but a complete line ends like this only by its own result: strings end in a quote, tags
-/// in `>`, notes in `)`, and the end of a line is never the program's, whose newlines are escaped.
+/// A string, tag or note may contain the same text, but a complete line can end like this only with
+/// its own result: strings end in a quote, tags in `>`, notes in `)`. The end of a line never comes
+/// from the program's data, in which newlines are escaped.
 #[inline]
 pub(crate) fn plain_end(text: &[u8], from: usize, end: &mut End) -> Option<usize> {
     let dur_ns = text::last_micros(text)?;
@@ -405,7 +416,7 @@ pub(crate) fn plain_end(text: &[u8], from: usize, end: &mut End) -> Option<usize
     head.ends_with(b")").then(|| from + head.len() - 1)
 }
 
-/// Parse `  = value tag errno (note) <duration>`, from `from` on.
+/// Parse `  = value tag errno (note) <duration>` from `from` on.
 pub(crate) fn end(text: &[u8], from: usize, end: &mut End) -> Result<(), NotACall> {
     let (text, dur_ns) = split_duration(text, from);
     *end = End { dur_ns: dur_ns.unwrap_or(-1), ..End::NONE };
@@ -425,7 +436,7 @@ pub(crate) fn end(text: &[u8], from: usize, end: &mut End) -> Result<(), NotACal
         end.tag = place(&rest[1..close - 1]);
         rest = &rest[close..];
     }
-    // Old strace prints the kernel's own `-2` in front of an error's name.
+    // Old versions of strace print the kernel's `-2` before the name of the error.
     if value < 0 {
         end.errno = errno(rest).map_or(TextRange::ABSENT, place);
     }
@@ -440,13 +451,15 @@ fn after_blanks(text: &[u8], at: usize) -> usize {
     at + text.get(at..).map_or(0, |rest| rest.iter().take_while(|byte| **byte == b' ').count())
 }
 
-/// After the `(mask [CHLD])` that strace before 4.9 prints after the arguments of `sigreturn`.
+/// Offset after the `(mask [CHLD])` that strace before 4.9 prints after the arguments of
+/// `sigreturn`.
 fn after_mask(text: &[u8], at: usize) -> usize {
     let mask = text.get(at..).filter(|rest| rest.starts_with(b"(mask "));
     at + mask.and_then(|mask| memchr::memchr(b')', mask)).map_or(0, |close| close + 1)
 }
 
-/// What may stand after a value: `(Timeout)`, `/* ... */`; words are another writer's.
+/// Whether a text may follow a value: `(Timeout)`, `/* ... */`. Plain words come from another
+/// writer.
 fn is_note(rest: &[u8]) -> bool {
     match rest {
         [] => true,
@@ -455,7 +468,7 @@ fn is_note(rest: &[u8]) -> bool {
     }
 }
 
-/// Cut ` <0.000123>` off the end.
+/// Split off a trailing ` <0.000123>`.
 fn split_duration(text: &[u8], from: usize) -> (&[u8], Option<i64>) {
     if let Some(dur_ns) = text::last_micros(text)
         && text.len() >= from + 11
@@ -474,7 +487,8 @@ fn split_duration(text: &[u8], from: usize) -> (&[u8], Option<i64>) {
     (text, None)
 }
 
-/// `ENOENT` of ` ENOENT (No such file or directory)`; `errno 5` of ` (errno 5)`, an error for which strace had no name.
+/// `ENOENT` of ` ENOENT (No such file or directory)`; `errno 5` of ` (errno 5)`, an error that
+/// strace has no name for.
 fn errno(rest: &[u8]) -> Option<&[u8]> {
     let rest = rest.strip_prefix(b" ")?;
     let numbered = rest.strip_prefix(b"(").unwrap_or(rest);
@@ -487,7 +501,8 @@ fn errno(rest: &[u8]) -> Option<&[u8]> {
     (len > 1 && rest[0] == b'E').then_some(&rest[..len])
 }
 
-/// The name of an error that was printed as `errno 5`, where that is the same everywhere; other errors as they are.
+/// The name of an error printed as `errno 5`, if all architectures agree on it; otherwise the text
+/// unchanged.
 fn named_error(errno: &[u8]) -> &[u8] {
     let Some(number) = errno.strip_prefix(b"errno") else { return errno };
     let number = text::decimal(number.strip_prefix(b":").unwrap_or(number).trim_ascii_start())
@@ -532,9 +547,9 @@ mod tests {
         assert_eq!((arguments, returned.value), (vec!["3</a>".to_string()], Some(31)));
         let (arguments, returned, _) = call(r#"openat(AT_FDCWD, "x", O_RDONLY) = 3</a) = 3> <0.000002>"#);
         assert_eq!((arguments.len(), returned.tag), (3, Some(&b"/a) = 3"[..])));
-        // Two lines in one: the first result counts.
+        // Two calls on one line: the first result counts.
         assert_eq!(call("getpid() = 5 <0.000010>close(3) = 0 <0.000010>").1.value, Some(5));
-        // Cut within the string: what looks like the end is none.
+        // The line is cut inside a string, so the apparent end is part of the string.
         assert!(parse(br#"write(1, "x) = 3 <0.000001>"#, &mut TextRanges::default()).is_err());
         let event = b"futex(0x1, FUTEX_WAIT, 2, NULL) = 0 <0.000010>";
         let mut places = TextRanges::default();

@@ -1,7 +1,8 @@
 //! Descriptor tables and open files, as the kernel keeps them.
 //!
-//! A descriptor is a slot in a table; the slot points to an open file (POSIX: open file description) that holds the position.
-//! `dup` and `fork` share the open file; threads (`CLONE_FILES`) share the whole table.
+//! A descriptor is a slot in a table; the slot points to an open file (POSIX: open file
+//! description), which has the position. `dup` and `fork` share the open file; threads
+//! (`CLONE_FILES`) share the whole table.
 
 use std::{
     cell::{Cell, RefCell},
@@ -15,17 +16,18 @@ use sysdock_calls::ObjectId;
 /// An open file: object, position, append mode.
 #[derive(Debug)]
 pub(crate) struct OpenFile {
-    /// What is open. A rename changes it. `None`: the log does not say.
+    /// The object that is open; a rename changes it. `None`: not in the log.
     pub(crate) object: Cell<Option<ObjectId>>,
-    /// Position of the next read or write. `None`: not known.
+    /// Position of the next read or write. `None`: unknown.
     pub(crate) position: Cell<Option<i64>>,
     /// Whether each write goes to the end.
     pub(crate) append: Cell<bool>,
-    /// Calls in progress that will move the position.
+    /// Number of calls in progress that will move the position.
     moving: Cell<u32>,
-    /// How often the position was moved.
+    /// Number of times that the position was moved.
     pub(crate) moves: Cell<u32>,
-    /// End of the last call that moved the position, its thread, and the serial number of its row. Kept for merged logs only.
+    /// End of the last call that moved the position, its thread, and the serial number of its row.
+    /// Kept for merged logs only.
     pub(crate) last_move: Cell<(i64, usize, u64)>,
 }
 
@@ -41,13 +43,13 @@ impl OpenFile {
         })
     }
 
-    /// Whether a call that was printed in one piece ran while another one was in progress.
+    /// Whether another call is in progress that moves the position.
     pub(crate) fn is_moving(&self) -> bool {
         self.moving.get() > 0
     }
 }
 
-/// The open file that a call in progress works on: another thread may close or reuse the number meanwhile.
+/// The open file of a call in progress: meanwhile another thread may close or reuse the number.
 #[derive(Debug)]
 pub(crate) struct Held {
     pub(crate) file: Rc<OpenFile>,
@@ -64,7 +66,7 @@ impl Held {
         Held { moves_before: file.moves.get(), moves, file }
     }
 
-    /// Whether other calls moved the position, or were about to, between start and end of this one.
+    /// Whether other calls moved the position, or were about to, during this one.
     pub(crate) fn was_disturbed(&self) -> bool {
         self.file.moves.get() != self.moves_before || self.file.moving.get() > u32::from(self.moves)
     }
@@ -78,30 +80,30 @@ impl Drop for Held {
     }
 }
 
-/// A descriptor.
+/// An open descriptor.
 #[derive(Clone, Debug)]
 struct Slot {
     file: Rc<OpenFile>,
     closes: ExecNumber,
 }
 
-/// The exec of its table that closes a descriptor, counted from 0; [`NEVER`]: none does.
+/// Number of the exec of the table that closes a descriptor, counted from 0; [`NEVER`]: none does.
 type ExecNumber = u32;
 
 const NEVER: ExecNumber = ExecNumber::MAX;
 
-/// Bits of a descriptor's number that a node of the tree distinguishes.
+/// Bits of the descriptor number per level of the tree.
 const BITS: u32 = 4;
 const WIDTH: usize = 1 << BITS;
 
-/// A part of a table: the descriptors whose numbers begin alike.
+/// A node of the tree: the descriptors with a common prefix of their numbers.
 #[derive(Clone, Debug)]
 enum Node {
     Slots([Option<Slot>; WIDTH]),
     Inner([Option<Branch>; WIDTH]),
 }
 
-/// A node below another, and the exec that closes all that is in it now.
+/// A child node, and the exec that closes everything that is in it now.
 #[derive(Clone, Debug)]
 struct Branch {
     node: Rc<Node>,
@@ -109,12 +111,12 @@ struct Branch {
 }
 
 impl Node {
-    /// An empty node; below one of `level` are that many others.
+    /// An empty node with `level` levels below it.
     fn new(level: u32) -> Self {
         if level == 0 { Node::Slots(Default::default()) } else { Node::Inner(Default::default()) }
     }
 
-    /// All that is below closes at this exec, unless it does before.
+    /// Close all descriptors below at this exec, unless they close earlier.
     fn close_at(&mut self, exec: ExecNumber) {
         match self {
             Node::Slots(slots) => slots.iter_mut().flatten().for_each(|slot| slot.closes = slot.closes.min(exec)),
@@ -122,7 +124,7 @@ impl Node {
         }
     }
 
-    /// Remove the numbers from `first` to `last`, which count from the beginning of this node, or mark them.
+    /// Remove or mark the descriptors from `first` to `last`, counted from the start of this node.
     fn cut(&mut self, level: u32, first: u64, last: u64, mark: Option<ExecNumber>) {
         let each = 1 << (level * BITS);
         for (start, at) in (0..).step_by(1 << (level * BITS)).zip(0..WIDTH) {
@@ -152,7 +154,7 @@ impl Node {
         }
     }
 
-    /// Visit open files, as they are after `execs` execs, for as many steps as are `left`.
+    /// Visit open files as they are after `execs` execs, using at most `left` steps.
     fn walk(&self, execs: ExecNumber, left: &mut u64, look: &mut impl FnMut(&OpenFile)) {
         *left = left.saturating_sub(WIDTH as u64);
         match self {
@@ -170,7 +172,7 @@ impl Node {
 }
 
 impl Branch {
-    /// The node, to be changed: its own from now on, and with it the mark.
+    /// The node for modification: unshared from now on, with the mark applied to its contents.
     fn own(&mut self) -> &mut Node {
         let node = Rc::make_mut(&mut self.node);
         if self.closes != NEVER {
@@ -180,16 +182,17 @@ impl Branch {
     }
 }
 
-/// One process's descriptors: a tree, of which tables share what is the same in them.
+/// The descriptors of one process: a tree; tables share the parts that are equal.
 ///
-/// A fork copies one pointer, and a change afterwards the nodes on the way to one descriptor. Nothing here takes longer because a table is large:
-/// a log can name any number of descriptors and processes.
+/// A fork copies one pointer; a later change copies the nodes on the way to one descriptor. No
+/// operation takes longer because a table is large: a log can name any number of descriptors and
+/// processes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FdTable {
     root: Option<Rc<Node>>,
-    /// Nodes on the way to a descriptor, but for the last.
+    /// Number of levels above the nodes with descriptors.
     level: u32,
-    /// How many execs there were. What they closed is still in the tree.
+    /// Number of execs so far. Descriptors that they closed are still in the tree.
     execs: ExecNumber,
 }
 
@@ -218,7 +221,7 @@ impl FdTable {
         }
     }
 
-    /// The place of a number, in nodes that are no other table's.
+    /// The slot of a number, in nodes that no other table shares.
     fn place(&mut self, number: u32) -> &mut Option<Slot> {
         while !self.has_room(number) {
             self.level += 1;
@@ -263,7 +266,7 @@ impl FdTable {
         }
     }
 
-    /// `close_range`: close, or mark, everything from `first` to `last`.
+    /// `close_range`: close or mark all descriptors from `first` to `last`.
     pub(crate) fn close_range(&mut self, first: i64, last: i64, mark_only: bool) {
         let (Ok(first), Ok(last)) = (u64::try_from(first.max(0)), u64::try_from(last)) else { return };
         if let Some(root) = self.root.as_mut().filter(|_| first <= last) {
@@ -271,9 +274,10 @@ impl FdTable {
         }
     }
 
-    /// A file got a new name; open files go with it, as far as they are found in the steps that are `left`.
+    /// Apply the renaming of a file to open files, as far as they are found within `left` steps.
     pub(crate) fn rename(&self, old: ObjectId, new: ObjectId, swapped: bool, left: &mut u64) {
-        // Descriptors may share an open file, which is visited once: a swap is no swap if it is made twice.
+        // Descriptors may share an open file, which is visited once: swapping twice would undo the
+        // swap.
         let mut renamed: FxHashSet<*const OpenFile> = FxHashSet::default();
         let mut look = |file: &OpenFile| {
             let other = match file.object.get() {
@@ -290,7 +294,7 @@ impl FdTable {
         }
     }
 
-    /// What a successful exec does.
+    /// A successful exec.
     pub(crate) fn exec(&mut self) {
         self.execs = self.execs.saturating_add(1).min(NEVER - 1);
     }
@@ -312,7 +316,7 @@ mod tests {
         assert!(table.get(3).is_none() && table.get(4).is_some());
     }
 
-    /// What the tree must do, done by a list.
+    /// Reference model of the tree: a plain map.
     type List = std::collections::BTreeMap<i32, (usize, bool)>;
 
     fn compare(table: &FdTable, list: &List, files: &[Rc<OpenFile>], numbers: &[i32]) {

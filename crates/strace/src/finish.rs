@@ -1,6 +1,7 @@
-//! From a complete call to its row.
+//! Converts a complete call to its row.
 //!
-//! Parts of calls that a signal interrupted are joined here; `interrupted.rs` of the calls crate has the states.
+//! Parts of calls that a signal interrupted are joined here; `interrupted.rs` of the calls crate
+//! has the states.
 
 use sysdock_calls::{
     CallRow, Issue, NONE, Part,
@@ -11,7 +12,7 @@ use sysdock_table::{TableError, facts::issues as facts, rows};
 use crate::{bounds, effects::Context, fields::Call, files::Held, import::Import, open_flags, output, text, threads::Printed};
 
 impl Import<'_> {
-    /// `listed` is the number of the call's name, if it is a listed one.
+    /// `listed` is the index of a known call, or [`syscalls::UNLISTED`].
     pub(crate) fn finish_call(
         &mut self,
         thread: usize,
@@ -117,7 +118,7 @@ impl Import<'_> {
         joined.rows.iter().flatten().try_for_each(|row| self.push(thread, row))
     }
 
-    /// The thread ends: what was interrupted stays so.
+    /// At the end of a thread, write its interrupted calls as they are.
     pub(crate) fn give_up_interrupted(&mut self, thread: usize) -> Result<(), TableError> {
         self.system.threads.get_mut(thread).interrupted.give_up().try_for_each(|row| self.push(thread, &row))
     }
@@ -130,11 +131,11 @@ impl Import<'_> {
         self.push_row(row)
     }
 
-    /// Add a row that is no call of its own.
+    /// Add a row that is not joined with others.
     #[inline]
     pub(crate) fn push_row(&mut self, row: &CallRow) -> Result<(), TableError> {
         self.rows_since_checkpoint += 1;
-        // A call whose start is not in the log began before the first line.
+        // A call that began before the log counts from its start.
         self.note_time(row.ts_ns);
         // A call of truss has the time of its end, and a duration of another kind.
         let after_ns = if self.truss.seen { 0 } else { row.dur_ns.max(0) };
@@ -149,9 +150,10 @@ fn is_interrupted(call: &Call<'_>) -> bool {
     call.returned.errno.is_some_and(|errno| errno.starts_with(b"ERESTART"))
 }
 
-/// Whether a call is the next part of one that was interrupted: the kernel starts it with the same arguments.
+/// Whether a call is the next part of an interrupted one: the kernel starts it again with the same
+/// arguments.
 ///
-/// A buffer is printed as an address as long as nothing came of the call, and by its contents later.
+/// A buffer is printed as an address until the call succeeds, and by its contents afterwards.
 fn continues(first: &CallRow, known: &Printed, next: &CallRow, arguments: &Printed) -> bool {
     let number = |argument: &[u8]| matches!(argument.first(), Some(b'-' | b'0'..=b'9' | b'A'..=b'Z'));
     let same = |(one, other): (&[u8], &[u8])| one == other || !(number(one) && number(other));

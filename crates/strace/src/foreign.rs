@@ -1,8 +1,10 @@
-//! Logs of other tools, which are refused: their lines may look like calls, and would be taken for those of strace.
+//! Recognizes logs of other tools, which are refused because their lines may be mistaken for calls
+//! of strace.
 //!
-//! Those that print calls (ltrace, truss of FreeBSD, dtruss) are recognized by what strace never prints, where their first lines have more of it
-//! than of what only strace prints: a program's own output may hold lines of any tool. All others print no calls; what they are is only reported
-//! where nothing in a log was understood.
+//! Tools that print calls (ltrace, truss of FreeBSD, dtruss) are recognized if the first lines
+//! contain more text that strace never prints than text that only strace prints: a program's own
+//! output may contain lines of any tool. The other tools print no calls; their names are only
+//! reported if nothing in a log was understood.
 
 use std::collections::BTreeSet;
 
@@ -15,13 +17,13 @@ use crate::{
     text,
 };
 
-/// Who wrote a log.
+/// The tool that wrote a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
     Ltrace,
     FreeBsdTruss,
     Dtruss,
-    /// Calls of functions that no kernel has.
+    /// Calls of library functions.
     Library,
     Kdump,
     PerfTrace,
@@ -32,27 +34,27 @@ pub enum Tool {
     Syslog,
 }
 
-/// What a line is of another tool's, and where it was first found.
+/// The tool that a log was recognized as, and the first line that showed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sign {
-    /// Who prints such lines.
+    /// The tool that prints such lines.
     pub tool: Tool,
-    /// The first line that showed it, counted from 1.
+    /// The first such line, counted from 1.
     pub line: u32,
 }
 
-/// Lines of the tools that print calls, and of strace, among the first of a log.
+/// Number of lines, among the first of a log, that are typical of each tool.
 #[derive(Debug, Default)]
 pub(crate) struct Evidence {
-    /// Of ltrace, FreeBSD's truss and dtruss: how many, and the first one.
+    /// For ltrace, FreeBSD's truss and dtruss: number of lines, and the first one.
     found: [(u32, u32); 3],
-    /// Calls of functions that every program has and no kernel: ltrace again.
+    /// Number of calls of common library functions that no kernel has (ltrace), and the first one.
     of_libc: (u32, u32),
-    /// What only strace prints.
+    /// Number of lines that only strace prints.
     of_strace: u32,
-    /// Calls of the kernel, by any tool.
+    /// Number of calls of the kernel, by any tool.
     listed: u32,
-    /// Other calls that have a result, and their names.
+    /// Number of other calls that have a result, and number of their names.
     others: (u32, u32),
     names: BTreeSet<Vec<u8>>,
     lines: u32,
@@ -60,7 +62,8 @@ pub(crate) struct Evidence {
 
 const CALL_TOOLS: [Tool; 3] = [Tool::Ltrace, Tool::FreeBsdTruss, Tool::Dtruss];
 
-/// Names of other functions from which on a log is no kernel's, if they are most of it: a kernel newer than this program has fewer new calls.
+/// Number of unknown function names from which on a log is refused if they are most of it. A newer
+/// kernel has fewer new calls.
 const TOO_MANY_NAMES: usize = 8;
 
 impl Evidence {
@@ -94,12 +97,12 @@ impl Evidence {
         }
     }
 
-    /// Who wrote the log, if it is a tool whose lines may look like those of truss.
+    /// The tool that wrote the log, if its lines may look like those of truss.
     pub(crate) fn before_truss(&self) -> Option<Sign> {
         self.most(&[1, 2])
     }
 
-    /// Who wrote the log, if it is no tracer of system calls.
+    /// The tool that wrote the log, if it does not trace system calls.
     pub(crate) fn other_than_truss(&self) -> Option<Sign> {
         let (libc, first) = self.of_libc;
         if let Some(sign) = self.most(&[0]) {
@@ -122,7 +125,7 @@ impl Evidence {
     }
 }
 
-/// Which of the tools that print calls prints this, and no other does.
+/// The tool that this line is typical of.
 fn printer(line: &[u8], event: &[u8]) -> Option<Tool> {
     if is_of_freebsd(line, event) {
         Some(Tool::FreeBsdTruss)
@@ -135,7 +138,8 @@ fn printer(line: &[u8], event: &[u8]) -> Option<Tool> {
     }
 }
 
-/// `= 3 (0x3)`, `ERR#2 'No such file or directory'`, `process exit, rval = 0` (usr.bin/truss/syscalls.c and setup.c).
+/// `= 3 (0x3)`, `ERR#2 'No such file or directory'`, `process exit, rval = 0`
+/// (usr.bin/truss/syscalls.c and setup.c).
 fn is_of_freebsd(line: &[u8], event: &[u8]) -> bool {
     if let Some(body) = line.strip_suffix(b")") {
         let Some(at) = memmem::rfind(body, b" (0x") else { return false };
@@ -160,7 +164,7 @@ fn is_of_dtruss(line: &[u8]) -> bool {
     (value == -1 && error.starts_with(b"Err#")) || text::decimal(error).is_some()
 }
 
-/// What only ltrace prints (ltrace 0.7, output.c and handle_event.c).
+/// Whether only ltrace prints this (ltrace 0.7, output.c and handle_event.c).
 fn is_of_ltrace(event: &[u8]) -> bool {
     let goes_on =
         || [b" = ".as_slice(), b"<unfinished ...>", b"<no return ...>"].iter().any(|end| memmem::find(event, end).is_some());
@@ -185,7 +189,8 @@ fn is_call(event: &[u8]) -> bool {
     name > 0 && event.get(name) == Some(&b'(')
 }
 
-/// What strace prints, and none of the others: errors and constants by name, signals with their cause, exits, calls that programs do not make by name.
+/// Whether only strace prints this: errors and constants by name, signals with their cause, exits,
+/// calls that programs do not make by name.
 fn is_of_strace_only(event: &[u8]) -> bool {
     const NAMES: &str = "execve brk openat newfstatat fstat fstat64 stat64 fcntl64 mmap2 exit_group arch_prctl set_tid_address set_robust_list \
         futex clone clone3 wait4 getdents64";
@@ -204,7 +209,7 @@ fn is_of_strace_only(event: &[u8]) -> bool {
     }
 }
 
-/// Whether the arguments end, and a number stands after them.
+/// Whether the arguments end and a number follows.
 fn has_result(event: &[u8]) -> bool {
     let mut places = TextRanges::default();
     places.start(fields::name(event));
@@ -221,10 +226,10 @@ fn is_numbered(name: &[u8]) -> bool {
     number.is_some_and(|number| text::number(number).is_some_and(|(_, rest)| rest.is_empty()))
 }
 
-/// What most of the first lines of a log look like, of tools that print no calls.
+/// The tool without calls that the first lines of a log look like.
 pub(crate) fn likeness(log: &[u8]) -> Option<Tool> {
     const LINES: usize = 200;
-    /// No tool's own words are longer.
+    /// Lines of these tools are shorter.
     const LONGEST: usize = 4096;
     let mut counts: Vec<(Tool, usize)> = Vec::new();
     let mut lines = 0;
@@ -236,7 +241,7 @@ pub(crate) fn likeness(log: &[u8]) -> Option<Tool> {
             None => counts.push((tool, 1)),
         }
     }
-    // Compilers and debuggers say other things in between.
+    // Compilers and debuggers print other lines in between.
     let (tool, count) = counts.into_iter().max_by_key(|(_, count)| *count)?;
     (count * 16 >= lines).then_some(tool)
 }
@@ -314,7 +319,8 @@ const LIBC: &str = "\
     strncmp strncpy strndup strnlen strpbrk strrchr strspn strstr strtod strtok strtol strtoul strtoull sysconf system \
     textdomain tolower toupper ungetc usleep vfprintf vprintf vsnprintf wcslen wctomb";
 
-/// Calls of Linux that the list of `sysdock_calls` has not, as their class is `other` and nothing of theirs is read.
+/// Calls of Linux that the list of `sysdock_calls` lacks because they have the class `other` and
+/// their arguments are not used.
 const UNLISTED_CALLS: &str = "\
     _sysctl add_key afs_syscall atomic_barrier atomic_cmpxchg_32 bdflush breakpoint cachectl cacheflush cachestat \
     create_module delete_module epoll_ctl_old epoll_wait_old finit_module fsconfig fsmount fsopen fspick futimesat \

@@ -1,4 +1,4 @@
-//! Which tracer wrote a log.
+//! Detects which tracer wrote a log.
 
 use memchr::{memmem, memrchr};
 
@@ -9,23 +9,25 @@ use crate::{
     truss::{self, Columns, Layout},
 };
 
-/// Lines that are examined to find the tracer.
+/// Number of lines that are examined.
 const LINES: usize = 2_000;
 
-/// What the lines of a log are read as.
+/// The format of a log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Format {
     #[default]
     Strace,
     Truss(Layout),
-    /// None of the two: it is refused.
+    /// Another tool's: the log is refused.
     Foreign(Sign),
 }
 
 impl Format {
-    /// Decide from the first lines of a log. The second value: whether more lines would not help.
+    /// Decide from the first lines of a log. The second value: whether more lines would not change
+    /// the result.
     ///
-    /// What one tracer prints and the other never does is counted; a log that has neither is left to strace's reader.
+    /// Counts lines that only one of the tracers prints; a log without such lines is read as one of
+    /// strace.
     pub(crate) fn detect(text: &[u8]) -> (Self, bool) {
         let (mut of_truss, mut of_strace, mut dumps) = (0, 0, 0);
         let mut evidence = Evidence::default();
@@ -50,7 +52,7 @@ impl Format {
         (evidence.other_than_truss().map_or(Format::Strace, Format::Foreign), true)
     }
 
-    /// A truss log whose columns the user named.
+    /// A truss log with the columns that the user named.
     pub(crate) fn given(columns: Columns, text: &[u8]) -> Self {
         Format::Truss(Layout::given(columns).based(lines(text)))
     }
@@ -60,7 +62,8 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line))
 }
 
-/// The base line; `PID/LWP:` in front; tabs after the arguments, `Err#N` and `argc = N`, which strace never prints.
+/// Whether only truss prints this: the base line; a `PID/LWP:` prefix; tabs after the arguments,
+/// `Err#N`, `argc = N`.
 fn is_of_truss(line: &[u8]) -> bool {
     if truss::base(line).is_some() || truss::is_named(line) {
         return true;
@@ -78,7 +81,8 @@ fn is_of_truss(line: &[u8]) -> bool {
         || (tail.starts_with(b"\t") && result)
 }
 
-/// A thread id or a clock in front of an event, halves, `+++`, `---`, a duration, an error as strace writes it.
+/// Whether strace prints this: a thread id or time before an event, halves, `+++`, `---`, a
+/// duration, an error in the style of strace.
 fn is_of_strace(line: &[u8]) -> bool {
     let mut prefix = line::Prefix::default();
     let event = line::split(line, &mut prefix);

@@ -1,8 +1,8 @@
-//! What the fuzzing targets call (feature `fuzzing`).
+//! Entry points of the fuzzing targets (feature `fuzzing`).
 
 use crate::chunk::{Chunk, Parsed};
 
-/// Split and parse any text, and read every part of what was found.
+/// Split and parse any text, and access every part of the result.
 pub fn lines(text: &[u8]) {
     let mut chunk = Chunk { text: text.to_vec(), ..Chunk::default() };
     chunk.parse();

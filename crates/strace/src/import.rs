@@ -1,4 +1,4 @@
-//! From log text to the tables of a recording.
+//! Imports the text of a log into the tables of a recording.
 
 use std::{
     collections::VecDeque,
@@ -33,40 +33,41 @@ use crate::{
     waits::Waits,
 };
 
-/// How to read logs.
+/// Options for reading logs.
 #[derive(Debug, Default)]
 pub struct Options {
-    /// Date of the first line, for logs that hold times of day only.
+    /// Date of the first line, for logs with times of day only.
     pub date: Option<NaiveDate>,
-    /// Working directory of the first process, where the recorder knows it.
+    /// Working directory of the first process, if the recorder knows it.
     pub directory: Option<PathBuf>,
-    /// Nanoseconds to add to the times of logs, by the name of a log or host.
+    /// Offset to add to the times of a log [ns], by the name of a log or host.
     pub offsets: Vec<(String, i64)>,
-    /// Threads that may work; 0: as many as there are cores.
+    /// Number of threads; 0: one per core.
     pub threads: usize,
-    /// Go on reading at the end of a file that is still being written, until cancelled.
+    /// Continue to read a file that is still being written, until cancelled.
     pub follow: bool,
-    /// A program that is being traced writes it.
+    /// A running tracer writes the log.
     pub live: bool,
-    /// What to call the input, where its path is no name (a pipe from a recorder).
+    /// Name of the input if its path is not one (a pipe from a recorder).
     pub name: Option<String>,
-    /// The logs are of truss, with these time columns. `None`: both are found out.
+    /// The logs are from truss, with these time columns. `None`: detect both.
     pub truss_columns: Option<Columns>,
 }
 
-/// Why an import gave nothing.
+/// Reason why an import failed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ImportError {
     /// The input cannot be opened or read.
     Input(PathBuf, io::Error),
-    /// The input holds no line.
+    /// The input has no lines.
     Empty(PathBuf),
-    /// No line was understood: this is no strace log. The number of lines examined, the first line's beginning, and what it looks like.
+    /// No line was understood: this is not a strace log. Number of lines examined, beginning of the
+    /// first line, and the tool that it looks like.
     NotStrace(PathBuf, u64, String, Option<Tool>),
-    /// It is another tool's, whose lines may look like calls.
+    /// The log is from another tool, with lines that may look like calls.
     Foreign(PathBuf, Sign),
-    /// An offset is given for a log that is not among these.
+    /// An offset names a log that is not among the inputs.
     NoSuchLog(String, Vec<String>),
     /// The recording cannot be written.
     Table(TableError),
@@ -93,18 +94,19 @@ impl fmt::Display for ImportError {
 
 impl std::error::Error for ImportError {}
 
-/// What recording.json says of a recording that is made of a log, live or imported, before anything was read.
+/// The initial manifest of a recording made from a log, live or imported.
 #[must_use]
 pub fn manifest(recorder: &str) -> Manifest {
     Manifest::new(recorder, "lines", ABOUT)
 }
 
-/// Lines after which progress is reported. An input of which nothing was understood by then is refused without reading all of it.
+/// Number of lines between progress reports. An input without a single line understood by then is
+/// refused without reading the rest.
 const LINES_PER_REPORT: u64 = 4096;
-/// Lines after which it is asked what time it is.
+/// Number of lines between readings of the clock.
 const LINES_PER_LOOK: u64 = 1024;
 
-/// Logs that were opened but not yet read.
+/// Logs that were opened but not read yet.
 pub struct Logs {
     merge: Merge,
     /// Name of each session.
@@ -115,13 +117,15 @@ impl Logs {
     /// Open logs; `-` is standard input.
     ///
     /// # Errors
-    /// [`ImportError::Input`] if one cannot be opened; [`ImportError::Empty`] if one is an empty file.
+    /// [`ImportError::Input`] if one cannot be opened; [`ImportError::Empty`] if one is an empty
+    /// file.
     pub fn open(paths: &[PathBuf], options: &Options) -> Result<Self, ImportError> {
         let mut feeds = Vec::new();
         for path in paths {
             let failed = |error| ImportError::Input(path.clone(), error);
             let input = Input::inspect(path).map_err(failed)?;
-            // Of a -ff set, threads that were created and killed at once may have left empty files.
+            // In a -ff set, threads that were killed right after their creation may have left empty
+            // files.
             if input.size == Some(0) && paths.len() == 1 {
                 return Err(ImportError::Empty(path.clone()));
             }
@@ -148,13 +152,15 @@ impl Logs {
         Ok(Logs { merge: Merge::new(vec![feed]), sessions: vec![String::new()] })
     }
 
-    /// Read everything into the tables `calls`, `signals`, `import_issues`, `processes`, `paths`, `commands`, and fill in the manifest.
+    /// Read everything into the tables `calls`, `signals`, `import_issues`, `processes`, `paths`,
+    /// `commands`, and fill in the manifest.
     ///
-    /// Returns how it ended; the caller finishes the recording. On cancellation the tables hold what was read so far.
+    /// Returns how it ended; the caller finishes the recording. On cancellation the tables have
+    /// what was read so far.
     ///
     /// # Errors
-    /// [`ImportError::NotStrace`] if nothing was understood, [`ImportError::Empty`] if there was no line, [`ImportError::Table`] if the
-    /// recording cannot be written; closed parts stay readable.
+    /// [`ImportError::NotStrace`] if nothing was understood, [`ImportError::Empty`] if there was no
+    /// line, [`ImportError::Table`] if the recording cannot be written; closed parts stay readable.
     pub fn import(
         self,
         recording: &mut Recording,
@@ -179,7 +185,8 @@ impl Logs {
         import.finish(&mut merge, ending)
     }
 
-    /// Read everything and write nothing. Returns lines, those that are missing from the tables, and calls; `None` if it was refused.
+    /// Read everything without writing. Returns the number of lines, of lines missing from the
+    /// tables, and of calls; `None` if the log was refused.
     #[cfg(feature = "fuzzing")]
     pub fn rebuild(self, recording: &mut Recording, options: &Options) -> Option<(u64, u64, u64)> {
         let (mut merge, sessions) = (self.merge, self.sessions);
@@ -191,8 +198,8 @@ impl Logs {
         Some((import.lines + merge.left_out(), import.issues.lines_lost, import.rows.total()))
     }
 
-    /// Read everything without writing it, and estimate by which offsets the clocks of the logs differ, by name; `None` where no shared file
-    /// shows it. `recording` is a folder used meanwhile.
+    /// Read everything without writing, and estimate the offsets between the clocks of the logs, by
+    /// name; `None` if no shared file shows it. `recording` is a scratch folder.
     ///
     /// # Errors
     /// As for [`Logs::import`].
@@ -220,11 +227,11 @@ fn source(path: &Path, options: &Options) -> Source {
         None if path == Path::new("-") => "<stdin>".into(),
         None => path.to_string_lossy().into_owned(),
     };
-    // A name is given to a pipe from a recorder.
+    // Only a pipe from a recorder has a name.
     Source { path, temporary: options.name.is_some(), ..Source::default() }
 }
 
-/// Refuse logs of other tools, as far as their first lines were read.
+/// Refuse logs of other tools that the lines read so far reveal.
 fn refuse_foreign(merge: &Merge) -> Result<(), ImportError> {
     let foreign = merge.feeds.iter().find_map(|feed| Some((feed.input.path.clone(), feed.foreign()?)));
     foreign.map_or(Ok(()), |(path, sign)| Err(ImportError::Foreign(path, sign)))
@@ -242,45 +249,46 @@ pub(crate) struct Import<'a> {
     pub(crate) waits: Waits,
     pub(crate) sockets: Sockets,
     pub(crate) aio: UnderWay,
-    /// By session.
+    /// State of each session's terminal log.
     pub(crate) terminals: Vec<Terminal>,
     /// Names of the sessions.
     sessions: Vec<String>,
     follow: bool,
     live: bool,
-    /// What is seen of files, where clocks are to be compared.
+    /// Sightings of files, if clocks are to be compared.
     pub(crate) sightings: Option<Sightings>,
     pub(crate) issues: Issues,
     pub(crate) lines: u64,
     started: Instant,
     last_checkpoint: Instant,
     pub(crate) rows_since_checkpoint: u64,
-    /// Whether the last read was interrupted instead of giving a line.
+    /// Whether the last read was interrupted before it found a line.
     idle: bool,
-    /// Calls, signals and exits that were understood: only a strace log has them.
+    /// Number of calls, signals and exits that were understood: only a strace log has them.
     pub(crate) events: u64,
-    /// Beginning of the first line, for the error where nothing is understood.
+    /// Beginning of the first line, for the error message if nothing is understood.
     pub(crate) first_line: String,
-    /// A call that goes on after a program's output.
+    /// A call that continues after a program's output.
     pub(crate) mixed: Option<Box<Mixed>>,
-    /// Threads that entered `write` last.
+    /// Threads that entered `write` most recently.
     pub(crate) writers: VecDeque<i32>,
-    /// Lines that were taken for output are read again.
+    /// Lines that were taken for output are being read again.
     pub(crate) giving_back: bool,
-    /// Lines that a program's own output takes up within calls.
+    /// Number of lines of programs' own output within calls.
     pub(crate) output_lines: u64,
     /// Inside the table that `-c` and `-C` print.
     pub(crate) in_summary: bool,
     pub(crate) has_durations: bool,
-    /// Time of the first event, and end of the last.
+    /// Time of the first event, and end of the last one.
     pub(crate) first_ns: Option<i64>,
     pub(crate) last_ns: i64,
-    /// Both halves of a call, put together.
+    /// Both halves of a call, joined.
     pub(crate) joined: Vec<u8>,
-    /// Halves that are done, for their buffers.
+    /// Halves that are done, kept to reuse their buffers.
     #[expect(clippy::vec_box, reason = "they go from here to threads and back, and are large")]
     pub(crate) spare_halves: Vec<Box<Half>>,
-    /// Interrupted calls that were started again: lines that became part of another line's call.
+    /// Number of interrupted calls that were started again: lines that became part of another
+    /// line's call.
     pub(crate) restarted_calls: u64,
     /// Source and number of the current line.
     pub(crate) place: (usize, u64),
@@ -351,7 +359,7 @@ impl<'a> Import<'a> {
                         refuse_foreign(merge)?;
                     }
                     self.line(&merge.item(source))?;
-                    // Nothing more to do after most lines.
+                    // Most lines need nothing else.
                     let common = self.rows_since_checkpoint < ROWS_PER_PART && !self.lines.is_multiple_of(LINES_PER_LOOK);
                     if common && !cancel.requested() {
                         continue;
@@ -373,16 +381,17 @@ impl<'a> Import<'a> {
         }
     }
 
-    /// Whether every process that was seen has ended: a log that is followed will not grow any more.
+    /// Whether every process that was seen has ended, so that a followed log will not grow.
     fn all_ended(&self) -> bool {
         !self.system.threads.tasks.is_empty() && self.system.threads.all_ended()
     }
 
-    /// After ten seconds, after one where a program is being traced; later every tenth of the time so far: a killed recorder loses at most
-    /// that, and long recordings do not fall into thousands of parts.
+    /// The first checkpoint is after ten seconds, or after one second while a program is traced;
+    /// later ones come after a tenth of the elapsed time. A killed recorder loses no more than
+    /// that, and long recordings do not consist of thousands of parts.
     fn checkpoint_is_due(&self) -> bool {
         let first = Duration::from_secs(if self.live { 1 } else { 10 });
-        // Asking for the time costs more than reading a line.
+        // Reading the clock costs more than reading a line.
         (self.idle || self.lines.is_multiple_of(LINES_PER_LOOK))
             && self.rows_since_checkpoint > 0
             && self.last_checkpoint.elapsed() >= first.max(self.started.elapsed() / 10)
@@ -397,7 +406,8 @@ impl<'a> Import<'a> {
         Ok(())
     }
 
-    /// Refuse an input of which nothing was understood, or little, none of which is a call that any kernel has.
+    /// Refuse an input if nothing was understood, or if little was, without a single call that a
+    /// kernel has.
     fn judge(&self, merge: &Merge, is_end: bool) -> Result<(), ImportError> {
         refuse_foreign(merge)?;
         let feed = &merge.feeds[0];
@@ -414,14 +424,14 @@ impl<'a> Import<'a> {
         }
     }
 
-    /// Write what is left and say how complete it is.
+    /// Write the rest, and state how complete it is.
     fn finish(mut self, merge: &mut Merge, ending: Ending) -> Result<Ending, ImportError> {
         let ending = self.complete(merge, ending)?;
         self.write_out(merge, true)?;
         Ok(ending)
     }
 
-    /// What the end of the log says of calls and threads that had none.
+    /// Close the calls and threads without an end in the log.
     fn complete(&mut self, merge: &Merge, mut ending: Ending) -> Result<Ending, TableError> {
         self.end_mixed()?;
         let open: Vec<usize> =
@@ -455,7 +465,7 @@ impl<'a> Import<'a> {
         Ok(ending)
     }
 
-    /// Write all rows and its part of the manifest; at the end, also sums of all rows.
+    /// Write all rows and the import's part of the manifest; at the end, also sums over all rows.
     fn write_out(&mut self, merge: &Merge, is_end: bool) -> Result<(), TableError> {
         self.stacks.close(&mut self.rows);
         self.rows.flush(self.recording, self.calls.names(), is_end)?;
@@ -474,7 +484,7 @@ impl<'a> Import<'a> {
         Ok(())
     }
 
-    /// Only of times that are all on one clock, and of one command.
+    /// Write the critical path, only if all times come from one clock and one command.
     fn write_path(&mut self, merge: &Merge) -> Result<(), TableError> {
         if !self.has_durations || self.truss.seen || self.sessions.len() != 1 || !merge.feeds[0].has_clock() {
             return Ok(());

@@ -13,36 +13,40 @@ use std::{
 
 use crate::chunk::Chunk;
 
-/// Bytes read at a time at most: enough that handing chunks to other threads costs little compared to parsing them, and few enough that a chunk and
-/// its lines stay in a core's own cache until their state is rebuilt.
+/// Size of a block at most [B]: large enough that passing chunks to other threads is cheap compared
+/// to parsing them, and small enough that a chunk and its lines stay in a core's cache until they
+/// are processed.
 const BLOCK: usize = 1 << 18;
 
-/// Bytes that all inputs of an import may read at a time, together.
+/// Size of the blocks of all inputs of an import together [B].
 const TOGETHER: usize = 64 << 20;
 
-/// A line longer than this is dropped and counted: no call prints that much unless requested (`-s`), and memory must stay bounded.
+/// Longer lines are dropped and counted [B]: no call prints that much unless requested (`-s`), and
+/// memory must stay bounded.
 const LONGEST_LINE: usize = 64 << 20;
 
-/// Bytes of lines that all inputs of an import may hold together: a few compressed kilobytes may be a line without end.
+/// Size of lines that all inputs of an import may hold together [B]: a few compressed kilobytes may
+/// expand to an endless line.
 const LONGEST_TOGETHER: usize = 512 << 20;
 
-/// Bytes of a block for each line that is handed out at a time, where there are many inputs: a parsed line takes more memory than an empty one.
+/// Bytes of a block per line that is handed out at a time, if there are many inputs: a parsed line
+/// takes more memory than an empty one.
 const BYTES_PER_LINE: usize = 32;
 
-/// Blocks of a line without end that are read at a time.
+/// Number of blocks of an endless line that are read before the caller is asked again.
 const BLOCKS_UNTIL_ASKED: u32 = 256;
 
 /// A log to read.
 #[derive(Debug)]
 pub(crate) struct Input {
     pub(crate) path: PathBuf,
-    /// Modification time, ns since the epoch; now for a pipe.
+    /// Modification time [ns since the epoch]; the current time for a pipe.
     pub(crate) written_ns: i64,
-    /// Size on disk, where it has one.
+    /// Size on disk [B], if it has one.
     pub(crate) size: Option<u64>,
     /// Thread id from the name of a file that `strace -ff` wrote (`log.4242`).
     pub(crate) tid: Option<i32>,
-    /// Number of the session it belongs to: see [`crate::sessions`].
+    /// Number of its session: see [`crate::sessions`].
     pub(crate) session: u32,
     /// A pipe that is open already.
     pipe: Option<File>,
@@ -77,9 +81,9 @@ impl Input {
         Input { path: PathBuf::new(), written_ns: ns(now), size: None, tid: None, session: 0, pipe: Some(pipe) }
     }
 
-    /// Open it; compression is recognized by the first bytes, not by the name.
+    /// Open the input; compression is recognized by the first bytes, not by the name.
     ///
-    /// `inputs` are read side by side: what they hold in memory together is bounded.
+    /// `inputs` is the number of inputs read in parallel; their memory together is bounded.
     pub(crate) fn blocks(&self, inputs: usize, follow: bool) -> io::Result<Blocks> {
         let block = (TOGETHER / inputs.max(1)).clamp(4096, BLOCK);
         let read_bytes = Arc::new(AtomicU64::new(0));
@@ -96,12 +100,11 @@ impl Input {
     }
 }
 
-/// What a log says, which may be compressed by gzip or zstd: its first bytes show that, not its name.
+/// The contents of a log that may be compressed by gzip or zstd, recognized by its first bytes.
 ///
-/// `block`: bytes that are read at a time.
+/// `block`: size of a read [B].
 ///
 /// # Errors
-///
 /// The first bytes cannot be read.
 pub fn unpacked(mut log: impl Read + Send + 'static, block: usize) -> io::Result<Box<dyn Read + Send>> {
     let mut magic = [0; 4];
@@ -131,7 +134,7 @@ fn read_full(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(filled)
 }
 
-/// Counts bytes as they lie on disk, for the progress line.
+/// Counts bytes as they are on disk, for the progress line.
 struct Counted {
     raw: Box<dyn Read + Send>,
     read_bytes: Arc<AtomicU64>,
@@ -145,44 +148,45 @@ impl Read for Counted {
     }
 }
 
-/// What [`Blocks::next`] found.
+/// Result of [`Blocks::next`].
 #[derive(Debug)]
 pub(crate) enum Next {
     /// Whole lines; only the last line of an input may lack its newline.
     Chunk(Chunk),
-    /// No line yet: the read was interrupted by a signal, a followed file has not grown, or a line goes on and on.
+    /// No line yet: the read was interrupted by a signal, a followed file has not grown, or a line
+    /// is very long.
     Interrupted,
     /// End of input.
     End,
 }
 
-/// An input, read block by block and cut between lines.
+/// An input, read block by block and split between lines.
 pub(crate) struct Blocks {
     reader: Box<dyn Read + Send>,
-    /// Bytes read at a time.
+    /// Size of a block [B].
     block: usize,
-    /// A line longer than this is dropped.
+    /// Longer lines are dropped [B].
     pub(crate) longest_line: usize,
     read_bytes: Arc<AtomicU64>,
-    /// Lines that were not handed out yet, and the beginning of one whose end was not read yet.
+    /// Lines that were not handed out yet, and the beginning of the next one.
     rest: Vec<u8>,
-    /// Bytes of whole lines in `rest`.
+    /// Size of the whole lines in `rest` [B].
     whole: usize,
     /// Inside a line that is too long to keep.
     skipping: bool,
     follow: bool,
     ended: bool,
-    /// Why the input ended early (damaged compression, read error).
+    /// Reason why the input ended early (damaged compression, read error).
     pub(crate) failure: Option<io::Error>,
 }
 
 impl Blocks {
-    /// Bytes read so far, as they lie on disk.
+    /// Number of bytes read so far, as they are on disk.
     pub(crate) fn bytes(&self) -> u64 {
         self.read_bytes.load(Ordering::Relaxed)
     }
 
-    /// The next lines, into the buffers of a chunk that is no longer needed.
+    /// The next lines, in the buffers of a chunk that is no longer needed.
     pub(crate) fn next(&mut self, spare: Chunk) -> Next {
         let mut chunk = Chunk { too_long: false, ..spare };
         let mut text = std::mem::take(&mut chunk.text);
@@ -209,7 +213,8 @@ impl Blocks {
                 let Some(newline) = memchr::memchr(b'\n', &text) else {
                     text.clear();
                     skipped += 1;
-                    // A few compressed kilobytes may be hours of this: the user may want to see progress, or to stop it.
+                    // A few compressed kilobytes may expand to hours of this: let the caller report
+                    // progress or stop.
                     if skipped < BLOCKS_UNTIL_ASKED {
                         continue;
                     }
@@ -229,7 +234,8 @@ impl Blocks {
         }
     }
 
-    /// Hand out lines of the first `whole` bytes of a text: all, or as many as may be parsed at a time.
+    /// Hand out lines of the first `whole` bytes of a text: all of them, or as many as may be
+    /// parsed at a time.
     fn lines(&mut self, mut text: Vec<u8>, whole: usize, chunk: Chunk) -> Next {
         let end = match self.block / BYTES_PER_LINE {
             most if self.block < BLOCK => memchr::memchr_iter(b'\n', &text[..whole]).nth(most - 1).map_or(whole, |at| at + 1),
@@ -241,7 +247,7 @@ impl Blocks {
         Next::Chunk(Chunk { text, ..chunk })
     }
 
-    /// Read a block after `text`; `false` if there is none yet.
+    /// Append a block to `text`; `false` if there is none yet.
     fn fill(&mut self, text: &mut Vec<u8>) -> bool {
         let held = text.len();
         text.resize(held + self.block, 0);

@@ -1,9 +1,11 @@
-//! The text that strace and truss print, turned into the tables of a recording.
+//! Converts the text that strace and truss print to the tables of a recording.
 //!
-//! One pass: [`input`] cuts a log into chunks, [`chunk`] splits those by [`line`] and [`fields`], [`merge`] gives the lines in order, [`events`]
-//! says what each adds, [`finish`] makes rows of calls. [`system`], [`threads`], [`files`] and [`objects`] hold what the traced system looks
-//! like by now; [`bounds`] says which numbers cannot be; [`effects`], [`transfers`] and [`resolve`] say what a call means in it and change it. Rows are collected and written by
-//! `sysdock_calls`; [`waits`] makes the critical path of them. What is peculiar to truss is in [`truss`].
+//! One pass: [`input`] cuts a log into chunks, [`chunk`] splits those by [`line`] and [`fields`],
+//! [`merge`] gives the lines in order, [`events`] adds each line to the tables, [`finish`] makes
+//! rows of calls. [`system`], [`threads`], [`files`] and [`objects`] hold the current state of the
+//! traced system; [`bounds`] rejects impossible numbers; [`effects`], [`transfers`] and [`resolve`]
+//! interpret a call and apply it to that state. Rows are collected and written by `sysdock_calls`;
+//! [`waits`] computes the critical path from them. Code that is specific to truss is in [`truss`].
 
 mod aio;
 mod align;

@@ -1,7 +1,8 @@
-//! The parts of a line before the call: thread, time stamp, and what kind of line it is.
+//! The parts of a line before the call: thread, time stamp, and the kind of line.
 //!
-//! strace prints, in this order: `PID` (or `PID<comm>`, or `[pid N]` on standard error), the wall clock (`-t -tt -ttt`), the time since
-//! the line before (`-r`), the call number (`-n`), the instruction pointer (`-i`), then the call or event.
+//! strace prints, in this order: `PID` (or `PID<comm>`, or `[pid N]` on standard error), the wall
+//! clock (`-t -tt -ttt`), the time since the line before (`-r`), the call number (`-n`), the
+//! instruction pointer (`-i`), then the call or event.
 
 use crate::{notice, text, truss};
 
@@ -16,19 +17,19 @@ pub(crate) enum Stamp {
     SinceLast(i64),
 }
 
-/// What stands before the event.
+/// The text before the event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Prefix {
-    /// In a truss log: the process.
+    /// Thread id; in a truss log the process id.
     pub(crate) tid: Option<i32>,
     /// LWP, in a truss log; 0: not printed.
     pub(crate) lwp: i32,
     pub(crate) stamp: Option<Stamp>,
-    /// Decimals of the stamp: its resolution.
+    /// Number of decimals of the stamp: its resolution.
     pub(crate) decimals: u8,
 }
 
-/// What kind of event a line holds.
+/// The kind of event on a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// `name(...`
@@ -39,25 +40,28 @@ pub(crate) enum Kind {
     Signal,
     /// `+++ exited with N +++`, `+++ killed by SIGx +++`, `+++ superseded by execve in pid N +++`
     Exit,
-    /// `strace: ...`, `[ Process PID=... ]`, `<detached ...>`: about the tracing, not about the program.
+    /// `strace: ...`, `[ Process PID=... ]`, `<detached ...>`: about the tracing, not about the
+    /// program.
     Notice,
     /// A frame of `-k`: belongs to the call above it.
     Frame,
-    /// A dump of `-e read=` and `-e write=`, a blank line: carries nothing that the tables hold.
+    /// A dump of `-e read=` or `-e write=`, or a blank line: not stored in the tables.
     Extra,
     /// First line of the table that `-c`/`-C` print at the end.
     Summary,
-    /// A line of truss, by its own kinds.
+    /// A line of truss, with its own kind.
     Truss(truss::Kind),
     /// None of these.
     #[default]
     Unknown,
 }
 
-/// The kernel's limit of thread ids (PID_MAX_LIMIT). A greater number is a time: `-ttt` in seconds has no dot.
+/// The kernel's limit of thread ids (PID_MAX_LIMIT). A greater number is a time: `-ttt` in seconds
+/// has no dot.
 const MOST_TID: i32 = 1 << 22;
 
-/// Split a line into prefix and event, which is returned. Never fails: what is not a prefix is left in the event.
+/// Split a line into prefix and event, which is returned. Never fails: a text that is not a prefix
+/// is part of the event.
 pub(crate) fn split<'a>(line: &'a [u8], prefix: &mut Prefix) -> &'a [u8] {
     if let Some(event) = split_common(line, prefix) {
         return event;
@@ -68,14 +72,15 @@ pub(crate) fn split<'a>(line: &'a [u8], prefix: &mut Prefix) -> &'a [u8] {
     skip_call_number(rest)
 }
 
-/// A thread id or none, a stamp in microseconds, and no more: the form of nearly every line.
+/// Split a line with an optional thread id and a stamp in microseconds only: the form of nearly
+/// every line.
 fn split_common<'a>(line: &'a [u8], prefix: &mut Prefix) -> Option<&'a [u8]> {
     let mut rest = line;
     prefix.tid = None;
     if let Some((tid, digits)) = text::short_number(line)
         && line[digits] == b' '
     {
-        // The column has five places, and a blank after it.
+        // The column is five characters wide, and a blank follows.
         let mut at = digits + 1;
         while line.get(at) == Some(&b' ') {
             at += 1;
@@ -117,13 +122,13 @@ pub(crate) fn kind(event: &[u8]) -> Kind {
     }
 }
 
-/// The name of a call for which strace had none, up to its parenthesis: `SYS_290`.
+/// The name of a call that strace has no name for, up to its parenthesis: `SYS_290`.
 pub(crate) fn numbered_call(event: &[u8]) -> Option<&[u8]> {
     let digits = event.strip_prefix(b"SYS_")?.iter().take_while(|byte| byte.is_ascii_digit()).count();
     (digits > 0 && event.get(4 + digits) == Some(&b'(')).then(|| &event[..4 + digits])
 }
 
-/// Whether a line may stand in the table that `-c` prints: a row of it has a number, or dashes.
+/// Whether a line may be in the table that `-c` prints: its rows contain a number or dashes.
 pub(crate) fn is_summary_row(line: &[u8]) -> bool {
     let is_number = |word: &[u8]| word.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'-'));
     line.split(|byte| *byte == b' ').any(|word| !word.is_empty() && is_number(word))
@@ -140,7 +145,8 @@ fn is_notice(event: &[u8]) -> bool {
 fn thread(line: &[u8]) -> (Option<i32>, &[u8]) {
     let digits_at = if line.starts_with(b"[pid ") { 5 } else { 0 };
     let padding = line[digits_at..].iter().take_while(|b| **b == b' ').count();
-    // The column is padded on the right; what is padded on the left is a time since the line before (`-r` in seconds).
+    // The column is padded on the right; a number padded on the left is a time since the line
+    // before (`-r` in seconds).
     if digits_at == 0 && padding > 0 {
         return (None, line);
     }
@@ -197,7 +203,7 @@ fn stamp(token: &[u8], colon: bool, dot: bool, padded: bool) -> Option<Stamp> {
         return time_of_day(token).map(Stamp::TimeOfDay);
     }
     let value = text::seconds(token)?;
-    // Precision s prints no dot; `-r` then is padded on the left.
+    // Precision s prints no dot; `-r` is then padded on the left.
     if !dot && value < text::DATED_NS && !padded {
         return None;
     }
@@ -218,7 +224,7 @@ fn is_dump(line: &[u8]) -> bool {
     matches!(line, [b' ', b'|' | b'*', b' ', ..])
 }
 
-/// `(+     0.000123) `, which `-r` adds to a wall clock.
+/// Skip `(+     0.000123) `, which `-r` adds to a wall clock.
 fn skip_relative(line: &[u8]) -> &[u8] {
     if line.starts_with(b"(+")
         && let Some(end) = memchr::memchr(b')', line)
@@ -228,7 +234,7 @@ fn skip_relative(line: &[u8]) -> &[u8] {
     line
 }
 
-/// `[ 257] ` of `-n` and `[00007f1234567890] ` of `-i`.
+/// Skip `[ 257] ` of `-n` and `[00007f1234567890] ` of `-i`.
 fn skip_call_number(mut line: &[u8]) -> &[u8] {
     for _ in 0..2 {
         if line.first() != Some(&b'[') {

@@ -1,6 +1,7 @@
-//! Lines of several inputs in the order of their times.
+//! Merges the lines of several inputs by time.
 //!
-//! `strace -ff` writes one file per thread; a thread's own lines are in order, so the file whose next line is earliest goes first.
+//! `strace -ff` writes one file per thread. Lines of a thread are in order, so the next line is the
+//! earliest among the next lines of all files.
 
 use std::{
     cmp::Reverse,
@@ -23,31 +24,32 @@ use crate::{
     truss::{Columns, Times},
 };
 
-/// How long to wait before followed logs are read again.
+/// Interval between reads of followed logs that had nothing new.
 const FOLLOW_PAUSE: Duration = Duration::from_millis(100);
 
-/// Lines of other logs after which one that had nothing new is asked again.
+/// Number of lines of other logs before a followed log that had nothing new is read again.
 const LINES_UNTIL_ASKED_AGAIN: u64 = 1024;
 
-/// More inputs than this are not read ahead: what they hold in memory must stay small.
+/// With more inputs than this, nothing is read ahead, to keep memory small.
 const READ_AHEAD_INPUTS: usize = 4;
 
 /// An input with its clock and its next line.
 pub(crate) struct Feed {
     pub(crate) input: Input,
     pub(crate) clock: Clock,
-    /// `None`: not known yet, because the first lines are still read.
+    /// `None`: unknown yet, while the first lines are being read.
     pub(crate) format: Option<Format>,
-    /// What its first lines look like, where they are no calls.
+    /// The tool that its first lines look like, if they are not calls.
     pub(crate) likeness: Option<Tool>,
-    /// What the user says about it.
+    /// Columns that the user named.
     pub(crate) truss_columns: Option<Columns>,
-    /// In place of `clock`, for a truss log.
+    /// Used in place of `clock` for a truss log.
     pub(crate) times: Option<Times>,
-    /// First lines of a log whose format is not known yet, and how long they must be before they are examined again.
+    /// First lines of a log of unknown format, and the size that they must reach before they are
+    /// examined again.
     head: Option<Chunk>,
     head_wanted: usize,
-    /// Lines before the chunk, and lines of dumps so far, in a truss log.
+    /// Number of lines before the chunk, and of dump lines so far, in a truss log.
     before_chunk: u64,
     left_out: u64,
     blocks: Blocks,
@@ -56,9 +58,9 @@ pub(crate) struct Feed {
     /// Index of the line after the current one.
     at: usize,
     time_ns: i64,
-    /// What is added to the times that the log states.
+    /// Offset added to the times in the log [ns].
     pub(crate) shift_ns: i64,
-    /// Logs with a lower place are read before, whatever their times.
+    /// Logs with a lower `place` are read first, whatever their times.
     pub(crate) place: u32,
     under_way: VecDeque<Receiver<Chunk>>,
     spare: Vec<Chunk>,
@@ -66,7 +68,7 @@ pub(crate) struct Feed {
     follow: bool,
 }
 
-/// One line with all that its prefix says.
+/// One line with the contents of its prefix.
 #[derive(Clone, Copy)]
 pub(crate) struct Item<'a> {
     pub(crate) source: usize,
@@ -76,9 +78,9 @@ pub(crate) struct Item<'a> {
     pub(crate) text: &'a [u8],
     /// The text after the prefix.
     pub(crate) event: &'a [u8],
-    /// What the text says by itself; `None` for a line that was too long to keep.
+    /// The parsed line; `None` for a line that was too long to keep.
     pub(crate) line: Option<&'a Line>,
-    /// From the line, or from the name of a file that holds one thread (`-ff`).
+    /// From the line, or from the name of a file of one thread (`-ff`).
     pub(crate) tid: Option<i32>,
     pub(crate) time_ns: i64,
 }
@@ -94,7 +96,7 @@ impl Feed {
     pub(crate) fn open(input: Input, inputs: usize, date: Option<NaiveDate>, follow: bool) -> io::Result<Self> {
         let blocks = input.blocks(inputs, follow)?;
         let clock = Clock::new(input.written_ns, date);
-        // What a pipe gives is wanted at once.
+        // Lines of a pipe are wanted at once.
         let read_ahead = input.size.is_some() && inputs <= READ_AHEAD_INPUTS && !follow;
         Ok(Feed {
             input,
@@ -125,13 +127,13 @@ impl Feed {
         self.blocks.bytes()
     }
 
-    /// Read the first lines, to find out what kind of log it is.
+    /// Read the first lines to detect the format of the log.
     pub(crate) fn examine(&mut self) {
-        // What interrupts a read does so again when the lines are wanted.
+        // If a signal interrupts this read, it interrupts the next one too, where it is handled.
         let _ = self.next_chunk(&Parsers::default());
     }
 
-    /// Whether the current line has no time where others have one.
+    /// Whether the current line has no time although others have one.
     fn follows(&self) -> bool {
         let line = self.at.checked_sub(1).map(|at| &self.chunk.lines[at]);
         line.is_some_and(|line| line.prefix.stamp.is_none()) && self.clock.has_stamps()
@@ -146,7 +148,8 @@ impl Feed {
         self.first_line().is_some_and(|line| line.prefix.tid.is_some())
     }
 
-    /// Whether its lines have times that can be compared with those of other logs, as far as it was examined.
+    /// Whether its lines have times that can be compared with those of other logs, as far as it was
+    /// examined.
     pub(crate) fn has_clock(&self) -> bool {
         let stamp = |line: &Line| matches!(line.prefix.stamp, Some(Stamp::Epoch(_) | Stamp::TimeOfDay(_)));
         self.first_line().is_none_or(stamp)
@@ -184,7 +187,7 @@ impl Feed {
         Ok(true)
     }
 
-    /// Take the next chunk; a line that is too long stands for itself.
+    /// Take the next chunk; a line that is too long is a chunk of its own.
     #[cold]
     fn refill(&mut self, parsers: &Parsers) -> Result<bool, ()> {
         self.pass_dumps();
@@ -193,7 +196,7 @@ impl Feed {
         Ok(more)
     }
 
-    /// Count the lines of dumps at the end of a chunk that was read.
+    /// Count the dump lines at the end of a chunk that was read.
     fn pass_dumps(&mut self) {
         if self.times.is_some() && !self.chunk.too_long {
             let end = self.before_chunk + u64::from(self.chunk.total);
@@ -222,7 +225,7 @@ impl Feed {
 
     /// Have a chunk parsed; first lines are collected until the format is known.
     fn hand_out(&mut self, mut chunk: Chunk, parsers: &Parsers) {
-        /// Of a dump without end, no more than this is kept in memory.
+        /// Limit of the memory for a dump without end [B].
         const LONGEST_HEAD: usize = 8 << 20;
         if self.format.is_none() {
             if chunk.too_long {
@@ -253,7 +256,8 @@ impl Feed {
         parsers.parse(chunk, &mut self.under_way, self.read_ahead);
     }
 
-    /// No more lines for now: the format follows from the first ones. `false` if there are none, or, with `wait`, too few.
+    /// No more lines for now: decide the format from the first ones. `false` if there are none or,
+    /// with `wait`, too few.
     fn end_head(&mut self, parsers: &Parsers, wait: bool) -> bool {
         const ENOUGH_TO_GO_ON: usize = 16;
         let Some(head) = self.head.take() else { return false };
@@ -269,19 +273,19 @@ impl Feed {
 
     fn set_format(&mut self, format: Format, head: &[u8]) {
         self.format = Some(format);
-        // Requested where nothing is understood, also of what looks like dumps of truss.
+        // Needed if nothing is understood, and for text that looks like dumps of truss.
         self.likeness = foreign::likeness(head);
         if let Format::Truss(layout) = format {
             self.times = Some(Times::new(layout));
         }
     }
 
-    /// Why the log is to be refused.
+    /// Reason to refuse the log.
     pub(crate) fn foreign(&self) -> Option<Sign> {
         if let Some(Format::Foreign(sign)) = self.format { Some(sign) } else { None }
     }
 
-    /// What recording.json says about the times of this log.
+    /// The description of the log's clock in recording.json.
     pub(crate) fn describe_clock(&self, has_durations: bool) -> sysdock_table::Clock {
         self.times.as_ref().map_or_else(|| self.clock.describe(has_durations), |times| times.describe(has_durations))
     }
@@ -305,12 +309,12 @@ impl Feed {
     }
 }
 
-/// What [`Merge::next`] found.
+/// Result of [`Merge::next`].
 #[derive(Clone, Copy)]
 pub(crate) enum Step {
     /// The next line is of this input: see [`Merge::item`].
     Line(usize),
-    /// A signal interrupted the read; ask again unless the work is cancelled.
+    /// A signal interrupted the read; call again unless the work is cancelled.
     Interrupted,
     End,
 }
@@ -321,13 +325,13 @@ pub(crate) struct Merge {
     parsers: Parsers,
     /// Feeds that have a next line, earliest first; equal times in order of the inputs.
     waiting: BinaryHeap<Reverse<(u32, i64, usize)>>,
-    /// The feed whose line was handed out last, and feeds not read yet.
+    /// The feed of the last line, and feeds that were not read yet.
     to_advance: Vec<usize>,
     /// Followed logs that had nothing new.
     quiet: Vec<usize>,
     following: bool,
     handed_out: u64,
-    /// Lines without a time so far.
+    /// Number of lines without a time so far.
     numbered: i64,
 }
 
@@ -353,7 +357,7 @@ impl Merge {
 
     #[inline]
     pub(crate) fn next(&mut self) -> Step {
-        // One log alone needs no comparison.
+        // A single log needs no comparison.
         if let [feed] = &mut *self.feeds
             && !self.following
         {
@@ -369,7 +373,7 @@ impl Merge {
     fn next_of_many(&mut self) -> Step {
         while let Some(&source) = self.to_advance.last() {
             match self.feeds[source].advance(&self.parsers) {
-                // One log that has nothing new must not hold up the others.
+                // A log that has nothing new must not delay the others.
                 Err(()) if self.following => {
                     self.to_advance.pop();
                     self.quiet.push(source);
@@ -381,9 +385,11 @@ impl Merge {
                 Ok(true) => {
                     let key = (self.feeds[source].place, self.feeds[source].time_ns, source);
                     let earliest = self.waiting.peek().is_none_or(|Reverse(other)| key <= *other);
-                    // What has no time of its own (a frame of a stack) belongs to the line above it.
+                    // A line without its own time (a frame of a stack) belongs to the line above
+                    // it.
                     if self.to_advance.len() == 1 && (earliest || self.feeds[source].follows()) {
-                        // Still the earliest: no detour through the heap. It stays in `to_advance` for the next call.
+                        // It is still the earliest: skip the heap. It stays in `to_advance` for the
+                        // next call.
                         self.number(source);
                         return Step::Line(source);
                     }
@@ -411,7 +417,8 @@ impl Merge {
         }
     }
 
-    /// Lines of several logs without a clock are counted together, in the order in which they are read.
+    /// Number the lines of several logs without a clock together, in the order in which they are
+    /// read.
     fn number(&mut self, source: usize) {
         let feed = &mut self.feeds[source];
         if feed.place > 0 && !feed.clock.has_stamps() {
@@ -430,12 +437,12 @@ impl Merge {
         self.feeds.iter().map(Feed::bytes).sum()
     }
 
-    /// Lines that were counted and not handed out.
+    /// Number of lines that were counted and not handed out.
     pub(crate) fn left_out(&self) -> u64 {
         self.feeds.iter().map(|feed| feed.left_out).sum()
     }
 
-    /// Size of all inputs on disk, where every one has a size.
+    /// Size of all inputs on disk [B]; `None` if one has no size.
     pub(crate) fn size(&self) -> Option<u64> {
         self.feeds.iter().map(|feed| feed.input.size).sum()
     }

@@ -1,33 +1,34 @@
-//! What strace says about processes that it traces: `Process 12 attached`. It may stand in the middle of a call's line, where strace wrote both to
-//! standard error.
+//! Messages of strace about processes: `Process 12 attached`. They may be in the middle of a call's
+//! line, if strace wrote both to standard error.
 //!
-//! Newer versions put `strace: ` in front. Those before 4.8 stopped a parent that waited while its child was traced, and printed that too: `Process
-//! 12 suspended`, `Process 12 resumed (parent 7 ready)`.
+//! Newer versions prefix them with `strace: `. Versions before 4.8 suspended a parent that waited
+//! while its child was traced, and printed `Process 12 suspended` and `Process 12 resumed (parent 7
+//! ready)`.
 
 use crate::text;
 
-/// A remark that a line ends with.
+/// A message at the end of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Note {
-    /// Where it begins.
+    /// Offset of its start.
     pub(crate) start: usize,
     pub(crate) tid: i32,
     pub(crate) about: About,
 }
 
-/// What it says of the process.
+/// What it states about the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum About {
-    /// It is traced from here on.
+    /// The process is traced from here on.
     Attached,
-    /// It is not traced any more.
+    /// The process is not traced any more.
     Detached,
     Other,
 }
 
-/// The remark about a process that `line` ends with.
+/// The message about a process that `line` ends with.
 pub(crate) fn about_process(line: &[u8]) -> Option<Note> {
-    // Many lines end so, few of them are examined.
+    // Many lines end like this; the check excludes most of the others.
     let may_be = match line.last()? {
         b'd' => line.ends_with(b"ed"),
         b't' => line.ends_with(b" to quit"),

@@ -1,4 +1,4 @@
-//! The flags of an open, as far as they matter here.
+//! The flags of an open that matter here.
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OpenFlags {
@@ -10,7 +10,8 @@ pub(crate) struct OpenFlags {
     pub(crate) truncate: bool,
 }
 
-/// The names of flags in an argument, joined by `|`; openat2 prints them in a structure (`{flags=O_RDWR|O_CREAT, mode=...}`).
+/// The names of flags in an argument, joined by `|`; openat2 prints them in a structure
+/// (`{flags=O_RDWR|O_CREAT, mode=...}`).
 pub(crate) fn flag_names(argument: &[u8]) -> &[u8] {
     /// All flags of Linux together are shorter.
     const LONGEST: usize = 256;
@@ -20,7 +21,7 @@ pub(crate) fn flag_names(argument: &[u8]) -> &[u8] {
 }
 
 impl OpenFlags {
-    /// From the flags argument of an open.
+    /// Parse the flags argument of an open.
     pub(crate) fn of(argument: &[u8]) -> Self {
         let mut flags = OpenFlags::default();
         for word in flag_names(argument).split(|byte| *byte == b'|') {

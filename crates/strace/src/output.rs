@@ -1,18 +1,21 @@
-//! A program's own output in the middle of a call's line, where strace and the program wrote to the same terminal.
+//! A program's own output in the middle of a call's line, if strace and the program wrote to the
+//! same terminal.
 //!
-//! strace prints `write(1, "hello\n", 6`, the kernel prints what is written, and strace goes on:
+//! strace prints `write(1, "hello\n", 6`, the kernel prints the written text, and strace continues:
 //!
 //! ```text
 //! write(1, "hello\n", 6hello
 //! )                  = 6
 //! ```
 //!
-//! The call is read where it is certain: as many bytes as the call returned stand between its last argument and its end, and they are those that strace
-//! printed in quotes, as far as it did. So the digits of the argument end where the output begins, also in `write(1, "5", 15)`. In the same way
-//! what a terminal echoes of a read: `read(0, hello` and `"hello\n", 1024) = 6`.
+//! The call is accepted only if exactly as many bytes as it returned are between its last argument
+//! and its end, and if they equal the string that strace printed, as far as it printed it. This
+//! also determines where the digits of the argument end and the output begins, as in `write(1, "5",
+//! 15)`. The echo of a terminal is handled in the same way: `read(0, hello` and `"hello\n", 1024) =
+//! 6`.
 //!
-//! States: *none* -> *mixed* (lines are taken as long as they may be the output) -> *none*: the end came and fits, or the lines are given back, and
-//! are read as any others.
+//! States: *none* -> *mixed* (lines are taken as long as they may be the output) -> *none*: the end
+//! was found and fits, or the lines are given back and read as usual.
 
 use sysdock_calls::{CallRow, Issue};
 use sysdock_table::TableError;
@@ -25,17 +28,18 @@ use crate::{
     text,
 };
 
-/// More output of one call is not waited for.
+/// Limit of the output of one call that is waited for [B].
 const LONGEST: usize = 256 << 10;
 
-/// Threads whose output is looked for in a line of another: those that entered `write` last, as it comes at once. And how much of it.
+/// Number of threads that are checked for output in another thread's line, those that entered
+/// `write` most recently first, since output appears at once. And the limit of its size.
 const WRITERS: usize = 8;
 const LONGEST_LINE: usize = 4096;
 
-/// Buffers of one call that are compared.
+/// Number of buffers of one call that are compared.
 const BUFFERS: usize = 64;
 
-/// A line that was taken, as it came.
+/// A line that was taken, as read.
 #[derive(Debug)]
 struct Taken {
     text: Vec<u8>,
@@ -45,48 +49,50 @@ struct Taken {
     session: u32,
 }
 
-/// A call whose end is still to come after output.
+/// A call that ends after output.
 #[derive(Debug)]
 pub(crate) struct Mixed {
     source: usize,
-    /// The first one is the call's.
+    /// Lines taken so far; the first one is the call's.
     lines: Vec<Taken>,
-    /// Where in it the last argument begins, which the output follows.
+    /// Offset in the first line of the last argument, which the output follows.
     start: usize,
-    /// Bytes from there to the end of the last line that was taken, and its newline.
+    /// Number of bytes from there to the end of the last line taken, including its newline.
     len: usize,
-    /// How many digits the argument may have, and how many bytes it requests then.
+    /// Possible numbers of digits of the argument, with the number of bytes that the call then
+    /// requests.
     counts: Vec<(usize, usize)>,
     expected: Expected,
-    /// Why the first line is no call by itself.
+    /// Reason why the first line alone is not a call.
     error: NotACall,
 }
 
-/// What the output is, as far as the arguments say it.
+/// The expected output, as far as the arguments show it.
 #[derive(Debug)]
 enum Expected {
-    /// A buffer: the bytes that strace printed, and whether that is all.
+    /// A buffer: the bytes that strace printed, and whether they are all.
     Written(Vec<u8>, bool),
-    /// Buffers: the bytes that strace printed of each, and how many it has.
+    /// Buffers: the bytes that strace printed of each, and its size.
     Vector(Vec<(Vec<u8>, usize)>),
-    /// What was read from a file: any.
+    /// Contents of a file: any bytes.
     Sent,
-    /// What the terminal showed while it was typed.
+    /// The echo of typed text on a terminal.
     Echo,
 }
 
-/// What a line makes of a mixed call.
+/// The effect of a line on a mixed call.
 enum Next {
-    /// It ends the call, in this text.
+    /// The call ends, with this text.
     Ends(Vec<u8>),
-    /// It may be output.
+    /// The line may be output.
     Output,
-    /// It is none.
+    /// The line is not output.
     Other,
 }
 
 impl Expected {
-    /// How many bytes a call requests whose last argument is this number, if it can be.
+    /// Number of bytes that a call with this number as its last argument requests; `None` if it is
+    /// impossible.
     fn requested(&self, number: usize) -> Option<usize> {
         match self {
             Expected::Written(known, true) => (number == known.len()).then_some(number),
@@ -97,7 +103,7 @@ impl Expected {
         }
     }
 
-    /// Whether only what was printed can be the output.
+    /// Whether strace printed all of the output.
     fn is_exact(&self) -> bool {
         match self {
             Expected::Written(_, all) => *all,
@@ -107,7 +113,7 @@ impl Expected {
         }
     }
 
-    /// Whether these bytes may stand at a place of the output.
+    /// Whether the output may contain these bytes at this offset.
     fn fits(&self, mut at: usize, mut bytes: &[u8]) -> bool {
         let same =
             |at, here: &[u8], known: &[u8]| here.iter().zip(known.get(at..).unwrap_or_default()).all(|(one, other)| one == other);
@@ -137,7 +143,7 @@ impl Expected {
 }
 
 impl Mixed {
-    /// A call that is none by itself, if output may be why.
+    /// A broken call, if output may be the reason.
     fn begin(item: &Item<'_>, error: NotACall) -> Option<Self> {
         let (at, expected) = expected(item.event)?;
         let start = item.text.len() - item.event.len() + at;
@@ -178,7 +184,8 @@ impl Mixed {
         if self.counts.is_empty() || self.len > LONGEST { Next::Other } else { Next::Output }
     }
 
-    /// Where the call ends in this line, if it does and all fits: the digits of its last argument, and the place of what follows the output.
+    /// If the call ends in this line and everything fits: the number of digits of its last
+    /// argument, and the offset of the text after the output.
     fn end(&self, segment: &[u8], first: bool) -> Option<(usize, usize)> {
         let (at, value) = match segment.strip_suffix(fields::UNFINISHED) {
             Some(half) => (half.strip_suffix(b" ").unwrap_or(half).len(), None),
@@ -199,7 +206,7 @@ impl Mixed {
         found.next().is_none().then_some((*digits, at))
     }
 
-    /// The line after the echo has the rest of the call, whose string is what was echoed.
+    /// The line after the echo has the rest of the call, with the echoed text as its string.
     fn next_of_echo(&self, text: &[u8]) -> Next {
         let Some(first) = self.lines.first() else { return Next::Output };
         let mut whole = first.text[..self.start].to_vec();
@@ -217,12 +224,12 @@ impl Mixed {
     }
 }
 
-/// What of a line is output if the argument has that many digits, and its place in the output.
+/// The output in a line if the argument has `digits` digits, and its offset in the output.
 fn part(segment: &[u8], first: bool, len: usize, digits: usize) -> (usize, &[u8]) {
     if first { (0, segment.get(digits..).unwrap_or_default()) } else { (len - digits, segment) }
 }
 
-/// What the output of a call is, and where in its text the last argument begins.
+/// The expected output of a call, and the offset of its last argument.
 fn expected(event: &[u8]) -> Option<(usize, Expected)> {
     let name = fields::name(event);
     let after = |count| {
@@ -245,14 +252,14 @@ fn expected(event: &[u8]) -> Option<(usize, Expected)> {
         b"sendfile" | b"sendfile64" => after(3).map(|(at, _)| (at, Expected::Sent)),
         b"read" => {
             let (at, _) = after(1)?;
-            // Nothing of the rest was printed yet.
+            // The rest of the call is not printed yet.
             (!matches!(event.get(at), None | Some(b'"' | b'0'..=b'9' | b'<'))).then_some((at, Expected::Echo))
         }
         _ => None,
     }
 }
 
-/// The bytes that a string shows, and whether they are all.
+/// The bytes of a string, and whether they are all.
 fn printed(string: &[u8]) -> Option<(Vec<u8>, bool)> {
     Some((text::string(string)?.into_owned(), !string.ends_with(b"...")))
 }
@@ -275,7 +282,8 @@ fn vector(argument: &[u8]) -> Option<Vec<(Vec<u8>, usize)>> {
     rest.is_empty().then_some(buffers)
 }
 
-/// Whether what was read as the last argument of a call holds more than a number, and so perhaps output with parentheses in it.
+/// Whether the text parsed as the last argument of a call is more than a number, and may therefore
+/// contain output with parentheses.
 pub(crate) fn is_in_argument(call: &Call<'_>) -> bool {
     let count = call.arguments.get(2);
     matches!(call.name, b"write" | b"writev")
@@ -285,7 +293,7 @@ pub(crate) fn is_in_argument(call: &Call<'_>) -> bool {
 }
 
 impl Import<'_> {
-    /// A line that is no call by itself.
+    /// A line that is not a call by itself.
     pub(crate) fn broken_call(&mut self, item: &Item<'_>, error: NotACall) -> Result<(), TableError> {
         let mixed =
             Mixed::begin(item, error).filter(|mixed| self.mixed.is_none() && (mixed.expected.is_exact() || !self.giving_back));
@@ -301,7 +309,7 @@ impl Import<'_> {
         }
     }
 
-    /// Another thread's output after the beginning of a line: that of a write which is in progress.
+    /// Another thread's output after the beginning of a line, from a write that is in progress.
     fn call_of_another(&mut self, item: &Item<'_>, error: NotACall) -> Result<(), TableError> {
         match self.take_written(item, false).filter(|_| item.ended() && !self.giving_back) {
             Some(at) => self.tear(item, at),
@@ -309,7 +317,7 @@ impl Import<'_> {
         }
     }
 
-    /// A thread enters `write`, and strace goes on with another one.
+    /// A thread enters `write`, and strace continues with another one.
     pub(crate) fn enters_write(&mut self, tid: i32) {
         if self.writers.len() == WRITERS {
             self.writers.pop_front();
@@ -317,7 +325,8 @@ impl Import<'_> {
         self.writers.push_back(tid);
     }
 
-    /// Where the output of a write that is in progress begins, if a line ends with it: a line of text, and all that is written. It comes once.
+    /// The offset of the output of a write in progress, if a line ends with it: the output must be
+    /// whole lines, and complete. Each write is matched once.
     pub(crate) fn take_written(&mut self, item: &Item<'_>, alone: bool) -> Option<usize> {
         for index in 0..self.writers.len() {
             let half = self.system.threads.half_of(item.session, self.writers[index]);
@@ -358,13 +367,13 @@ impl Import<'_> {
             }
             Next::Other => {
                 self.give_back(*mixed)?;
-                // One of those lines may have begun another.
+                // One of those lines may have begun another mixed call.
                 self.mixed_line(item)
             }
         }
     }
 
-    /// The log is at its end.
+    /// Give back open lines at the end of the log.
     pub(crate) fn end_mixed(&mut self) -> Result<(), TableError> {
         while let Some(mixed) = self.mixed.take() {
             self.give_back(*mixed)?;
@@ -372,7 +381,7 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// What was taken for output is none: every line is read by itself.
+    /// The lines taken as output are not: read each by itself.
     fn give_back(&mut self, mixed: Mixed) -> Result<(), TableError> {
         let was = std::mem::replace(&mut self.giving_back, true);
         let mut chunk = Chunk::default();
@@ -397,7 +406,7 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// A call without the output that stood in its line.
+    /// A call without the output in its line.
     fn call_without_output(&mut self, item: &Item<'_>, text: Vec<u8>) -> Result<(), TableError> {
         self.place = (item.source, item.line_number);
         let chunk = Chunk::of_line(text, item.ended());
@@ -417,7 +426,8 @@ fn taken(item: &Item<'_>) -> Taken {
     Taken { text: item.text.to_vec(), time_ns, line_number, tid, session }
 }
 
-/// A write that moved less than it requested: `write(1, "5", 15) = 1` is one byte, which follows the number.
+/// Correct a write that moved less than requested: `write(1, "5", 15) = 1` requests one byte, and
+/// the number is followed by the output.
 #[cold]
 pub(crate) fn correct_asked(call: &Call<'_>, row: &mut CallRow) {
     let Some((known, true)) = printed(call.arguments.get(1)) else { return };

@@ -11,19 +11,19 @@ use std::{
 
 use crate::chunk::Chunk;
 
-/// A chunk to parse, and where it goes afterwards.
+/// A chunk to parse, and the channel for the result.
 type Job = (Chunk, Sender<Chunk>);
 
-/// The threads. They end when this is dropped.
+/// The parser threads. They end when this is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Parsers {
     jobs: Option<Sender<Job>>,
-    /// Chunks that an input may have in progress at a time.
+    /// Number of chunks that an input may have in progress.
     ahead: usize,
 }
 
 impl Parsers {
-    /// `threads` parsers; none: chunks are parsed where they are needed.
+    /// Start `threads` parsers; with none, chunks are parsed when they are needed.
     pub(crate) fn start(threads: usize) -> Self {
         if threads == 0 {
             return Parsers::default();
@@ -37,12 +37,12 @@ impl Parsers {
         Parsers { jobs: Some(jobs), ahead: 2 * threads + 1 }
     }
 
-    /// Whether `under_way` chunks are fewer than an input should have.
+    /// Whether an input with `under_way` chunks in progress should have more.
     pub(crate) fn want_more(&self, under_way: usize) -> bool {
         under_way < self.ahead.max(1)
     }
 
-    /// Parse a chunk, now or by one of the threads; the result joins the queue.
+    /// Parse a chunk, now or in one of the threads; the result is added to the queue.
     pub(crate) fn parse(&self, mut chunk: Chunk, queue: &mut VecDeque<Receiver<Chunk>>, ahead: bool) {
         let (sender, receiver) = mpsc::channel();
         match self.jobs.as_ref().filter(|_| ahead) {

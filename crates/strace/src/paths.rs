@@ -1,4 +1,4 @@
-//! Printed lists, and what follows from paths.
+//! Printed lists, and properties of paths.
 
 use crate::text;
 
@@ -12,7 +12,7 @@ pub(crate) fn structure(text: &[u8]) -> Vec<&[u8]> {
     text.strip_prefix(b"{").map_or_else(Vec::new, items)
 }
 
-/// What stands between commas, up to the bracket that closes. Strings and tags stay whole.
+/// The texts between top-level commas, up to the closing bracket. Strings and tags are not split.
 fn items(body: &[u8]) -> Vec<&[u8]> {
     let mut items = Vec::new();
     let (mut at, mut start, mut depth) = (0, 0, 0usize);
@@ -48,10 +48,10 @@ fn items(body: &[u8]) -> Vec<&[u8]> {
     items
 }
 
-/// Bytes of a command line that are kept. It is written again for each thread and process that runs the program.
+/// Limit of a command line [B]. It is written for each thread and process that runs the program.
 const LONGEST_COMMAND: usize = 4096;
 
-/// A command line, cut where it is very long.
+/// A command line, cut if it is very long.
 pub(crate) fn cut_command(mut line: String) -> String {
     if line.len() > LONGEST_COMMAND {
         let end = (0..=LONGEST_COMMAND).rev().find(|end| line.is_char_boundary(*end)).unwrap_or(0);
@@ -61,7 +61,7 @@ pub(crate) fn cut_command(mut line: String) -> String {
     line
 }
 
-/// The arguments of exec as one line; what strace cut short ends in `...`.
+/// The arguments of exec as one line; arguments that strace cut end in `...`.
 pub(crate) fn command_line(argv: &[u8]) -> String {
     let mut line = String::new();
     for item in list(argv) {
@@ -82,7 +82,7 @@ pub(crate) fn command_line(argv: &[u8]) -> String {
     cut_command(line)
 }
 
-/// Whether a path below /dev names a disk. Reads and writes of other devices have no place.
+/// Whether a path below /dev names a disk. Reads and writes of other devices have no offset.
 pub(crate) fn is_block_device(path: &[u8]) -> bool {
     const DISKS: [&[u8]; 11] = [b"sd", b"hd", b"vd", b"xvd", b"nvme", b"dm-", b"md", b"loop", b"mapper/", b"ram", b"disk/"];
     path.strip_prefix(b"/dev/").is_some_and(|name| DISKS.iter().any(|disk| name.starts_with(disk)))

@@ -1,4 +1,4 @@
-//! From descriptors, tags and path arguments to open files and objects.
+//! Resolves descriptors, tags and path arguments to open files and objects.
 
 use std::{borrow::Cow, rc::Rc};
 
@@ -8,17 +8,18 @@ use sysdock_calls::ObjectId;
 /// A descriptor argument: number and contents of its tag.
 pub(crate) type Descriptor<'a> = (i32, Option<&'a [u8]>);
 
-/// What strace prints for the working directory as a directory argument.
+/// strace's name of the working directory as a directory argument.
 const AT_FDCWD: i32 = -100;
 
-/// No path that the kernel gives or takes is longer (PATH_MAX, linux/limits.h), and so none is put together from one that is: a line that names
-/// a directory of many megabytes would make each short name that follows as long.
+/// No path of the kernel is longer (PATH_MAX, linux/limits.h). Longer directories are not joined
+/// with names: a line with a directory of many megabytes would make every relative path that
+/// follows as long.
 const LONGEST_PATH: usize = 4096;
 
-/// What the kernel prints after the name of a file that was deleted.
+/// Suffix that the kernel adds to the name of a deleted file.
 const DELETED: &[u8] = b" (deleted)";
 
-/// The working directory is no descriptor a reader would look for.
+/// The descriptor for display; the working directory has none.
 pub(crate) fn shown(fd: i32) -> Option<i32> {
     (fd >= 0).then_some(fd)
 }
@@ -35,7 +36,7 @@ pub(crate) fn descriptor(argument: &[u8]) -> Option<Descriptor<'_>> {
         }
     };
     match rest {
-        // Nothing stands after the tag of an argument.
+        // Nothing follows the tag of an argument.
         [b'<', tag @ .., b'>'] => Some((fd, Some(tag))),
         [b'<', ..] => {
             let end = text::tag_end(rest)?;
@@ -46,7 +47,8 @@ pub(crate) fn descriptor(argument: &[u8]) -> Option<Descriptor<'_>> {
 }
 
 impl System {
-    /// The open file behind a descriptor argument. A tag is the kernel's word and wins over what was rebuilt.
+    /// The open file of a descriptor argument. A tag comes from the kernel and overrides the
+    /// rebuilt state.
     pub(crate) fn file(
         &mut self,
         context: &Context<'_>,
@@ -56,7 +58,7 @@ impl System {
         let known = held.or_else(|| self.threads.get(context.thread).fds.borrow().get(fd).cloned());
         let bad = context.call.returned.errno == Some(b"EBADF");
         match (known, tag) {
-            // What is not open has no file, whatever is missing in the log.
+            // A descriptor that is not open has no file, even if lines of the log are missing.
             (_, None) if bad => None,
             (Some(file), None) => Some(file),
             (Some(file), Some(tag)) => {
@@ -82,7 +84,7 @@ impl System {
         }
     }
 
-    /// Bring an open file in line with its tag.
+    /// Make an open file agree with its tag.
     fn agree(&mut self, file: &OpenFile, tag: &[u8]) {
         let known = file.object.get();
         if known.is_some_and(|object| self.objects.name(object) == tag) {
@@ -95,14 +97,16 @@ impl System {
         let renamed = known.is_some_and(|known| self.was_renamed(known, object));
         file.object.set(Some(object));
         if !renamed {
-            // The number was given to another file without the log saying so: its position is not known.
+            // The number was given to another file without a line in the log: its position is
+            // unknown.
             file.position.set(None);
         }
     }
 
-    /// Whether the file `old` may now be called `new`: it was renamed so, or a directory above it.
+    /// Whether the file `old` may now be called `new`, because it or a directory above it was
+    /// renamed.
     fn was_renamed(&self, old: ObjectId, new: ObjectId) -> bool {
-        /// Directories above a file that are compared: for each, both paths are hashed.
+        /// Number of parent directories that are compared: each requires hashing two paths.
         const DEEPEST: usize = 64;
         let (mut before, mut after) = (self.objects.name(old), self.objects.name(new));
         let mut ids = (Some(old), Some(new));
@@ -128,7 +132,7 @@ impl System {
         self.threads.get(thread).fds.borrow_mut().set(fd, file, close_on_exec);
     }
 
-    /// The object of a tag, `/dev/null<char 1:3>` and `/tmp/x (deleted)` included.
+    /// The object of a tag, including `/dev/null<char 1:3>` and `/tmp/x (deleted)`.
     pub(crate) fn intern_tag(&mut self, tag: &[u8]) -> ObjectId {
         let plain = match memchr::memchr(b'<', tag) {
             Some(nested) if tag.first() == Some(&b'/') => &tag[..nested],
@@ -136,7 +140,7 @@ impl System {
         };
         let name = text::unescape(plain);
         match name.strip_suffix(DELETED) {
-            // There is a file of this very name.
+            // A file has exactly this name.
             Some(_) if self.objects.find(&name).is_some_and(|object| self.named_deleted.contains(&object)) => {
                 self.objects.intern(&name)
             }
@@ -145,11 +149,12 @@ impl System {
         }
     }
 
-    /// The object of the tag of a file that was opened by this path: what stands after its name may be a part of it.
+    /// The object of the tag of a file that was opened by this path: ` (deleted)` may be part of
+    /// its name.
     pub(crate) fn intern_opened(&mut self, tag: &[u8], path: Option<&[u8]>) -> ObjectId {
         if tag.ends_with(DELETED) && path.is_some_and(|path| path.ends_with(DELETED)) {
             let object = self.objects.intern(&text::unescape(tag));
-            // One that was deleted meanwhile has both.
+            // A file with this suffix that was deleted meanwhile has the suffix twice.
             if !self.objects.name(object).strip_suffix(DELETED).is_some_and(|name| name.ends_with(DELETED)) {
                 self.named_deleted.insert(object);
                 return object;
@@ -158,7 +163,7 @@ impl System {
         self.intern_tag(tag)
     }
 
-    /// The object of a path argument, seen from a directory argument or the working directory.
+    /// The object of a path argument, relative to a directory argument or the working directory.
     pub(crate) fn resolve(&mut self, context: &Context<'_>, base: Option<Descriptor<'_>>, path: &[u8]) -> ObjectId {
         self.learn_cwd(context, base);
         if path.starts_with(b"/") {
@@ -167,7 +172,7 @@ impl System {
         let mut full = std::mem::take(&mut self.full_path);
         full.clear();
         let thread = self.threads.get(context.thread);
-        // Below a directory that cannot exist, a relative name says as little as below one that is not known.
+        // A relative name in an impossible directory is treated like one in an unknown directory.
         let mut begin = |directory: &[u8]| {
             if directory.starts_with(b"/") && directory.len() < LONGEST_PATH {
                 full.extend_from_slice(directory);
@@ -192,7 +197,7 @@ impl System {
         object
     }
 
-    /// `AT_FDCWD</home>` gives the working directory.
+    /// Learn the working directory from `AT_FDCWD</home>`.
     pub(crate) fn learn_cwd(&self, context: &Context<'_>, base: Option<Descriptor<'_>>) {
         let Some((AT_FDCWD, Some(tag))) = base else { return };
         let mut cwd = self.threads.get(context.thread).cwd.borrow_mut();

@@ -1,11 +1,12 @@
-//! Bytes that end something, searched for sixteen at a time.
+//! Searches for delimiters, sixteen bytes at a time.
 
 /// Finds the bytes `"()[]{}<,` of a text one after another.
 ///
-/// Stops are a few bytes apart: sixteen bytes are compared once, and their stops are taken from a mask.
+/// Stops are a few bytes apart: sixteen bytes are compared at once, and their stops are taken from
+/// a mask.
 pub(crate) struct Stops<'a> {
     text: &'a [u8],
-    /// Where the block begins that `mask` is of.
+    /// Offset of the block that `mask` describes.
     block: usize,
     mask: u32,
 }
@@ -45,7 +46,7 @@ impl<'a> Stops<'a> {
         Some(at)
     }
 
-    /// Go on at a later place.
+    /// Continue at a later offset.
     #[inline]
     pub(crate) fn skip_to(&mut self, at: usize) {
         if at < self.block + 16 {
@@ -57,13 +58,13 @@ impl<'a> Stops<'a> {
     }
 }
 
-/// Where the next opening parenthesis stands.
+/// The offset of the next opening parenthesis.
 #[inline]
 pub(crate) fn open_parenthesis(text: &[u8]) -> Option<usize> {
     next_of_two(text, 0, b'(', b'(')
 }
 
-/// Where the lines of a text end.
+/// Call `found` with the offset of each newline.
 pub(crate) fn newlines(text: &[u8], mut found: impl FnMut(usize)) {
     let blocks = text.chunks_exact(64);
     let (rest, from) = (blocks.remainder(), text.len() - blocks.remainder().len());
@@ -80,13 +81,13 @@ pub(crate) fn newlines(text: &[u8], mut found: impl FnMut(usize)) {
     (from..).zip(rest).filter(|(_, byte)| **byte == b'\n').for_each(|(at, _)| found(at));
 }
 
-/// Where the next of two bytes stands, from `at` on.
+/// The offset of the next of two bytes, from `at` on.
 #[inline]
 pub(crate) fn next_of_two(text: &[u8], at: usize, one: u8, other: u8) -> Option<usize> {
     next(text, at, |sixteen| of_two_of_16(sixteen, one, other), |byte| byte == one || byte == other)
 }
 
-/// Search by 16 bytes at a time, and the rest one by one.
+/// Search 16 bytes at a time, and the rest one by one.
 #[inline]
 fn next(text: &[u8], mut at: usize, of_16: impl Fn(&[u8; 16]) -> u32, of_one: impl Fn(u8) -> bool) -> Option<usize> {
     while let Some(sixteen) = text.get(at..).and_then(<[u8]>::first_chunk) {
@@ -100,20 +101,20 @@ fn next(text: &[u8], mut at: usize, of_16: impl Fn(&[u8; 16]) -> u32, of_one: im
     rest.iter().position(|byte| of_one(*byte)).map(|offset| at + offset)
 }
 
-/// A bit for each of 16 bytes that is a stop. SSE2, which every x86-64 has.
+/// A mask of the stops among 16 bytes. Uses SSE2, which every x86-64 has.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn stops_of_16(bytes: &[u8; 16]) -> u32 {
     use std::arch::x86_64::{
         __m128i, _mm_and_si128, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_or_si128, _mm_set1_epi8,
     };
-    // SAFETY: SSE2 is part of x86-64, and 16 bytes are there to be read.
+    // SAFETY: SSE2 is part of x86-64, and the array has 16 readable bytes.
     unsafe {
         let all = _mm_loadu_si128(bytes.as_ptr().cast::<__m128i>());
         let is = |value: __m128i, byte: u8| _mm_cmpeq_epi8(value, _mm_set1_epi8(byte.cast_signed()));
         let mut found = _mm_or_si128(is(all, b'"'), is(all, b','));
         found = _mm_or_si128(found, is(all, b'<'));
-        // `(` and `)` differ in the lowest bit; `[` and `{`, `]` and `}` in one bit too.
+        // `(` and `)` differ in the lowest bit; `[` and `{`, `]` and `}` differ in one bit too.
         found = _mm_or_si128(found, is(_mm_and_si128(all, _mm_set1_epi8(!1)), b'('));
         let upper = _mm_or_si128(all, _mm_set1_epi8(0x20));
         found = _mm_or_si128(found, _mm_or_si128(is(upper, b'{'), is(upper, b'}')));
@@ -121,7 +122,7 @@ fn stops_of_16(bytes: &[u8; 16]) -> u32 {
     }
 }
 
-/// A bit for each of 16 bytes that is one of two.
+/// A mask of the bytes among 16 that equal one of two.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn of_two_of_16(bytes: &[u8; 16], one: u8, other: u8) -> u32 {

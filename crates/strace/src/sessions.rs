@@ -1,7 +1,8 @@
-//! Which logs belong together, and how their clocks compare.
+//! Groups logs to sessions and relates their clocks.
 //!
-//! `strace -ff` writes a file for each thread: one *session*, in which thread ids are unique. Logs of MPI ranks, of several hosts, or of
-//! several runs are sessions of their own, where the same id may stand for different threads.
+//! `strace -ff` writes a file for each thread: one *session*, in which thread ids are unique. Logs
+//! of MPI ranks, of several hosts, or of several runs are separate sessions, in which the same id
+//! may mean different threads.
 
 use std::path::Path;
 
@@ -9,7 +10,8 @@ use rustc_hash::FxHashMap;
 
 use crate::{import::ImportError, merge::Feed};
 
-/// Join logs to sessions; returns a name for each session, as far as the logs' names differ.
+/// Assign logs to sessions; returns a name for each session, made of the parts in which the logs'
+/// names differ.
 pub(crate) fn assign(feeds: &mut [Feed]) -> Vec<String> {
     let mut numbers: FxHashMap<String, u32> = FxHashMap::default();
     let mut firsts = Vec::new();
@@ -30,8 +32,8 @@ pub(crate) fn assign(feeds: &mut [Feed]) -> Vec<String> {
     names(&firsts)
 }
 
-/// For each log whether it is one thread's part of a set: there are several of the same name but for a thread id, and no line has an id.
-/// Numbers from 0 or 1 on are ranks, not threads.
+/// For each log, whether it is one thread's part of a set: several logs have the same name except
+/// for a thread id, and no line has an id. Numbers counted from 0 or 1 are ranks, not threads.
 fn sets(feeds: &[Feed]) -> Vec<bool> {
     let mut members: FxHashMap<String, (usize, i32)> = FxHashMap::default();
     let thread = |feed: &Feed| feed.input.tid.filter(|_| !feed.has_thread_ids());
@@ -53,7 +55,8 @@ fn base(path: &Path) -> String {
     path.with_extension("").to_string_lossy().into_owned()
 }
 
-/// Logs of a set that have no clock, or distances between lines only, are read one after another, in order of their thread ids: parents come before their children.
+/// Logs of a set without a clock, or with relative times only, are read one after another, in order
+/// of their thread ids: parents come before their children.
 fn separate_without_clock(feeds: &mut [Feed]) {
     if feeds.len() < 2 {
         return;
@@ -65,7 +68,7 @@ fn separate_without_clock(feeds: &mut [Feed]) {
     }
 }
 
-/// The parts of paths in which they differ: file names, or the folders above them, or all of it.
+/// The distinguishing parts of paths: file names, the folders above them, or the whole paths.
 fn names(paths: &[String]) -> Vec<String> {
     let file =
         |path: &String| Path::new(path).file_name().map_or_else(|| path.clone(), |name| name.to_string_lossy().into_owned());
@@ -83,7 +86,8 @@ fn names(paths: &[String]) -> Vec<String> {
     paths.to_vec()
 }
 
-/// Add seconds to the clocks of the logs that are named: by the session's name, or by a folder or dotted part of the path.
+/// Add offsets to the clocks of the named logs. A name is that of a session, or a folder or dotted
+/// part of a path.
 ///
 /// # Errors
 /// [`ImportError::NoSuchLog`] if no log has the name.

@@ -1,4 +1,4 @@
-//! The table `sockets`, as far as a log shows: to which address a socket was connected.
+//! The table `sockets`, as far as a log shows: the address that each socket was connected to.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use sysdock_table::{Batch, Recording, TableError, readable, rows, rows::SocketsC
 
 use crate::fields::Call;
 
-/// The other ends of sockets, by their rows in `paths`.
+/// Addresses of peers by row in `paths`.
 #[derive(Default)]
 pub(crate) struct Sockets(BTreeMap<i32, Address>);
 
@@ -20,10 +20,10 @@ struct Address {
 }
 
 impl Sockets {
-    /// A call is complete.
+    /// Take note of a complete call.
     pub(crate) fn see(&mut self, call: &Call<'_>, row: &CallRow, objects: &Objects) {
         let Ok(object) = u32::try_from(row.object) else { return };
-        // `TCP:[from->to]` has both ends in its name.
+        // `TCP:[from->to]` has both addresses in its name.
         let says_itself = || memmem::find(objects.name(object), b"->").is_some();
         if call.name != b"connect" || objects.kind(object) != Kind::Socket || says_itself() {
             return;
@@ -33,7 +33,7 @@ impl Sockets {
         }
     }
 
-    /// Write their rows.
+    /// Write the rows.
     pub(crate) fn write(&self, recording: &mut Recording) -> Result<(), TableError> {
         if self.0.is_empty() {
             return Ok(());
@@ -56,7 +56,8 @@ impl Sockets {
     }
 }
 
-/// The address in the arguments of `connect`: `{sa_family=AF_INET, sin_port=htons(80), sin_addr=inet_addr("10.0.0.1")}`.
+/// The address in the arguments of `connect`: `{sa_family=AF_INET, sin_port=htons(80),
+/// sin_addr=inet_addr("10.0.0.1")}`.
 fn address(text: &[u8]) -> Option<Address> {
     let part = |before: &[u8], end: u8| {
         let start = memmem::find(text, before)? + before.len();

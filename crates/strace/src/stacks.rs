@@ -1,4 +1,4 @@
-//! Call stacks that `strace -k` prints below a call: `stacks`.
+//! The table `stacks`: call stacks that `strace -k` prints below a call.
 
 use std::hash::{BuildHasher, BuildHasherDefault};
 
@@ -9,14 +9,15 @@ use sysdock_table::{Recording, TableError, readable, rows};
 
 use crate::text;
 
-/// All distinct stacks. Equal ones are recognized by their text: a stack that was seen before costs a hash and a comparison.
+/// All distinct stacks. Equal ones are recognized by their text: a stack that was seen before costs
+/// a hash and a comparison.
 #[derive(Debug, Default)]
 pub(crate) struct Stacks {
     /// Texts of the stacks, one after another.
     texts: Vec<u8>,
     ends: Vec<usize>,
     index: HashTable<i32>,
-    /// Where the text of the stack that is being read begins, after those of `ends`.
+    /// Whether a stack is being read; its text begins after the last of `ends`.
     open: bool,
     /// The row that frames belong to.
     row: Option<u64>,
@@ -38,12 +39,13 @@ fn hash(text: &[u8]) -> u64 {
 }
 
 impl Stacks {
-    /// Frames that follow belong to this row of `calls`.
+    /// Assign the frames that follow to this row of `calls`.
     pub(crate) fn belong_to(&mut self, row: u64) {
         self.row = Some(row);
     }
 
-    /// A line with a frame. Of a call that has no row yet, as its end is still to come, it is dropped; `false` if it is no frame then.
+    /// Read a line with a frame. Frames of a call without a row, because its end comes later, are
+    /// dropped; in that case `false` if the line is not a frame.
     pub(crate) fn frame(&mut self, line: &[u8]) -> bool {
         if self.row.is_none() {
             return memchr::memrchr(b'[', line).is_some_and(|open| line[open..].starts_with(b"[0x"));
@@ -54,7 +56,7 @@ impl Stacks {
         true
     }
 
-    /// A line without a frame: the stack is complete.
+    /// End the stack at a line without a frame.
     #[inline]
     pub(crate) fn close(&mut self, rows: &mut CallRows) {
         let row = self.row.take();
@@ -87,7 +89,7 @@ impl Stacks {
         id
     }
 
-    /// Write the stacks that were not written yet.
+    /// Write the stacks that are not written yet.
     pub(crate) fn write(&mut self, recording: &mut Recording) -> Result<(), TableError> {
         const STACKS_PER_GROUP: usize = 16_384;
         while self.written < self.ends.len() {
@@ -120,7 +122,7 @@ fn slice<'a>(texts: &'a [u8], ends: &[usize], id: i32) -> &'a [u8] {
     &texts[start..ends[id]]
 }
 
-/// Split a frame. What is not there stays `None`; a line of another form becomes the function's name.
+/// Split a frame. Missing parts are `None`; a line of another form becomes the function's name.
 fn parse(line: &[u8]) -> Frame<'_> {
     let body = line.strip_prefix(b" > ").unwrap_or(line);
     let Some(open) = memchr::memrchr(b'[', body) else { return Frame { function: Some(body), ..Frame::default() } };
@@ -128,7 +130,7 @@ fn parse(line: &[u8]) -> Frame<'_> {
     let source = memchr::memchr(b']', &body[open..]).map(|end| body[open + end + 1..].trim_ascii());
     let place = body[..open].trim_ascii_end();
     let frame = Frame { address, source: source.filter(|source| !source.is_empty()), ..Frame::default() };
-    // The symbol is in the last parentheses: a file name may hold some too.
+    // The symbol is in the last parentheses: a file name may contain parentheses too.
     let Some(paren) = place.ends_with(b")").then(|| memchr::memmem::rfind(place, b"(")).flatten() else {
         return Frame { function: Some(place).filter(|place| !place.is_empty()), ..frame };
     };

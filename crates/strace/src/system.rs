@@ -1,4 +1,4 @@
-//! The traced system as rebuilt from the log so far.
+//! The state of the traced system, rebuilt from the log so far.
 
 use std::rc::Rc;
 
@@ -18,35 +18,38 @@ pub(crate) struct System {
     pub(crate) threads: Threads,
     pub(crate) objects: Objects,
     pub(crate) commands: Commands,
-    /// New name -> old name of files that were renamed: with `-y`, an open file changes its name in mid-log.
+    /// New name -> old name of renamed files: with `-y`, the printed name of an open file changes
+    /// during the log.
     pub(crate) renamed: FxHashMap<ObjectId, ObjectId>,
-    /// Buffer for paths that are put together.
+    /// Buffer for paths that are joined.
     pub(crate) full_path: Vec<u8>,
-    /// Several logs are merged by time: calls that overlap are recognized by their times, for they are not printed in halves.
+    /// Several logs are merged by time: overlapping calls are recognized by their times, since they
+    /// are not printed in halves.
     pub(crate) merged: bool,
     /// The logs have no clock.
     pub(crate) no_clock: bool,
-    /// Serial number that the next row of `calls` will have.
+    /// Serial number of the next row of `calls`.
     pub(crate) next_row: u64,
-    /// Threads as truss names them.
+    /// Names of threads in truss logs.
     pub(crate) names: Names,
-    /// Working directory of the first process, where the recorder knows it.
+    /// Working directory of the first process, if the recorder knows it.
     pub(crate) first_cwd: Option<Vec<u8>>,
-    /// Files whose own name ends like that of a deleted one.
+    /// Files with names that end in ` (deleted)` by themselves.
     pub(crate) named_deleted: FxHashSet<ObjectId>,
-    /// Steps that renames may still take in tables of descriptors.
+    /// Steps in descriptor tables that renames may still use.
     pub(crate) rename_steps: u64,
 }
 
 impl System {
-    /// The thread a line belongs to; a thread not seen before is the child of a thread that is in fork now, if there is one.
+    /// The thread of a line. A new thread is the child of a thread that is in fork now, if there is
+    /// one.
     ///
-    /// The second value: whether the parent is a guess: several threads are in fork, and the log cannot say which one it was.
+    /// The second value: whether the parent is a guess, because several threads are in fork.
     pub(crate) fn thread(&mut self, session: u32, tid: i32, now_ns: i64) -> (usize, bool) {
         if let Some(index) = self.threads.find(session, tid) {
             return (index, false);
         }
-        // The fork that began last is the most likely one.
+        // The most recent fork is the most likely one.
         let (index, guessed) = match self.threads.in_fork(session) {
             Some((parent, guessed)) => {
                 let half = self.threads.get(parent).half().expect("it is in a call");
@@ -62,7 +65,7 @@ impl System {
         (index, guessed)
     }
 
-    /// `parent` returned from fork with this child, whose own lines may have come before.
+    /// `parent` returned from fork with this child, which may have printed lines before.
     pub(crate) fn forked(&mut self, parent: usize, child: i32, birth: Birth, started_ns: i64) {
         let parent_row = self.threads.parent_of(self.threads.get(parent).task, birth);
         let session = self.threads.get(parent).session;
@@ -70,14 +73,15 @@ impl System {
         match self.threads.find(session, child) {
             Some(index) => {
                 let row = &self.threads.tasks[self.threads.get(index).task];
-                // Guessed wrong, or not at all: the parent's word is final. Without a clock, times say nothing.
+                // The parent's line is authoritative and corrects a wrong guess. Without a clock,
+                // times are no evidence.
                 let after = row.start_ns >= started_ns || (self.no_clock && row.parent.is_none());
                 if row.parent != parent_row && after {
                     self.threads.adopt(parent, index, birth, started_ns);
                 }
             }
             None => match awaited.filter(|task| self.threads.tasks[*task].start_ns >= started_ns) {
-                // It lived and died before its parent's line ended.
+                // The child ended before its parent's line did.
                 Some(task) if self.threads.tasks[task].parent != parent_row => {
                     self.threads.adopt_ended(parent, task, birth, started_ns);
                 }
@@ -89,9 +93,10 @@ impl System {
         }
     }
 
-    /// Note what argument 0 of a call means while its end is not there yet; a close takes effect at once.
+    /// Keep the open file of argument 0 until the call's second half; a close takes effect at once.
     ///
-    /// The kernel frees the number at the start of close, and another thread may be given it before the close's second half is printed.
+    /// The kernel frees the number at the start of close, and may give it to another thread before
+    /// the close's second half is printed.
     pub(crate) fn hold(&mut self, thread: usize, shape: &Shape, argument: &[u8]) -> Option<Held> {
         if matches!(shape, Shape::Plain | Shape::Path(_) | Shape::Fork | Shape::Exec) {
             return None;

@@ -1,10 +1,14 @@
-//! Logs that strace wrote to a terminal (standard error), where threads are named only while there are several.
+//! Logs that strace wrote to a terminal (standard error), in which threads are named only while
+//! there are several.
 //!
-//! Lines have `[pid N]` while more than one thread is traced, and no id before and afterwards. strace's own words, `strace: Process N
-//! attached`, may land in the middle of a line: what follows them is the rest of that line. Its beginning waits for the rest, and is counted as not
-//! understood where none comes. States of such a log: *unnamed* (one thread,
-//! without an id) -> *named* (the first `[pid N]` that is no child's gives the id of the thread that had none) -> lines without an id belong
-//! to the one thread that is left.
+//! Lines have `[pid N]` while more than one thread is traced, and no id before and afterwards.
+//! strace's own messages, `strace: Process N attached`, may be in the middle of a line: the text
+//! after them is the rest of that line. The beginning is kept until the rest arrives; if it never
+//! does, the line is counted as not understood.
+//!
+//! States of such a log: *unnamed* (one thread, without an id) -> *named* (the first `[pid N]` that
+//! is not a child's is the id of the unnamed thread) -> lines without an id belong to the only
+//! thread left.
 
 use rustc_hash::FxHashSet;
 use sysdock_calls::{Issue, syscalls};
@@ -19,18 +23,18 @@ use crate::{
     notice::{self, About, Note},
 };
 
-/// What is known about a log without ids on every line.
+/// State of a log without ids on every line.
 #[derive(Debug, Default)]
 pub(crate) struct Terminal {
     /// A line had `[pid N]`.
     named: bool,
-    /// Threads that strace reported as attached, and that were not seen yet.
+    /// Threads that strace reported as attached and that have no line yet.
     attached: FxHashSet<i32>,
-    /// Beginning of a line that strace interrupted by its own words.
+    /// Beginning of a line that strace interrupted with a message.
     torn: Option<Torn>,
 }
 
-/// The beginning of a line, and where it stands: source and line.
+/// The beginning of a line, and its source and line number.
 #[derive(Debug)]
 struct Torn {
     text: Vec<u8>,
@@ -38,19 +42,19 @@ struct Torn {
 }
 
 impl Terminal {
-    /// Whether the log has been seen to be one of a terminal.
+    /// Whether the log is known to be from a terminal.
     pub(crate) fn is_used(&self) -> bool {
         self.named || self.torn.is_some() || !self.attached.is_empty()
     }
 }
 
 impl Import<'_> {
-    /// A line that has no thread id, or is in a log where some lines have none.
+    /// A line without thread id, or of a log in which some lines have none.
     pub(crate) fn terminal_line(&mut self, item: &Item<'_>, line: &Line) -> Result<(), TableError> {
         if let Some(note) = notice::about_process(item.text) {
             return self.remark(item, note);
         }
-        // The rest of a torn line has no prefix, and begins with none of the things that a line begins with.
+        // The rest of a torn line has no prefix, and does not look like the beginning of any line.
         if line.kind == Kind::Unknown
             && let Some(torn) = self.terminals[item.session as usize].torn.take()
         {
@@ -60,11 +64,11 @@ impl Import<'_> {
         self.event_line(&Item { tid, ..*item }, line)
     }
 
-    /// strace's own words about a process, alone or after the beginning of a line.
+    /// A message of strace about a process, alone or after the beginning of a line.
     fn remark(&mut self, item: &Item<'_>, note: Note) -> Result<(), TableError> {
         let has_threads = self.system.threads.of_session(item.session).next().is_some();
         match note.about {
-            // The first one is no child (`strace -p`).
+            // The first one is not a child (`strace -p`).
             About::Attached if has_threads => drop(self.terminals[item.session as usize].attached.insert(note.tid)),
             About::Detached => self.let_go(item, note.tid)?,
             _ => {}
@@ -75,7 +79,7 @@ impl Import<'_> {
         if event.is_empty() {
             return Ok(());
         }
-        // A second remark in one line.
+        // A second message in one line.
         if let Some(torn) = terminal.torn.as_mut().filter(|_| line::kind(event) == Kind::Unknown) {
             torn.text.extend_from_slice(start);
             return Ok(());
@@ -87,7 +91,8 @@ impl Import<'_> {
         }
     }
 
-    /// A line goes on in a later one; what stands from `at` on is none of it.
+    /// Keep the text before `at` as the beginning of a line that continues later; the rest is not
+    /// part of it.
     pub(crate) fn tear(&mut self, item: &Item<'_>, at: usize) -> Result<(), TableError> {
         let torn = Torn { text: item.text[..at].to_vec(), place: (item.source, item.line_number) };
         match self.terminals[item.session as usize].torn.replace(torn) {
@@ -96,7 +101,8 @@ impl Import<'_> {
         }
     }
 
-    /// strace no longer traces a thread. Before 4.7 that was all it printed about a thread that ended.
+    /// strace no longer traces a thread. Before 4.7 this was the only message about the end of a
+    /// thread.
     fn let_go(&mut self, item: &Item<'_>, tid: i32) -> Result<(), TableError> {
         let Some(thread) = self.system.threads.find(item.session, tid) else { return Ok(()) };
         let last = self.rows.recent(self.system.threads.get(thread).last_row).map(|row| row.call);
@@ -108,18 +114,18 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// The rest of a torn line never came.
+    /// Report that the rest of a torn line never came.
     fn lost_start(&mut self, torn: &Torn) -> Result<(), TableError> {
         self.issue_at(torn.place, Issue::BrokenCall, &torn.text, Some(facts::rest_missing()))
     }
 
-    /// The log is at its end.
+    /// Report all torn lines at the end of the log.
     pub(crate) fn lost_starts(&mut self) -> Result<(), TableError> {
         let torn: Vec<Torn> = self.terminals.iter_mut().filter_map(|terminal| terminal.torn.take()).collect();
         torn.iter().try_for_each(|torn| self.lost_start(torn))
     }
 
-    /// Both parts of a line that was torn, if they are that.
+    /// Process the two parts of a torn line, if they form one.
     fn rejoined_line(&mut self, item: &Item<'_>, rest: &Line, torn: &Torn) -> Result<(), TableError> {
         let mut text = torn.text.clone();
         text.extend_from_slice(item.text);
@@ -141,12 +147,12 @@ impl Import<'_> {
         self.event_line(&Item { tid, ..rejoined }, line)
     }
 
-    /// The thread id of a line: its own, or that of the thread that goes without.
+    /// The thread id of a line: its own, or that of the unnamed thread.
     fn name_thread(&mut self, item: &Item<'_>, line: &Line) -> Option<i32> {
         let session = item.session;
         match item.tid {
             None if self.terminals[item.session as usize].named => {
-                // With several left it would be ambiguous; strace names them then.
+                // strace names threads if there are several, so the id is unambiguous.
                 let left = self.system.threads.of_session(session).next();
                 left.map(|index| self.system.threads.get(index).tid)
             }
@@ -167,7 +173,8 @@ impl Import<'_> {
         }
     }
 
-    /// Whether a line with a new id is that of a child that the unnamed thread is making, not its own.
+    /// Whether a line with a new id is from a child of the unnamed thread rather than from that
+    /// thread itself.
     fn is_child_of(&self, unnamed: usize, line: &Line, event: &[u8]) -> bool {
         let thread = self.system.threads.get(unnamed);
         let own = line.kind == Kind::Resumed

@@ -4,10 +4,12 @@ use std::borrow::Cow;
 
 use crate::search::next_of_two;
 
-// Digits are read eight at a time, the first one in the lowest byte: `ZEROS` taken away, each byte is the digit's value.
+// Digits are read eight at a time, the first one in the lowest byte; xor with `ZEROS` gives the
+// values of the digits.
 const ZEROS: u64 = 0x3030_3030_3030_3030;
 
-/// The highest bit of each byte that is greater than 9, as far as the first of them. (After it, carries may set more.)
+/// Sets the highest bit of the first byte that is greater than 9. (Later bits may be wrong because
+/// of carries.)
 #[inline]
 fn no_digits(digits: u64) -> u64 {
     (digits.wrapping_add(0x7676_7676_7676_7676) | digits) & 0x8080_8080_8080_8080
@@ -22,12 +24,13 @@ fn eight_values(digits: u64) -> u64 {
     low.wrapping_add(high) >> 32
 }
 
-/// The digits that `text` begins with, as a number and how many they are, if they are fewer than 8 and 8 bytes are there to be read.
+/// The leading digits of `text` as a number, and their count, if there are fewer than 8 and `text`
+/// has at least 8 bytes.
 #[inline]
 pub(crate) fn short_number(text: &[u8]) -> Option<(u32, usize)> {
     let digits = word(text, 0)? ^ ZEROS;
     let count = no_digits(digits).trailing_zeros() as usize / 8;
-    // Zeros in front make eight.
+    // Zeros in front make eight digits.
     (1..8).contains(&count).then(|| (eight_values(digits << (64 - 8 * count)) as u32, count))
 }
 
@@ -39,7 +42,8 @@ fn word(bytes: &[u8], at: usize) -> Option<u64> {
 /// Times from here on (10^8 s, in 1973) are dates; `-r` prints at most the length of a run.
 pub(crate) const DATED_NS: i64 = 100_000_000_000_000_000;
 
-/// `1700000000.123456 ` at the start of `text`, as nanoseconds; the form of nearly every line of a `-ttt` log.
+/// `1700000000.123456 ` at the start of `text`, as nanoseconds: the form of nearly every line of a
+/// `-ttt` log.
 #[inline]
 pub(crate) fn epoch_micros(text: &[u8]) -> Option<i64> {
     let text: &[u8; 19] = text.first_chunk()?;
@@ -49,16 +53,17 @@ pub(crate) fn epoch_micros(text: &[u8]) -> Option<i64> {
         return None;
     }
     let seconds = (eight_values(high) * 100 + eight_values(low)).cast_signed();
-    // Past the year 2262 nanoseconds do not fit; before 1973 it is a time since the line before.
+    // After the year 2262 nanoseconds overflow; before 1973 it is a time since the line before.
     let whole = seconds.checked_mul(1_000_000_000)?.checked_add(eight_values(micros).cast_signed() * 1000)?;
     (whole >= DATED_NS).then_some(whole)
 }
 
-/// `23:59:59.123456 ` at the start of `text`, as nanoseconds since midnight; the form of nearly every line of a `-tt` log.
+/// `23:59:59.123456 ` at the start of `text`, as nanoseconds since midnight: the form of nearly
+/// every line of a `-tt` log.
 #[inline]
 pub(crate) fn day_micros(text: &[u8]) -> Option<i64> {
     let text: &[u8; 17] = text.first_chunk()?;
-    // Colons become zeros, and nothing else does in their places.
+    // Only colons become zeros in their places.
     let digits = word(text, 0)? ^ u64::from_le_bytes(*b"00:00:00");
     let micros = last_digits(word(text, 7)?, 6);
     if no_digits(digits) | no_digits(micros) | (digits & 0x0000_ff00_00ff_0000) != 0 || text[8] != b'.' || text[15] != b' ' {
@@ -71,19 +76,19 @@ pub(crate) fn day_micros(text: &[u8]) -> Option<i64> {
         .then_some(((hours * 60 + minutes) * 60 + seconds) * 1_000_000_000 + eight_values(micros).cast_signed() * 1000)
 }
 
-/// The last `count` of eight bytes as digits after zeros.
+/// The last `count` of eight bytes as digit values, preceded by zeros.
 #[inline]
 fn last_digits(bytes: u64, count: u32) -> u64 {
     let unused = 64 - 8 * count;
     ((bytes ^ ZEROS) >> unused) << unused
 }
 
-/// `<0.000123>` at the end of `text`, as nanoseconds; the form of nearly every duration.
+/// `<0.000123>` at the end of `text`, as nanoseconds: the form of nearly every duration.
 #[inline]
 pub(crate) fn last_micros(text: &[u8]) -> Option<i64> {
     let start = text.len().checked_sub(10)?;
     let end = word(text, start + 2)?;
-    // Its first byte is the point, its last one the bracket.
+    // The first byte is the point, the last one the bracket.
     let micros = last_digits(end << 8, 6);
     let seconds = text[start + 1].wrapping_sub(b'0');
     let framed = text[start] == b'<' && end & 0xff == u64::from(b'.') && end >> 56 == u64::from(b'>');
@@ -91,8 +96,9 @@ pub(crate) fn last_micros(text: &[u8]) -> Option<i64> {
         .then(|| i64::from(seconds) * 1_000_000_000 + eight_values(micros).cast_signed() * 1000)
 }
 
-/// A number at the start of `text` and what follows it: decimal, `0x` hexadecimal, or octal with a leading 0, as strace prints
-/// return values. Values above `i64::MAX` (addresses) wrap, as the register did; what no register holds is the greatest number.
+/// A number at the start of `text` and the text after it: decimal, `0x` hexadecimal, or octal with
+/// a leading 0, as strace prints return values. Values above `i64::MAX` (addresses) wrap, as in the
+/// register; numbers beyond 64 bits saturate.
 pub(crate) fn number(text: &[u8]) -> Option<(i64, &[u8])> {
     // Most are 0, or short and decimal.
     if let [b'0', rest @ ..] = text
@@ -118,7 +124,7 @@ pub(crate) fn number(text: &[u8]) -> Option<(i64, &[u8])> {
     any_number(text)
 }
 
-/// The number that `text` ends with, after a blank, and its length.
+/// The number at the end of `text`, after a blank, and its length.
 #[inline]
 pub(crate) fn last_number(text: &[u8]) -> Option<(i64, usize)> {
     if !text.last()?.is_ascii_hexdigit() {
@@ -133,7 +139,7 @@ pub(crate) fn last_number(text: &[u8]) -> Option<(i64, usize)> {
             continue;
         }
         let number = &text[text.len() - count..];
-        // Decimal and short, or else to be read from the left.
+        // Only short decimal numbers; others are read from the left.
         if *byte == b' ' && (1..18).contains(&count) && (number[0] != b'0' || count == 1) {
             return Some((value, count));
         }
@@ -179,7 +185,7 @@ fn any_number(text: &[u8]) -> Option<(i64, &[u8])> {
     Some((if negative { value.wrapping_neg() } else { value }, &digits[used..]))
 }
 
-/// A number that fills `text`, or is followed by a tag, a comment or a symbolic form only.
+/// A number that fills `text`, or that only a tag, a comment or a symbolic form follows.
 pub(crate) fn leading_number(text: &[u8]) -> Option<i64> {
     number(text).map(|(value, _)| value)
 }
@@ -233,7 +239,7 @@ pub(crate) fn decimal(text: &[u8]) -> Option<i64> {
     Some(value)
 }
 
-/// Where the quoted string that starts at `text[0] == '"'` ends: the index after the closing quote.
+/// The end of the quoted string that starts at `text[0] == '"'`: the index after the closing quote.
 #[inline]
 pub(crate) fn string_end(text: &[u8]) -> Option<usize> {
     let mut at = 1;
@@ -248,12 +254,13 @@ pub(crate) fn string_end(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// The contents of an argument that is a quoted string, unescaped. `None` for NULL, addresses and the like.
+/// The contents of an argument that is a quoted string, unescaped. `None` for NULL, addresses and
+/// the like.
 pub(crate) fn string(argument: &[u8]) -> Option<Cow<'_, [u8]>> {
     if argument.first() != Some(&b'"') {
         return None;
     }
-    // Most strings hold no escape.
+    // Most strings have no escape.
     let first = next_of_two(argument, 1, b'"', b'\\')?;
     if argument[first] == b'"' {
         return Some(Cow::Borrowed(&argument[1..first]));
@@ -280,7 +287,7 @@ pub(crate) fn unescape(text: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(out)
 }
 
-/// The byte that the escape after a backslash stands for, and its length.
+/// The byte that the escape after a backslash means, and its length.
 fn escape(tail: &[u8]) -> (u8, usize) {
     let octal = tail.iter().take(3).take_while(|b| matches!(b, b'0'..=b'7')).count();
     if octal > 0 {
@@ -304,10 +311,10 @@ fn escape(tail: &[u8]) -> (u8, usize) {
     (value, 1)
 }
 
-/// Where the descriptor tag that starts at `text[0] == '<'` ends: the index after its `>`.
+/// The end of the descriptor tag that starts at `text[0] == '<'`: the index after its `>`.
 ///
-/// strace escapes `<` and `>` in file names, so in a path tag brackets only nest (`</dev/null<char 1:3>>`). Socket tags may hold
-/// a raw `->`, but only between `[` and `]`.
+/// strace escapes `<` and `>` in file names, so in the tag of a path brackets only nest
+/// (`</dev/null<char 1:3>>`). Socket tags may contain a raw `->`, but only between `[` and `]`.
 pub(crate) fn tag_end(text: &[u8]) -> Option<usize> {
     let is_path = text.get(1) == Some(&b'/');
     let mut depth = 0u32;

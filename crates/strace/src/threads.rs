@@ -1,8 +1,9 @@
 //! Threads and processes as the log shows them: births, execs, ends.
 //!
-//! States of a thread: *running* -> *in a call* (it has an open half) -> *running* ... -> *ended*. Invariant: a thread has at most
-//! one open half. Exception: an exec by a thread other than the first ends under the first one's id, which the log announces by
-//! `+++ superseded by execve in pid N +++`.
+//! States of a thread: *running* -> *in a call* (it has an open half) -> *running* ... -> *ended*.
+//! Invariant: a thread has at most one open half. Exception: an exec by a thread other than the
+//! first ends under the first one's id, which the log announces by `+++ superseded by execve in pid
+//! N +++`.
 
 use std::{cell::RefCell, collections::BTreeSet, rc::Rc};
 
@@ -14,25 +15,25 @@ use crate::{
 };
 use sysdock_calls::{Interrupted, Program, Task};
 
-/// First half of a call whose second half is not there yet.
+/// First half of a call without its second half so far.
 #[derive(Debug, Default)]
 pub(crate) struct Half {
     /// The text before `<unfinished ...>`.
     pub(crate) text: Vec<u8>,
-    /// Its name and arguments, as places in `text`.
+    /// Its name and arguments, as ranges of `text`.
     pub(crate) places: TextRanges,
     pub(crate) started_ns: i64,
     /// Source and line, for messages.
     pub(crate) place: (usize, u64),
-    /// The open file that argument 0 meant when the call began.
+    /// The open file of argument 0 when the call began.
     pub(crate) held: Option<Held>,
-    /// It makes a thread or a process.
+    /// The call creates a thread or a process.
     pub(crate) forks: bool,
-    /// What it writes was seen on the terminal.
+    /// The text that it writes was found on the terminal.
     pub(crate) shown: bool,
 }
 
-/// A working directory, which threads may share; `None`: not known.
+/// A working directory, which threads may share; `None`: unknown.
 pub(crate) type SharedCwd = Rc<RefCell<Option<Rc<[u8]>>>>;
 
 /// The arguments of a call, as printed.
@@ -41,7 +42,7 @@ pub(crate) type Printed = Vec<Box<[u8]>>;
 /// A running thread.
 #[derive(Debug)]
 pub(crate) struct Thread {
-    /// The log, or set of logs, that it is in. Ids are unique within one only.
+    /// Its log, or set of logs. Ids are unique within one only.
     pub(crate) session: u32,
     pub(crate) tid: i32,
     pub(crate) pid: i32,
@@ -58,12 +59,12 @@ pub(crate) struct Thread {
 }
 
 impl Thread {
-    /// The call it is in.
+    /// The call in progress.
     pub(crate) fn half(&self) -> Option<&Half> {
         self.half.as_deref()
     }
 
-    /// Whether it is in a call that makes a thread or a process.
+    /// Whether it is in a call that creates a thread or a process.
     pub(crate) fn is_in_fork(&self) -> bool {
         self.half.as_ref().is_some_and(|half| half.forks)
     }
@@ -89,7 +90,7 @@ impl Birth {
     }
 }
 
-/// What a new thread has from its parent.
+/// What a new thread inherits from its parent.
 struct Inherited {
     pid: i32,
     ppid: Option<i32>,
@@ -99,7 +100,8 @@ struct Inherited {
     program: Option<Rc<Program>>,
 }
 
-/// Threads whose lines came last, to be found without hashing: session and id, and index.
+/// Cache of the threads with the most recent lines, found without hashing: session and id, and
+/// index.
 #[derive(Debug)]
 struct Recent([(Option<(u32, i32)>, usize); Recent::SLOTS]);
 
@@ -110,7 +112,7 @@ impl Default for Recent {
 }
 
 impl Recent {
-    /// Ids that follow one another have slots of their own.
+    /// Consecutive ids have different slots.
     const SLOTS: usize = 64;
 
     #[inline]
@@ -128,13 +130,13 @@ impl Recent {
 pub(crate) struct Threads {
     running: Vec<Option<Thread>>,
     free: Vec<usize>,
-    /// Sessions and indices of those that run.
+    /// Sessions and indices of running threads.
     in_session: BTreeSet<(u32, usize)>,
-    /// Those in a call that makes a thread or a process: session, start of the call, index.
+    /// Threads in a call that creates a thread or a process: session, start of the call, index.
     forking: BTreeSet<(u32, i64, usize)>,
     by_tid: FxHashMap<(u32, i32), usize>,
     recent: Recent,
-    /// Rows of those whose parent has not reported yet that it made them; they may have ended.
+    /// Rows of threads for which the parent's call has not returned yet; they may have ended.
     awaited: FxHashMap<(u32, i32), usize>,
     pub(crate) tasks: Vec<Task>,
 }
@@ -162,7 +164,7 @@ impl Threads {
         self.running[index].as_mut().expect("indices are of running threads")
     }
 
-    /// A thread begins a call that ends later.
+    /// Begin a call of a thread that ends later.
     pub(crate) fn begin_half(&mut self, index: usize, half: Box<Half>) {
         self.take_half(index);
         let (forks, started_ns) = (half.forks, half.started_ns);
@@ -180,7 +182,7 @@ impl Threads {
         self.get_mut(index).half.as_deref_mut()
     }
 
-    /// A thread is no longer in the call it was in.
+    /// Take the call that a thread is in.
     #[inline]
     pub(crate) fn take_half(&mut self, index: usize) -> Option<Box<Half>> {
         let thread = self.get_mut(index);
@@ -192,24 +194,25 @@ impl Threads {
         Some(half)
     }
 
-    /// The thread whose fork began last, and whether others are in fork too.
+    /// The thread with the most recent fork in progress, and whether others are in fork too.
     pub(crate) fn in_fork(&self, session: u32) -> Option<(usize, bool)> {
         let mut latest_first = self.forking.range((session, i64::MIN, 0)..=(session, i64::MAX, usize::MAX)).rev();
         let (_, _, last) = *latest_first.next()?;
         Some((last, latest_first.next().is_some()))
     }
 
-    /// Threads of a session that run.
+    /// Running threads of a session.
     pub(crate) fn of_session(&self, session: u32) -> impl Iterator<Item = usize> {
         self.in_session.range((session, 0)..=(session, usize::MAX)).map(|(_, index)| *index)
     }
 
-    /// Whether none runs.
+    /// Whether no thread is running.
     pub(crate) fn all_ended(&self) -> bool {
         self.in_session.is_empty()
     }
 
-    /// A thread whose birth is not in the log: the first of all, or one the tracer was attached to.
+    /// Add a thread without a birth in the log: the first of all, or one that the tracer was
+    /// attached to.
     pub(crate) fn appear(&mut self, session: u32, tid: i32, now_ns: i64, cwd: Option<Vec<u8>>) -> usize {
         let task = self.begin_task(session, (tid, tid), None, now_ns, None);
         self.add(Thread {
@@ -226,7 +229,7 @@ impl Threads {
         })
     }
 
-    /// A thread made by `parent`.
+    /// Add a thread created by `parent`.
     pub(crate) fn spawn(&mut self, parent: usize, tid: i32, birth: Birth, now_ns: i64) -> usize {
         let inherited = self.inherit(parent, tid, birth);
         let session = self.get(parent).session;
@@ -247,20 +250,21 @@ impl Threads {
         })
     }
 
-    /// The return of the call that made this thread is still to come.
+    /// Note that the call that created this thread has not returned yet.
     pub(crate) fn await_birth(&mut self, index: usize) {
         let thread = self.get(index);
         let (key, task) = ((thread.session, thread.tid), thread.task);
         self.awaited.insert(key, task);
     }
 
-    /// The row of a thread whose parent has just reported that it made it, if lines of its own came before.
+    /// The row of a thread that had lines before the call that created it returned.
     pub(crate) fn take_awaited(&mut self, session: u32, tid: i32) -> Option<usize> {
         self.awaited.remove(&(session, tid))
     }
 
-    /// A running thread whose parent was guessed wrong gets the right one, and what it inherits. What it opened or closed by itself
-    /// since then is forgotten; there are few lines in between.
+    /// Give a running thread, for which the wrong parent was guessed, the right one and what it
+    /// inherits. Descriptors that it opened or closed since then are forgotten; there are few lines
+    /// in between.
     pub(crate) fn adopt(&mut self, parent: usize, child: usize, birth: Birth, now_ns: i64) {
         let inherited = self.inherit(parent, self.get(child).tid, birth);
         let task = self.get(child).task;
@@ -273,7 +277,7 @@ impl Threads {
         }
     }
 
-    /// One that has ended since.
+    /// The same for a thread that has ended since.
     pub(crate) fn adopt_ended(&mut self, parent: usize, task: usize, birth: Birth, now_ns: i64) {
         let inherited = self.inherit(parent, self.tasks[task].tid, birth);
         self.set_parent(task, &inherited, now_ns);
@@ -301,13 +305,14 @@ impl Threads {
         }
     }
 
-    /// Row under which a child is listed in the process tree: threads are listed below the first thread of their process.
+    /// Row under which a child is listed in the process tree: threads are listed below the first
+    /// thread of their process.
     pub(crate) fn parent_of(&self, maker: usize, birth: Birth) -> Option<usize> {
         let row = &self.tasks[maker];
         if birth.same_process && row.tid != row.pid { row.parent.or(Some(maker)) } else { Some(maker) }
     }
 
-    /// The thread is gone. Returns it as it was.
+    /// Remove a thread that ended, and return its last state.
     pub(crate) fn end(&mut self, index: usize, now_ns: i64) -> Thread {
         self.take_half(index);
         let thread = self.running[index].take().expect("indices are of running threads");
@@ -319,10 +324,11 @@ impl Threads {
         thread
     }
 
-    /// A successful exec by this thread: the other threads of its process die without a line of their own.
+    /// Apply a successful exec by this thread: the other threads of its process die without a line
+    /// of their own.
     pub(crate) fn exec(&mut self, index: usize, program: Rc<Program>) {
         let thread = self.get_mut(index);
-        // Exec gives the process a table of its own.
+        // Exec unshares the table of descriptors.
         let own: FdTable = thread.fds.borrow().clone();
         thread.fds = Rc::new(RefCell::new(own));
         thread.fds.borrow_mut().exec();
@@ -332,7 +338,7 @@ impl Threads {
         self.tasks[task].execs += 1;
     }
 
-    /// `index` (the first thread of its process) gives its place to `winner`, which is in exec.
+    /// `index` (the first thread of its process) is replaced by `winner`, which is in exec.
     pub(crate) fn supersede(&mut self, index: usize, winner: i32, now_ns: i64) {
         let session = self.get(index).session;
         let Some(winner) = self.find(session, winner).filter(|winner| *winner != index) else { return };
@@ -345,7 +351,7 @@ impl Threads {
         self.get_mut(index).fds = ended.fds;
     }
 
-    /// A thread that the log did not name until now has this id, and so has its process.
+    /// Set the id of a thread that the log did not name until now, and that of its process.
     pub(crate) fn name(&mut self, index: usize, tid: i32) {
         let thread = self.get(index);
         let (session, unnamed, task) = (thread.session, thread.tid, thread.task);
@@ -355,7 +361,7 @@ impl Threads {
         self.recent.forget((session, tid));
         let (children, own) = (unnamed, &mut self.tasks[task]);
         (own.pid, own.tid) = (tid, tid);
-        // Its children came after it.
+        // Its children come after it in the table.
         for task in self.tasks[task..].iter_mut().filter(|task| task.session == session) {
             if task.ppid == Some(children) {
                 task.ppid = Some(tid);
@@ -372,7 +378,7 @@ impl Threads {
         self.get_mut(index).tid = tid;
     }
 
-    /// What a thread is called in `processes`, where its name is not its id here.
+    /// Set the ids of a thread in `processes`, if they differ from the internal id.
     pub(crate) fn set_ids(&mut self, index: usize, pid: i32, tid: i32) {
         let thread = self.get_mut(index);
         thread.pid = pid;
@@ -380,7 +386,7 @@ impl Threads {
         (self.tasks[task].pid, self.tasks[task].tid) = (pid, tid);
     }
 
-    /// More is known about the program that a thread runs.
+    /// Update the program that a thread runs.
     pub(crate) fn set_program(&mut self, index: usize, program: Rc<Program>) {
         let thread = self.get_mut(index);
         thread.program = Some(Rc::clone(&program));

@@ -1,4 +1,4 @@
-//! Calls that move data: how much was requested and moved, and where in the file.
+//! Calls that move data: the bytes requested and moved, and their offset in the file.
 
 use std::rc::Rc;
 
@@ -18,7 +18,8 @@ use sysdock_calls::{
     syscalls::{At, Class, Requested},
 };
 
-/// strace takes the start of a duration only after it has printed the arguments: a call ends that much later than stamp and duration say.
+/// strace starts the clock of a duration only after it has printed the arguments, so a call ends up
+/// to this much later than time stamp plus duration [ns].
 const SLACK_NS: i64 = 100_000;
 
 /// Where a transfer began, as far as it is known.
@@ -30,14 +31,15 @@ struct TransferStart {
 }
 
 impl TransferStart {
-    /// A place that the call names.
+    /// An offset that the call states.
     fn of(offset: Option<i64>) -> Self {
         TransferStart { offset: offset.filter(|offset| *offset >= 0), ..TransferStart::default() }
     }
 }
 
 impl System {
-    /// A call that moves data between memory and a file. As [`System::apply`], it fills the row and returns an earlier one.
+    /// A call that moves data between memory and a file. Like [`System::apply`], it fills the row
+    /// and returns an earlier one.
     pub(crate) fn transfer(
         &mut self,
         context: &Context<'_>,
@@ -55,7 +57,7 @@ impl System {
         };
         let transferred = context.call.returned.value.filter(|value| *value >= 0);
         let object = file.as_ref().and_then(|file| file.object.get());
-        // Where the call does not work at the position of the file.
+        // An offset other than the position of the file.
         let elsewhere = match at {
             At::Nowhere => Some(None),
             At::Position => None,
@@ -78,7 +80,7 @@ impl System {
         place.overlapped
     }
 
-    /// Position at which a transfer began; afterwards the file stands after it.
+    /// The position at which a transfer began; moves the position of the file to its end.
     #[inline]
     fn move_on(&mut self, context: &Context<'_>, file: &OpenFile, class: Class, transferred: Option<i64>) -> TransferStart {
         let Some(object) = file.object.get().filter(|object| self.has_position(*object)) else { return TransferStart::default() };
@@ -93,7 +95,8 @@ impl System {
 
     /// Whether another call moved the position of the same open file at the same time.
     ///
-    /// One log prints such calls in halves. Logs that were merged hold whole calls, whose times show it; the earlier row is marked too.
+    /// A single log prints such calls in halves. Merged logs contain whole calls, which are
+    /// compared by time; the earlier row is marked too.
     fn overlap(&self, context: &Context<'_>, file: &OpenFile) -> (bool, Option<u64>) {
         let printed = context.held.map_or(file.is_moving(), |held| {
             if std::ptr::eq(&raw const *held.file, file) { held.was_disturbed() } else { file.is_moving() }
@@ -117,13 +120,14 @@ impl System {
         self.transfer(context, row, class, Requested::Vector(1), At::Nowhere)
     }
 
-    /// Messages of one call. Their result is their number, and each says its bytes.
+    /// A call with several messages. Its result is the number of messages, and each states its
+    /// bytes.
     pub(crate) fn messages(&mut self, context: &Context<'_>, row: &mut CallRow, class: Class) {
         const RIGHTS: &[u8] = b"SCM_RIGHTS";
         let vector = context.call.arguments.get(1);
         let mut places = memmem::find_iter(vector, RIGHTS).filter(|_| class == Class::Read).peekable();
         while let Some(at) = places.next() {
-            // Up to the next ones only, so that a line is not read again for each.
+            // Only up to the next one, so that the line is not read again for each.
             self.forget_received(context.thread, &vector[at..places.peek().copied().unwrap_or(vector.len())]);
         }
         self.on_fd(context, row);
@@ -131,7 +135,7 @@ impl System {
         row.transferred = number.and_then(|number| messages_bytes(vector, number)).unwrap_or(NONE);
     }
 
-    /// Descriptors that came with a message: what they are is known from a tag only.
+    /// Forget descriptors that came with a message: their files are known from tags only.
     fn forget_received(&mut self, thread: usize, rights: &[u8]) {
         let Some(start) = memmem::find(rights, b"cmsg_data=[") else { return };
         for item in paths::list(&rights[start + 10..]) {
@@ -142,7 +146,7 @@ impl System {
         }
     }
 
-    /// A copy has two files; the positions of both move.
+    /// A copy between two files; both positions move.
     pub(crate) fn between(
         &mut self,
         context: &Context<'_>,
@@ -206,7 +210,7 @@ impl System {
         row.offset = offset.unwrap_or(NONE);
     }
 
-    /// Whether reads and writes of this object have a place in it.
+    /// Whether reads and writes of this object have an offset.
     fn has_position(&self, object: ObjectId) -> bool {
         match self.objects.kind(object) {
             Kind::File | Kind::Virtual | Kind::Unknown => true,
@@ -217,7 +221,7 @@ impl System {
     }
 }
 
-/// Sum of `iov_len` in a printed vector; `None` where strace cut the vector short.
+/// Sum of `iov_len` in a printed vector; `None` if strace cut the vector short.
 fn vector_bytes(argument: &[u8]) -> Option<i64> {
     if argument == b"[]" {
         return Some(0);
@@ -226,17 +230,19 @@ fn vector_bytes(argument: &[u8]) -> Option<i64> {
     (found > 0 && !argument.ends_with(b", ...]")).then_some(sum)
 }
 
-/// Sum of `msg_len` in a printed array of messages; `None` where strace printed fewer than were moved, or only their address.
+/// Sum of `msg_len` in a printed array of messages; `None` if strace printed fewer than were moved,
+/// or only their address.
 fn messages_bytes(argument: &[u8], number: i64) -> Option<i64> {
     let (sum, found) = sum_of(b"msg_len=", argument)?;
     bounds::transferred(sum).filter(|sum| found == number && *sum >= 0)
 }
 
-/// Sum of the numbers after a field's name in what strace printed, and how many there are.
+/// Sum and count of the numbers after a field's name in the text.
 fn sum_of(field: &[u8], argument: &[u8]) -> Option<(i64, i64)> {
     let mut rest = argument;
     let (mut sum, mut found) = (0i64, 0);
-    // A buffer may hold the name of the field, so quoted strings are skipped. Other names may end with it, as cmsg_len does with msg_len.
+    // A buffer may contain the name of the field, so quoted strings are skipped. Other names may
+    // end with it, as cmsg_len does with msg_len.
     while let Some(at) = memchr::memchr2(b'"', field[0], rest) {
         let is_whole = at == 0 || !rest[at - 1].is_ascii_alphanumeric();
         rest = &rest[at..];

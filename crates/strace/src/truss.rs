@@ -1,7 +1,7 @@
 //! The text that truss(1) prints on Solaris and illumos: prefix of a line, kind of line, one call.
 //!
-//! Written after the illumos sources, `usr/src/cmd/truss`; the source of a format is given as file:function. With `->` for a
-//! tab:
+//! Written after the illumos sources, `usr/src/cmd/truss`; the source of a format is cited as
+//! file:function. With `->` for a tab:
 //!
 //! ```text
 //! Base time stamp:  1201557122.3823  [ Mon Jan 28 21:52:02 GMT 2008 ]     once, -d (main.c:setup_basetime)
@@ -10,13 +10,16 @@
 //! PID/LWP:->   h e l l o\n00FF                                             -r -w: no columns (actions.c:showbuffer)
 //! ```
 //!
-//! One line at a time, without state. What needs the lines before it is left to the caller:
-//! - [`Kind::Sleeping`] and [`Kind::Waiting`] announce a call whose whole line comes later: it must count once.
-//! - After [`Kind::Argv`] and [`Kind::Envp`] a line of two blanks and text goes on with the list (actions.c:dumpargs), even where
-//!   it looks like a [`Kind::Dump`].
-//! - `-d` says when the thread stopped for the event: for a call, its end. `-D` counts from the last event *of that thread*, not
-//!   from the line before, and from the base for its first event. `-E` is system CPU time of the call, not its duration. Lines
-//!   about a thread that is not stopped (`(sleeping...)`) have no columns (main.c:timestamp).
+//! Lines are parsed one at a time, without state. The caller keeps the state that depends on
+//! earlier lines:
+//! - [`Kind::Sleeping`] and [`Kind::Waiting`] announce a call that is printed in full later: it
+//!   must count once.
+//! - After [`Kind::Argv`] and [`Kind::Envp`] a line of two blanks and text continues the list
+//!   (actions.c:dumpargs), even if it looks like a [`Kind::Dump`].
+//! - `-d` states when the thread stopped for the event: for a call, its end. `-D` counts from the
+//!   last event *of that thread*, not from the line before, and from the base for its first event.
+//!   `-E` is the system CPU time of the call, not its duration. Lines about a thread that is not
+//!   stopped (`(sleeping...)`) have no columns (main.c:timestamp).
 
 mod call;
 mod columns;
@@ -44,18 +47,18 @@ const BASE: &[u8] = b"Base time stamp:";
 const SLEEPING: &[u8] = b"(sleeping...)";
 const WAITING: &[u8] = b"(waiting for child to exit()/exec()...)";
 
-/// What stands before the event. Times have a resolution of 0.1 ms.
+/// The text before the event. Times have a resolution of 0.1 ms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Prefix {
     pub(crate) pid: Option<i32>,
     pub(crate) lwp: Option<i32>,
     /// Thread number of `-u`.
     pub(crate) thread: Option<i32>,
-    /// Since the base time stamp (`-d`).
+    /// Time since the base time stamp (`-d`) [ns].
     pub(crate) stamp_ns: Option<i64>,
-    /// Since the last event of this thread (`-D`).
+    /// Time since the last event of this thread (`-D`) [ns].
     pub(crate) since_last_ns: Option<i64>,
-    /// System CPU time (`-E`).
+    /// System CPU time (`-E`) [ns].
     pub(crate) system_cpu_ns: Option<i64>,
 }
 
@@ -65,18 +68,18 @@ impl Prefix {
     }
 }
 
-/// What kind of event a line holds.
+/// The kind of event on a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// The time that `-d` counts from: see [`base`].
+    /// The base time of `-d`: see [`base`].
     Base,
-    /// A whole call; also one that never returns, other than `_exit` and `lwp_exit`.
+    /// A whole call, or one that never returns, except `_exit` and `lwp_exit`.
     Call,
     /// A call that has not ended after a second; its whole line comes later, if it ends.
     Sleeping,
     /// The same for a parent in vfork.
     Waiting,
-    /// The child's return from fork, or the new thread's from `lwp_create`: no call of its own.
+    /// The child's return from fork, or the new thread's from `lwp_create`: not a call of its own.
     Returning,
     /// `_exit(N)`: the end of the process.
     Exit,
@@ -90,7 +93,7 @@ pub(crate) enum Kind {
     Killed,
     /// Command line of a process that was attached to with `-a -p`.
     Psargs,
-    /// First line of the argument list, of the environment.
+    /// First line of the argument list or of the environment.
     Argv,
     Envp,
     /// `->` and `<-` of `-u`.
@@ -109,7 +112,8 @@ pub(crate) enum Kind {
     Unknown,
 }
 
-/// Split a line into prefix and event. Never fails: what is not a prefix is left in the event.
+/// Split a line into prefix and event. Never fails: a text that is not a prefix is part of the
+/// event.
 pub(crate) fn split<'a>(line: &'a [u8], layout: &Layout) -> (Prefix, &'a [u8]) {
     let (mut prefix, rest) = name(line);
     let columns = layout.columns;
@@ -129,8 +133,9 @@ pub(crate) fn split<'a>(line: &'a [u8], layout: &Layout) -> (Prefix, &'a [u8]) {
     (prefix, event)
 }
 
-/// `PID:`, `/LWP:`, `PID/LWP:`, `PID/LWP@THREAD:` and a tab (main.c:make_pname). A log whose tabs were turned into blanks loses
-/// all of these with the indentation after, which is enough to read its calls.
+/// Parse `PID:`, `/LWP:`, `PID/LWP:`, `PID/LWP@THREAD:` and a tab (main.c:make_pname). If tabs were
+/// converted to blanks, all blanks after the prefix are removed with the indentation, which is
+/// sufficient to read calls.
 fn name(line: &[u8]) -> (Prefix, &[u8]) {
     let none = (Prefix::default(), line);
     if !matches!(line.first(), Some(b'0'..=b'9' | b'/')) {
@@ -151,7 +156,7 @@ fn name(line: &[u8]) -> (Prefix, &[u8]) {
     }
     match rest {
         [b':', b'\t', tail @ ..] => {
-            // A second tab where the first one ends left of column 16.
+            // A second tab follows if the first one ends before column 16.
             let short = prefix.pid.is_some() && prefix.lwp.is_some() && line.len() - tail.len() < 9;
             (prefix, if short { tail.strip_prefix(b"\t").unwrap_or(tail) } else { tail })
         }
@@ -160,7 +165,7 @@ fn name(line: &[u8]) -> (Prefix, &[u8]) {
     }
 }
 
-/// Cut a number of at most ten digits off the front.
+/// Split off a leading number of at most ten digits.
 fn number(rest: &mut &[u8]) -> Option<i32> {
     let (mut value, mut len) = (0, 0);
     while let Some(digit) = rest.get(len).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10) {
@@ -183,14 +188,15 @@ pub(crate) fn kind(event: &[u8], prefix: &Prefix) -> Kind {
         [b' ', ..] if event.starts_with(b" envp:") => Kind::Envp,
         [b'-', b'>', b' ', ..] | [b'<', b'-', b' ', ..] => Kind::Function,
         [b'\t' | b'*', ..] => match event.trim_ascii_start() {
-            // By an older truss, before it had a thread for each LWP; the illumos one prints nothing here.
+            // Printed by an older truss, before each LWP had a thread; that of illumos prints
+            // nothing here.
             b"*** process killed ***" => Kind::Killed,
             [b'*', b'*', b'*', b' ', ..] => Kind::Notice,
             _ if event[0] == b'\t' && !prefix.has_columns() => Kind::Continuation,
             _ => Kind::Unknown,
         },
         [b'B', ..] => base(event).map_or(Kind::Unknown, |_| Kind::Base),
-        // A log whose tabs were turned into blanks.
+        // The tabs of the log were converted to blanks.
         [b'R' | b'I' | b'S' | b'C', ..] => report(event).unwrap_or(Kind::Unknown),
         [b'(', ..] if event.starts_with(b"(Warning: ") => Kind::Notice,
         [] => Kind::Continuation,
@@ -198,7 +204,7 @@ pub(crate) fn kind(event: &[u8], prefix: &Prefix) -> Kind {
     }
 }
 
-/// The time of the base line, since the Unix epoch.
+/// The time of the base line, since the Unix epoch [ns].
 pub(crate) fn base(line: &[u8]) -> Option<i64> {
     let stamp = line.strip_prefix(BASE)?.trim_ascii_start();
     let len = stamp.iter().take_while(|b| **b != b' ').count();
@@ -216,7 +222,8 @@ fn report(event: &[u8]) -> Option<Kind> {
     starts.iter().find(|(start, _)| event.starts_with(start)).map(|(_, kind)| *kind)
 }
 
-/// An event that starts with two blanks or more. Dumps make the largest logs, so most of them are found by their first bytes.
+/// An event that starts with two blanks or more. Dumps make the largest logs, so most of them are
+/// recognized by their first bytes.
 fn indented(event: &[u8], prefix: &Prefix) -> Kind {
     let dump = !prefix.has_columns() && is_dump(event);
     if dump && !event.starts_with(b"    ") {
@@ -249,7 +256,7 @@ fn dump_starts(event: &[u8]) -> bool {
     event.starts_with(b"  ") && event[2..10].chunks_exact(2).all(is_byte)
 }
 
-/// One byte of a dump.
+/// Whether this is one byte of a dump.
 fn is_byte(pair: &[u8]) -> bool {
     let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'A'..=b'F');
     match pair[0] {
@@ -259,8 +266,9 @@ fn is_byte(pair: &[u8]) -> bool {
     }
 }
 
-/// Two blanks, then up to 32 bytes as two characters each (actions.c:showbytes): a blank and the character, a backslash and a
-/// letter, or two hexadecimal digits. Of a full line the first four decide.
+/// Whether a line is a dump: two blanks, then up to 32 bytes as two characters each
+/// (actions.c:showbytes): a blank and the character, a backslash and a letter, or two hexadecimal
+/// digits. Of a full line only the first four bytes are checked.
 pub(crate) fn is_dump(event: &[u8]) -> bool {
     match event.len() {
         66 => dump_starts(event),
@@ -296,12 +304,13 @@ fn makes_thread(name: &[u8]) -> bool {
     name.starts_with(b"fork") || name.starts_with(b"vfork") || name == b"lwp_create"
 }
 
-/// What a line of [`Kind::Signal`], [`Kind::Stopped`], [`Kind::Continued`] or [`Kind::Fault`] says.
+/// The contents of a line of [`Kind::Signal`], [`Kind::Stopped`], [`Kind::Continued`] or
+/// [`Kind::Fault`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Signal<'a> {
     pub(crate) number: i32,
     pub(crate) name: &'a [u8],
-    /// The call that slept when it came.
+    /// The call that was sleeping when the signal came.
     pub(crate) call: Option<&'a [u8]>,
     /// `default`, `ignored` or `caught`.
     pub(crate) action: Option<&'a [u8]>,

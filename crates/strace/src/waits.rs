@@ -1,9 +1,12 @@
-//! The table `critical_path` of a log, by calls that wait: how long they took, and what ended them as far as other calls show.
+//! The table `critical_path` of a log, computed from calls that wait: their duration and, if other
+//! calls show it, what ended them.
 //!
-//! A log does not say when a thread runs. A call that may wait and takes [`LEAST_NS`] or more is taken for a wait as a whole, and all other
-//! time for running. A wait ends by another recorded thread: by the child that was waited for, by the last write to the same pipe or to
-//! the other end of the socket, by a wake-up at the same address (futex), or by the end of a thread of the same process. Of a wait for
-//! events (poll) it is taken for what ended it from what is read next.
+//! A log does not show when a thread runs. A call that may wait and takes [`LEAST_NS`] or more
+//! counts as a wait as a whole, and all other time as running. Another recorded thread ends a wait:
+//! the child that was waited for, the last write to the same pipe or to the other end of the
+//! socket, a wake-up at the same address (futex), or the end of a thread of the same process. For a
+//! wait for events (poll), the descriptor that the thread reads next is taken as the one that ended
+//! it.
 
 use memchr::memmem;
 use rustc_hash::FxHashMap;
@@ -21,10 +24,10 @@ use crate::fields::Call;
 
 /// Shorter calls do not count as waits [ns]: under strace the cheapest call takes some 20 µs.
 const LEAST_NS: i64 = 100_000;
-/// A thread whose end wakes another one ends at most so long before [ns].
+/// Maximum time between the end of a thread and the wake-up of another by it [ns].
 const END_NS: i64 = 5_000_000;
 
-/// What a call waits for. None: it does not wait for long, or computes.
+/// The cause of the wait in a call. `None`: the call does not wait for long, or it computes.
 fn cause(name: &[u8], class: Class, kind: Option<Kind>) -> Option<Cause> {
     const NAMES: [&str; 10] =
         ["futex", "wait4", "waitid", "waitpid", "vfork", "connect", "accept", "accept4", "rt_sigtimedwait", "rt_sigsuspend"];
@@ -35,8 +38,8 @@ fn cause(name: &[u8], class: Class, kind: Option<Kind>) -> Option<Cause> {
     may_wait.then(|| Cause::of_call(false, name, class, kind))
 }
 
-/// What a thread waits for, and another one does: that a pipe or an end of a socket is written to, or read from, or a wake-up at a place of
-/// memory of a process.
+/// An action of one thread that ends the wait of another: writing to or reading from a pipe or an
+/// end of a socket, or a wake-up at an address of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Deed {
     Write(i32),
@@ -44,7 +47,7 @@ enum Deed {
     Wake(i32, u64),
     /// A thread of the process ends.
     End(i32),
-    /// A process ends, and closes what it has open.
+    /// A process ends and closes its files.
     Exit,
 }
 
@@ -54,12 +57,12 @@ struct Wait {
     task: u32,
     from_ns: i64,
     until_ns: i64,
-    /// It found nothing: its limit was reached.
+    /// The timeout was reached.
     ran_out: bool,
     cause: Cause,
-    /// On the object as this thread calls it.
+    /// The action that ends it, on the object as this thread names it.
     deed: Option<Deed>,
-    /// What the call returned: which child, or 0 where nothing is left to read.
+    /// The result of the call: the child, or 0 at the end of input.
     result: i64,
     object: i32,
     call: u16,
@@ -83,7 +86,7 @@ impl critical_path::Absence for Wait {
     }
 }
 
-/// What may end the wait of another thread.
+/// An action that may end the wait of another thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Act {
     deed: Deed,
@@ -93,22 +96,22 @@ struct Act {
 
 type Pairs = FxHashMap<Box<[u8]>, Box<[u8]>>;
 
-/// Calls that waited, and calls that may have ended these.
+/// Calls that waited, and actions that may have ended them.
 #[derive(Default)]
 pub(crate) struct Waits {
     waits: Vec<Wait>,
     acts: Vec<Act>,
-    /// By thread: the wait for events of which it is not known what happened.
+    /// By thread: the wait for events that has no known cause yet.
     events: FxHashMap<u32, usize>,
-    /// Names of both ends of what `socketpair` made, by each of them.
+    /// Names of both ends of each `socketpair`, by either of them.
     pairs: Pairs,
     is_too_long: bool,
 }
 
 impl Waits {
-    /// A call is complete.
+    /// Take note of a complete call.
     pub(crate) fn see(&mut self, call: &Call<'_>, class: Class, row: &CallRow, objects: &Objects, tasks: &[Task]) {
-        // This is called for each call: most are short, and end no other thread's wait.
+        // This runs for each call: most are short and end no other thread's wait.
         let may_end_a_wait = matches!(
             class,
             Class::Read | Class::Write | Class::Copy | Class::Close | Class::Lock | Class::Socket | Class::Process
@@ -139,7 +142,7 @@ impl Waits {
         let done = if is_read { Deed::Read(row.object) } else { Deed::Write(row.object) };
         match place {
             Some((wake, true)) => return self.act(act(wake)),
-            // Who closes the last end to write to ends the wait for more.
+            // Closing the last writing end also ends a wait for data.
             _ if meets && (row.transferred > 0 || class == Class::Close) => self.act(act(done)),
             _ => {}
         }
@@ -191,14 +194,15 @@ impl Waits {
         }
     }
 
-    /// A thread reads: that is what it waited for before.
+    /// A thread reads: it had waited for this descriptor.
     fn found(&mut self, row: &CallRow) {
         if let Some(wait) = self.events.remove(&row.task).and_then(|index| self.waits.get_mut(index)) {
             (wait.deed, wait.object) = (Some(Deed::Write(row.object)), row.object);
         }
     }
 
-    /// Write the path of the command that the log begins with, in the order of time; without one, the table is missing.
+    /// Write the path of the log's first command, in the order of time; without one, the table is
+    /// missing.
     pub(crate) fn write(
         &mut self,
         recording: &mut Recording,
@@ -238,14 +242,14 @@ impl Waits {
     }
 }
 
-/// The child that was waited for: the task of it that ended during the wait.
+/// The child that was waited for: its task that ended during the wait.
 fn child(wait: &Wait, tasks_of: &[u32], tasks: &[Task]) -> Option<(u32, i64)> {
     let lived = |number: &u32| tasks[*number as usize].start_ns <= wait.until_ns && *number != wait.task;
     let number = tasks_of.iter().copied().rfind(lived)?;
     Some((number, tasks[number as usize].end_ns.unwrap_or(wait.until_ns)))
 }
 
-/// What ends a wait, as the other end calls it.
+/// The action that ends a wait, on the object as the other end names it.
 fn awaited(wait: &Wait, objects: &Objects, pairs: &Pairs) -> Option<Deed> {
     match wait.deed? {
         Deed::Write(object) => other_end(object, objects, pairs).map(Deed::Write),
@@ -254,14 +258,15 @@ fn awaited(wait: &Wait, objects: &Objects, pairs: &Pairs) -> Option<Deed> {
     }
 }
 
-/// Which other thread last did that before the wait ended, and when.
+/// The other thread that last performed the action before the wait ended, and when.
 fn last_act(acts: &[Act], deed: Deed, wait: &Wait, since_ns: i64) -> Option<(u32, i64)> {
     let after = acts.partition_point(|act| (act.deed, act.ts_ns) <= (deed, wait.until_ns));
     let mut there = acts[..after].iter().rev().take_while(|act| act.deed == deed && act.ts_ns >= since_ns);
     there.find(|act| act.task != wait.task).map(|act| (act.task, act.ts_ns))
 }
 
-/// Another thread of the process whose end ended the wait (`pthread_join`); a process that had the other end of a pipe or socket open.
+/// Another thread of the process that ended the wait with its end (`pthread_join`); a process that
+/// had the other end of a pipe or socket open.
 fn last_end(acts: &[Act], wait: &Wait, tasks: &[Task]) -> Option<(u32, i64)> {
     let deed = match wait.cause {
         Cause::Lock => Deed::End(tasks[wait.task as usize].pid),
@@ -271,7 +276,7 @@ fn last_end(acts: &[Act], wait: &Wait, tasks: &[Task]) -> Option<(u32, i64)> {
     last_act(acts, deed, wait, wait.from_ns.max(wait.until_ns.saturating_sub(END_NS)))
 }
 
-/// The object as the other end calls it; both ends of a pipe have one name.
+/// The object as the other end names it; both ends of a pipe have one name.
 fn other_end(object: i32, objects: &Objects, pairs: &Pairs) -> Option<i32> {
     let id = u32::try_from(object).ok()?;
     if objects.kind(id) == Kind::Pipe {
@@ -300,7 +305,7 @@ fn turned(name: &[u8]) -> Option<Vec<u8>> {
     Some([&name[..=open], theirs, b"->", ours, b"]"].concat())
 }
 
-/// `futex(address, operation, ...)`: where, and whether it wakes others.
+/// The address of `futex(address, operation, ...)`, and whether the call wakes others.
 fn futex(call: &Call<'_>, pid: i32) -> Option<(Deed, bool)> {
     let text = call.arguments.text.get(call.name.len() + 1..)?;
     let comma = memchr::memchr(b',', &text[..text.len().min(32)])?;
@@ -317,7 +322,7 @@ fn row<'a>(piece: &Piece<'_, Wait>, calls: &'a [String]) -> Row<'a> {
         ts_ns: piece.from_ns,
         dur_ns: piece.until_ns - piece.from_ns,
         task_id: piece.task.cast_signed(),
-        // Of a thread that goes on after its wait, a log does not show whether it had a CPU.
+        // A log does not show whether a thread that continued after a wait had a CPU.
         part: if piece.part == Part::Runnable { Part::Running } else { piece.part }.name().into(),
         cause: wait.map(|wait| wait.cause.name().into()),
         waker: wait.and_then(waker),
@@ -329,7 +334,7 @@ fn row<'a>(piece: &Piece<'_, Wait>, calls: &'a [String]) -> Row<'a> {
     }
 }
 
-/// Who ended a wait that no recorded thread ended, as far as its kind shows.
+/// The cause of a wait that no recorded thread ended, as far as its kind shows.
 fn waker(wait: &Wait) -> Option<std::borrow::Cow<'static, str>> {
     let is_over = wait.ran_out || matches!(wait.cause, Cause::Timer | Cause::Disk);
     wait.waker.is_none().then(|| if is_over { "interrupt" } else { "another program" }.into())

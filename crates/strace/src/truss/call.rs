@@ -1,4 +1,4 @@
-//! The text of one call of truss: name, arguments, what it returned.
+//! The text of one call of truss: name, arguments, result.
 
 use std::borrow::Cow;
 
@@ -13,11 +13,13 @@ use crate::{
 const AS_CHILD: &[u8] = b"(returning as child ...)";
 const AS_LWP: &[u8] = b"(returning as new lwp ...)";
 
-/// What only truss prints of a result. `Err#N` itself is the error's name where truss knows no name for N; the value is missing for calls
-/// that failed, sleep or never return, and where a name stands for it (`= SIGALRM`).
+/// Parts of a result that only truss prints. `Err#N` itself is the error's name if truss has no
+/// name for N; the value is missing for calls that failed, sleep or never return, and if a name is
+/// printed instead (`= SIGALRM`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Rest<'a> {
-    /// Second value: `= 3 [4]` of pipe, `= 12 [11]` of getpid (the parent), `= 0 [62]` of `port_getn`.
+    /// Second value: `= 3 [4]` of pipe, `= 12 [11]` of getpid (the parent), `= 0 [62]` of
+    /// `port_getn`.
     pub(crate) second: Option<i64>,
     pub(crate) error: Option<i32>,
     /// The missing privilege that made the call fail.
@@ -26,10 +28,11 @@ pub(crate) struct Rest<'a> {
     pub(crate) argc: Option<i64>,
 }
 
-/// Parse the event of a [`super::Kind::Call`], [`super::Kind::Sleeping`], [`super::Kind::Waiting`], [`super::Kind::Returning`],
-/// [`super::Kind::Exit`] or [`super::Kind::LwpExit`].
+/// Parse the event of a [`super::Kind::Call`], [`super::Kind::Sleeping`], [`super::Kind::Waiting`],
+/// [`super::Kind::Returning`], [`super::Kind::Exit`] or [`super::Kind::LwpExit`].
 ///
-/// File names may hold `) = 3`, but no return value holds a parenthesis: the last one on the line ends the arguments.
+/// File names may contain `) = 3`, but no return value contains a parenthesis: the last one on the
+/// line ends the arguments.
 pub(crate) fn parse<'a>(event: &'a [u8], places: &mut TextRanges) -> Result<Rest<'a>, NotACall> {
     let name = fields::name(event);
     places.start(name);
@@ -53,14 +56,15 @@ pub(crate) fn parse<'a>(event: &'a [u8], places: &mut TextRanges) -> Result<Rest
     result(tail, at, &mut places.end)
 }
 
-/// Calls that truss prints when they start (main.c:worker_thread), and those it may lose: an exec of a set-id program, and an
-/// open of the process's own `/proc` files, which makes truss let go.
+/// Calls that truss prints when they start (main.c:worker_thread), and those that it may lose: an
+/// exec of a set-id program, and an open of the process's own `/proc` files, which makes truss
+/// release the process.
 fn may_not_return(name: &[u8]) -> bool {
     let contexts = matches!(name, b"getcontext" | b"setcontext" | b"getustack" | b"setustack" | b"context" | b"evtrapret");
     contexts || matches!(name, b"_exit" | b"exit" | b"lwp_exit" | b"execve" | b"exec" | b"open" | b"open64")
 }
 
-/// Calls whose argument 1 is printed by print.c:prt_iob.
+/// Calls for which print.c:prt_iob prints argument 1.
 fn moves_buffer(name: &[u8]) -> bool {
     matches!(
         name,
@@ -68,7 +72,7 @@ fn moves_buffer(name: &[u8]) -> bool {
     )
 }
 
-/// What follows the arguments, and where in the event that is (actions.c:sysexit, showargs).
+/// The part after the arguments, at offset `at` of the event (actions.c:sysexit, showargs).
 fn result<'a>(tail: &'a [u8], at: usize, end: &mut End) -> Result<Rest<'a>, NotACall> {
     let mut found = Rest::default();
     let rest: &[u8] = if let Some(body) = tail.strip_prefix(b"= ") {
@@ -110,8 +114,8 @@ fn result<'a>(tail: &'a [u8], at: usize, end: &mut End) -> Result<Rest<'a>, NotA
     if rest.is_empty() { Ok(found) } else { Err(NotACall::Trailing) }
 }
 
-/// Split what begins at `from` at `, ` outside of strings. Nothing else nests: structures are not printed in place, and `[3,4]` of
-/// pipe has no blank.
+/// Split the text from `from` on at `, ` outside of strings. Nothing else nests: structures are not
+/// printed in place, and `[3,4]` of pipe has no blank.
 fn split_arguments(text: &[u8], from: usize, has_buffer: bool, places: &mut TextRanges) {
     let mut at = from;
     for index in 0..MAX_ARGUMENTS {
@@ -130,7 +134,7 @@ fn split_arguments(text: &[u8], from: usize, has_buffer: bool, places: &mut Text
     }
 }
 
-/// Where the next `, ` is.
+/// The offset of the next `, `.
 fn comma(text: &[u8]) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -142,14 +146,15 @@ fn comma(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// A buffer holds two characters for each byte, so a quote ends it only where a pair would start.
+/// A buffer has two characters for each byte, so only a quote at the start of a pair ends it.
 fn buffer_end(text: &[u8]) -> usize {
     text[1..].chunks(2).position(|pair| pair[0] == b'"').map_or(text.len(), |pairs| 2 + 2 * pairs)
 }
 
-/// Where the string at the start of `text` ends. Quotes in it are escaped (print.c:escape_string), but backslashes are not, and
-/// strings that a call returned are printed as they are (print.c:prt_rst, prt_rlk; by the oldest truss perhaps all). So: the
-/// first bare quote in front of a comma or the end, else the first escaped one.
+/// The end of the string at the start of `text`. Quotes in it are escaped (print.c:escape_string),
+/// but backslashes are not, and strings that a call returned are printed unescaped
+/// (print.c:prt_rst, prt_rlk; by the oldest truss perhaps all). So: the first bare quote before a
+/// comma or the end, or else the first escaped one.
 fn string_end(text: &[u8]) -> usize {
     let mut escaped = None;
     let mut at = 1;
@@ -165,8 +170,9 @@ fn string_end(text: &[u8]) -> usize {
     escaped.unwrap_or(text.len())
 }
 
-/// The contents of an argument that is a file name or another string: `\"` and `\xNN` undone (print.c:escape_string; that of 2006
-/// prints bytes above 127 as `\xffffffNN`). A name that really holds `\x41` or `\"` cannot be distinguished.
+/// The contents of an argument that is a file name or another string, with `\"` and `\xNN` undone
+/// (print.c:escape_string; that of 2006 prints bytes above 127 as `\xffffffNN`). A name that really
+/// contains `\x41` or `\"` cannot be distinguished.
 pub(crate) fn string(argument: &[u8]) -> Option<Cow<'_, [u8]>> {
     let inner = argument.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
     let Some(first) = memchr(b'\\', inner) else { return Some(Cow::Borrowed(inner)) };
@@ -180,7 +186,7 @@ pub(crate) fn string(argument: &[u8]) -> Option<Cow<'_, [u8]>> {
     Some(Cow::Owned(out))
 }
 
-/// What stands after a backslash, if that makes an escape.
+/// The byte of an escape and the text after it, given the text after a backslash.
 fn escape(tail: &[u8]) -> Option<(u8, &[u8])> {
     if let [b'"', tail @ ..] = tail {
         return Some((b'"', tail));

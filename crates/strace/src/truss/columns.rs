@@ -1,8 +1,8 @@
-//! The time columns of truss: reading them, and finding out which they are.
+//! The time columns of truss: parses them, and detects which ones a log has.
 
 use super::{SLEEPING, base, name};
 
-/// Which time columns a log has; where there are several, they stand in this order.
+/// The time columns of a log, in this order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Columns {
     /// `-d`
@@ -14,7 +14,7 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// From option letters: any of `d`, `D`, `E`, in any order; empty for none.
+    /// Parse option letters: any of `d`, `D`, `E`, in any order; empty for none.
     #[must_use]
     pub fn from_letters(letters: &str) -> Option<Self> {
         let mut columns = Columns::default();
@@ -37,24 +37,25 @@ impl Columns {
     }
 }
 
-/// What holds for all lines of a log.
+/// Properties common to all lines of a log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub(crate) columns: Columns,
-    /// Whether the log itself decides which columns these are. If not, the user should be informed, and asked.
+    /// Whether the log itself determines its columns. If not, the user should be told and asked.
     pub(crate) certain: bool,
-    /// The time that `-d` counts from, since the Unix epoch.
+    /// The base time of `-d`, since the Unix epoch [ns].
     pub(crate) base_ns: Option<i64>,
 }
 
-/// Lines that are examined to find the columns, and those with columns among them.
+/// Number of lines that are examined to detect the columns, and limit of those with columns among
+/// them.
 const LINES: usize = 100_000;
 const SAMPLES: usize = 1_000;
 
 /// Process and LWP.
 type Thread = (Option<i32>, Option<i32>);
 
-/// One line with columns, in the search for what they are. Values are in 0.1 ms.
+/// One line with columns of unknown meaning. Values are in units of 0.1 ms.
 struct Sample {
     thread: Thread,
     values: [i64; 3],
@@ -64,28 +65,31 @@ struct Sample {
 }
 
 impl Layout {
-    /// Given by the user.
+    /// The layout that the user gave.
     pub(crate) fn given(columns: Columns) -> Self {
         Layout { columns, certain: true, base_ns: None }
     }
 
-    /// With the base line, if that is among these first lines.
+    /// Add the base time, if the base line is among these first lines.
     pub(crate) fn based<'a>(self, lines: impl IntoIterator<Item = &'a [u8]>) -> Self {
         Layout { base_ns: lines.into_iter().take(LINES).find_map(base), ..self }
     }
 
-    /// Decide from the first lines of a log. The three columns look alike, so:
+    /// Detect the columns from the first lines of a log. The three columns look alike, so:
     ///
-    /// - How many there are is what most lines with columns have. Three are `-d -D -E`.
-    /// - The base line is printed with `-d` and only then. If it was cut off, a first column is still `-d` where it rises at
-    ///   least [`Self::RISES`] times and never falls within a thread: gaps and CPU times fall.
-    /// - Two with `-d`: the second is `-D` where it equals the difference of the stamps of its thread (main.c:timestamp makes
-    ///   both from the same rounded numbers, so this is exact); else `-E`. Two without `-d` are `-D -E`.
-    /// - One that is not `-d`: truss says `(sleeping...)` after a second without an event, so that thread's next value is one
-    ///   second or more for `-D`, and next to nothing for `-E`. Without such a line nothing distinguishes them: `-D` is assumed,
-    ///   and not `certain`. Nor is what rests on fewer than [`Self::ENOUGH`] comparisons.
+    /// - Their number is that of most lines with columns. Three are `-d -D -E`.
+    /// - The base line is printed with `-d` only. If it was cut off, a first column is still `-d`
+    ///   if it rises at least [`Self::RISES`] times and never falls within a thread: intervals and
+    ///   CPU times fall.
+    /// - Two with `-d`: the second is `-D` if it equals the difference of the stamps of its thread
+    ///   (main.c:timestamp computes both from the same rounded numbers, so this is exact);
+    ///   otherwise `-E`. Two without `-d` are `-D -E`.
+    /// - One that is not `-d`: truss prints `(sleeping...)` after a second without an event, so
+    ///   that thread's next value is one second or more for `-D`, and next to nothing for `-E`.
+    ///   Without such a line the two cannot be distinguished: `-D` is assumed, and `certain` is
+    ///   false. It is also false if there are fewer than [`Self::ENOUGH`] comparisons.
     ///
-    /// The second value: whether more lines would not help.
+    /// The second value: whether more lines would not change the result.
     pub(crate) fn detect<'a>(lines: impl IntoIterator<Item = &'a [u8]>) -> (Self, bool) {
         let Samples { samples, bare, lines, base_ns } = Samples::of(lines);
         let mut widths = [0usize; 4];
@@ -130,14 +134,14 @@ impl Layout {
 
     const RISES: usize = 8;
     const ENOUGH: usize = 4;
-    /// Lines after which a layout that is certain is believed.
+    /// Number of lines after which a certain layout is final.
     const PLENTY: usize = 64;
 }
 
-/// What the first lines of a log say about its columns.
+/// Evidence about the columns in the first lines of a log.
 struct Samples {
     samples: Vec<Sample>,
-    /// Calls without columns.
+    /// Number of calls without columns.
     bare: usize,
     lines: usize,
     base_ns: Option<i64>,
@@ -171,7 +175,7 @@ impl Samples {
     }
 }
 
-/// Up to `limit` columns in 0.1 ms, how many there are, and what follows them.
+/// Up to `limit` columns in units of 0.1 ms, their number, and the text after them.
 pub(super) fn values(line: &[u8], limit: usize) -> ([i64; 3], usize, &[u8]) {
     let mut values = [0; 3];
     let mut rest = line;
@@ -183,7 +187,8 @@ pub(super) fn values(line: &[u8], limit: usize) -> ([i64; 3], usize, &[u8]) {
     (values, limit.min(3), rest)
 }
 
-/// `%2d.%4.4d` and a tab (main.c:timestamp). Seconds are rounded down and the fraction counts up: `-1.9999` is -0.1 ms.
+/// Parse `%2d.%4.4d` and a tab (main.c:timestamp). Seconds are rounded down and the fraction counts
+/// up: `-1.9999` is -0.1 ms.
 fn value(line: &[u8]) -> Option<(i64, &[u8])> {
     let body = line.strip_prefix(b" ").unwrap_or(line);
     let (negative, body) = body.strip_prefix(b"-").map_or((false, body), |body| (true, body));

@@ -1,7 +1,7 @@
 //! What each line of a truss log adds to the tables.
 //!
-//! A call counts when it returns; `(sleeping...)` before it only says that it has begun. The tables of `crate::effects` hold for both
-//! tracers; here is what truss says in another way.
+//! A call counts when it returns; `(sleeping...)` before only states that it has begun. The
+//! functions of `crate::effects` apply to both tracers; this module has the differences of truss.
 
 use std::rc::Rc;
 
@@ -18,18 +18,19 @@ use crate::{
     paths, text,
 };
 
-/// What lines before mean for those to come.
+/// State carried from line to line.
 #[derive(Debug, Default)]
 pub(crate) struct State {
-    /// A log is of truss.
+    /// A log is from truss.
     pub(crate) seen: bool,
-    /// Processes, by log and id, with the last signal that ends them, and its time: truss prints nothing where a process is killed.
+    /// Processes, by log and id, with the last signal that ends them, and its time: truss prints
+    /// nothing when a process is killed.
     dying: FxHashMap<(u32, i32), (String, i64)>,
-    /// The last signal, whose `siginfo` line may come.
+    /// The last signal; its `siginfo` line may follow.
     signal: Option<rows::Signals<'static>>,
 }
 
-/// Signals whose default action does not end the process (signal.h(3HEAD)).
+/// Signals with a default action that does not end the process (signal.h(3HEAD)).
 const HARMLESS: [&[u8]; 21] = [
     b"SIGCLD",
     b"SIGCHLD",
@@ -55,7 +56,8 @@ const HARMLESS: [&[u8]; 21] = [
 ];
 
 fn name(item: &Item<'_>, line: &Line) -> Name {
-    // Without -l the LWP is printed where a process has several: the others are number 1 (main.c:make_pname).
+    // Without -l the LWP is printed only if a process has several; otherwise it is number 1
+    // (main.c:make_pname).
     Name { session: item.session, pid: line.prefix.tid.unwrap_or(0), lwp: line.prefix.lwp.max(1) }
 }
 
@@ -122,7 +124,7 @@ impl Import<'_> {
             self.truss.dying.remove(&self.process(thread));
         }
         if matches!(kind, Kind::Sleeping | Kind::Waiting) {
-            // A thread that is stopped and goes on to sleep is reported again.
+            // A thread that was stopped and sleeps again is reported again.
             let again = self.system.threads.get(thread).half().is_some_and(|half| half.text == item.event);
             return if again { Ok(()) } else { self.begin(item, thread, &line.places) };
         }
@@ -159,7 +161,8 @@ impl Import<'_> {
         }
     }
 
-    /// `forkx() (returning as child ...) = 812`, `lwp_create() (returning as new lwp ...) = 0`: the birth of this thread.
+    /// `forkx() (returning as child ...) = 812`, `lwp_create() (returning as new lwp ...) = 0`: the
+    /// birth of this thread.
     fn returning(&mut self, item: &Item<'_>, line: &Line, call: &Call<'_>) -> Result<(), TableError> {
         self.note_time(item.time_ns);
         if call.name != b"lwp_create"
@@ -170,14 +173,14 @@ impl Import<'_> {
         self.truss_thread(item, line).map(|_| ())
     }
 
-    /// `pipe() = 3 [4]`, of Solaris 10 and before, in the form of today.
+    /// `pipe() = 3 [4]` of Solaris 10 and before, converted to the current form.
     fn old_pipe(&mut self, item: &Item<'_>, thread: usize) -> Result<(), TableError> {
         let mut places = TextRanges::default();
         let second = parse(item.event, &mut places).ok().and_then(|rest| rest.second).unwrap_or(-1);
         let first = places.call(item.event).returned.value.unwrap_or(-1);
         let cpu_ns = item.line.map_or(-1, |line| line.places.end.dur_ns);
         let text = format!("pipe([{first},{second}])\t= 0").into_bytes();
-        // It is well formed.
+        // The text is well formed.
         let _ = parse(&text, &mut places);
         places.end.dur_ns = cpu_ns;
         self.finish_call(thread, places.number, &places.call(&text), item.time_ns, None)
@@ -203,7 +206,8 @@ impl Import<'_> {
         Ok(self.system.end_lwp(thread, now_ns))
     }
 
-    /// All threads of a process end. What they were in never ended, which is no fault of the log.
+    /// End all threads of a process. Their calls in progress never ended, which is not an error of
+    /// the log.
     fn end_process(
         &mut self,
         (session, pid): (u32, i32),
@@ -220,7 +224,7 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// At the end of the log: processes that got a signal that ends them, and nothing more, are gone.
+    /// At the end of the log, end the processes with a fatal signal as their last event.
     pub(crate) fn end_killed(&mut self) -> Result<(), TableError> {
         self.write_signal()?;
         for (process, (signal, now_ns)) in std::mem::take(&mut self.truss.dying) {
@@ -268,7 +272,7 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// Words of the command line of a thread's program: all of them, or more of them.
+    /// Set or extend the command line of a thread's program.
     fn command(
         &mut self,
         item: &Item<'_>,

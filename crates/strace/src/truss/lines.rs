@@ -1,5 +1,8 @@
-//! A chunk of a truss log: its lines, split and parsed. The contents of buffers (`-r`, `-w`), which are nearly all lines of the
-//! largest logs, are recognized by their first bytes and counted; structures and other lines that the tables have no place for, too.
+//! The lines of a chunk of a truss log, split and parsed.
+//!
+//! Contents of buffers (`-r`, `-w`), which are nearly all lines of the largest logs, are recognized
+//! by their first bytes and only counted. So are structures and other lines that are not stored in
+//! the tables.
 
 use super::{Kind, Layout, Prefix, dump_starts, kind, parse, split};
 use crate::{
@@ -7,14 +10,14 @@ use crate::{
     line::{self, Stamp},
 };
 
-/// Characters of a full line of a dump: two blanks, and two for each of 32 bytes.
+/// Length of a full line of a dump: two blanks, and two characters for each of 32 bytes.
 const FULL: usize = 66;
 
-/// Which list the lines that begin with two blanks belong to.
+/// The list that lines with two leading blanks belong to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum List {
     None,
-    /// Kept: it is the command line.
+    /// The command line: kept.
     Arguments,
     Environment,
 }
@@ -114,8 +117,9 @@ impl Chunk {
     }
 }
 
-/// The prefix as lines of both tracers have it. Stamps: [`Stamp::Epoch`] is that of `-d`, from the base, or from 0 where that is not
-/// known; [`Stamp::SinceLast`] is that of `-D`, where there is no `-d`.
+/// The prefix in the form common to both tracers. [`Stamp::Epoch`] is the stamp of `-d`, relative
+/// to the base, or to 0 if that is unknown; [`Stamp::SinceLast`] is that of `-D` in a log without
+/// `-d`.
 fn in_common(prefix: &Prefix, layout: &Layout) -> line::Prefix {
     let stamp = prefix.stamp_ns.map(|ns| Stamp::Epoch(layout.base_ns.unwrap_or(0).saturating_add(ns)));
     line::Prefix {
@@ -126,7 +130,7 @@ fn in_common(prefix: &Prefix, layout: &Layout) -> line::Prefix {
     }
 }
 
-/// What a signal brought with it (expound.c:print_siginfo).
+/// Whether the line describes the cause of a signal (expound.c:print_siginfo).
 pub(super) fn is_siginfo(event: &[u8]) -> bool {
     event.starts_with(b"      siginfo: ")
 }

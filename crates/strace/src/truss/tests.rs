@@ -1,4 +1,4 @@
-//! Tests of the grammar, and of the sample logs.
+//! Tests of the grammar and of the sample logs.
 
 use super::*;
 use crate::fields::{NotACall, Returned, TextRanges};
@@ -34,7 +34,7 @@ fn kinds(log: &str) -> Vec<Kind> {
     log.lines().map(each).collect()
 }
 
-/// A call with everything that truss says about it.
+/// A call with all its parts, as truss prints it.
 struct Call<'a> {
     name: &'a [u8],
     arguments: Vec<&'a [u8]>,
@@ -260,7 +260,7 @@ fn columns_are_found_in_logs() {
     assert_eq!(detect(GAPS), (columns("D"), true), "by the sleeping thread");
 }
 
-/// A log with the given columns of the same events.
+/// A log of the same events with the given columns.
 fn synthetic(letters: &str, base: bool) -> String {
     let columns = columns(letters);
     let mut log = String::from(if base { "Base time stamp:  1201557122.3823  [ x ]\n" } else { "" });

@@ -1,8 +1,9 @@
 //! Processes and LWPs as a truss log shows them.
 //!
-//! The numbers of LWPs begin at 1 in every process, so a thread is named by both numbers, and has an id of its own in
-//! `crate::threads`. Calls are printed when they return: a child may have printed its first line, or its last, before the call that
-//! made it. `-f` prints the child's return from fork as a line of the child, with the parent's id (actions.c:sysexit).
+//! LWPs are numbered from 1 in every process, so a thread is named by process and LWP, and has a
+//! separate id in `crate::threads`. Calls are printed when they return: a child may print its first
+//! line, or its last, before the call that made it. `-f` prints the child's return from fork as a
+//! line of the child, with the parent's id (actions.c:sysexit).
 
 use std::collections::BTreeSet;
 
@@ -13,7 +14,7 @@ use crate::{system::System, threads::Birth};
 /// LWPs share everything.
 const LWP: Birth = Birth { same_process: true, same_files: true, same_cwd: true };
 
-/// Log, process and LWP, as printed. Process 0: the log is of one process, and does not say which.
+/// Log, process and LWP, as printed. Process 0: the log is of one process and does not name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Name {
     pub(super) session: u32,
@@ -21,19 +22,19 @@ pub(crate) struct Name {
     pub(super) lwp: i32,
 }
 
-/// Running threads by their names.
+/// Ids of running threads by name.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     ids: FxHashMap<Name, i32>,
     /// Indices of the threads of each process, by log and process id.
     lwps: FxHashMap<(u32, i32), BTreeSet<usize>>,
     last: Option<(Name, i32)>,
-    /// Ids given so far.
+    /// Number of ids assigned so far.
     given: i32,
 }
 
 impl Names {
-    /// The id of a running thread, as [`crate::threads::Threads::find`] knows it.
+    /// The id of a running thread for [`crate::threads::Threads::find`].
     fn find(&mut self, name: Name) -> Option<i32> {
         if let Some((last, id)) = self.last
             && last == name
@@ -45,7 +46,7 @@ impl Names {
         Some(id)
     }
 
-    /// A new id.
+    /// Assign a new id.
     fn give(&mut self, name: Name) -> i32 {
         self.given += 1;
         self.ids.insert(name, self.given);
@@ -73,7 +74,7 @@ impl System {
         if let Some(index) = self.first_lwp(name.session, name.pid) {
             let task = self.threads.get(index).task;
             let row = &self.threads.tasks[task];
-            // Made by fork, whose return does not say which LWP the child has.
+            // It was created by fork, which does not return the LWP of the child.
             let is_first = row.parent.is_none_or(|parent| self.threads.tasks[parent].pid != name.pid);
             if row.calls == 0 && is_first && self.threads.get(index).half().is_none() {
                 self.rename_lwp(index, name);
@@ -99,13 +100,13 @@ impl System {
         index
     }
 
-    /// A new thread gets its name.
+    /// Name a new thread.
     fn named(&mut self, index: usize, name: Name) {
         self.threads.set_ids(index, name.pid, name.lwp);
         self.names.lwps.entry((name.session, name.pid)).or_default().insert(index);
     }
 
-    /// LWPs stand below the first one of their process that was seen.
+    /// Add an LWP below the first one of its process that was seen.
     fn spawn_lwp(&mut self, maker: usize, name: Name, now_ns: i64) -> usize {
         let id = self.names.give(name);
         let index = self.threads.spawn(maker, id, LWP, now_ns);
@@ -118,7 +119,7 @@ impl System {
         index
     }
 
-    /// A running thread has another number than was thought, or has it from now on.
+    /// Change the number of a running thread.
     pub(super) fn rename_lwp(&mut self, index: usize, name: Name) {
         let row = &self.threads.tasks[self.threads.get(index).task];
         if let Some(id) = self.names.forget(Name { session: name.session, pid: row.pid, lwp: row.tid }) {
@@ -127,7 +128,7 @@ impl System {
         self.threads.set_ids(index, name.pid, name.lwp);
     }
 
-    /// `lwp_create` returned, in the thread that called it, or in the one that it made.
+    /// `lwp_create` returned, in the thread that called it or in the new one.
     pub(super) fn new_lwp(&mut self, maker: usize, lwp: i32, now_ns: i64) {
         let thread = self.threads.get(maker);
         let name = Name { session: thread.session, pid: thread.pid, lwp };
@@ -136,14 +137,14 @@ impl System {
         }
     }
 
-    /// The child's return from fork.
+    /// The child returned from fork.
     pub(super) fn child_returns(&mut self, name: Name, parent_pid: i32, now_ns: i64) {
-        /// LWPs among which the one that forks is looked for.
+        /// Number of LWPs that are searched for the one that forks.
         const LOOKED_AT: usize = 64;
         if self.first_lwp(name.session, name.pid).is_some() {
             return;
         }
-        // The LWP that waits in vfork is the one; else they have the same descriptors.
+        // Prefer the LWP that waits in vfork; all others share the same descriptors anyway.
         let lwps = self.names.lwps.get(&(name.session, parent_pid));
         let waiting = lwps.and_then(|lwps| lwps.iter().take(LOOKED_AT).find(|index| self.threads.get(**index).is_in_fork()));
         let parent = waiting.or_else(|| lwps?.first()).copied();
@@ -154,7 +155,7 @@ impl System {
 
     /// Fork returned in the parent. The child's lines may have come before.
     pub(crate) fn created_by_truss(&mut self, parent: usize, pid: i32, now_ns: i64) {
-        /// Tasks to search for one that has ended already.
+        /// Number of tasks that are searched for one that has ended already.
         const RECENT: usize = 64;
         let session = self.threads.get(parent).session;
         if let Some(index) = self.first_lwp(session, pid) {
@@ -182,7 +183,7 @@ impl System {
         self.names.lwps.get(&(session, pid))?.first().copied()
     }
 
-    /// A thread has ended. Returns its row in `processes`.
+    /// End a thread. Returns its row in `processes`.
     pub(super) fn end_lwp(&mut self, index: usize, now_ns: i64) -> usize {
         let ended = self.threads.end(index, now_ns);
         let task = ended.task;

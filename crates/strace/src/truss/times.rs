@@ -1,4 +1,4 @@
-//! When the lines of a truss log were printed, and what their times mean.
+//! The times of the lines of a truss log, and the meaning of these times.
 
 use rustc_hash::FxHashMap;
 
@@ -10,12 +10,12 @@ use crate::line::{Prefix, Stamp};
 /// All columns are printed with four decimals (main.c:timestamp).
 const RESOLUTION_NS: i64 = 100_000;
 
-/// Turns the stamps of one log into times.
+/// Converts the stamps of one log to times.
 #[derive(Debug)]
 pub(crate) struct Times {
     layout: Layout,
-    /// With `-D` alone: the last event of each thread, process and LWP. The first one of a thread counts from the base, so the sums are
-    /// what `-d` would print.
+    /// With `-D` alone: time of the last event of each thread, by process and LWP. The first one of
+    /// a thread counts from the base, so the sums equal the stamps of `-d`.
     last_ns: FxHashMap<(Option<i32>, i32), i64>,
     now_ns: i64,
 }
@@ -25,7 +25,8 @@ impl Times {
         Times { layout, last_ns: FxHashMap::default(), now_ns: layout.base_ns.unwrap_or(0) }
     }
 
-    /// The time of a line; a line without columns in a log that has them keeps the time of the line before.
+    /// The time of a line; a line without columns in a log that has them keeps the time of the line
+    /// before.
     pub(crate) fn time(&mut self, prefix: &Prefix) -> i64 {
         match prefix.stamp {
             Some(Stamp::Epoch(ns)) => self.now_ns = ns,
@@ -41,12 +42,12 @@ impl Times {
         self.now_ns
     }
 
-    /// Without `-d` and `-D` there is nothing but the order of lines.
+    /// Without `-d` and `-D` only the order of lines is known.
     fn is_order(&self) -> bool {
         !self.layout.columns.stamp && !self.layout.columns.since_last
     }
 
-    /// What recording.json says about it.
+    /// The description of the clock in recording.json.
     pub(crate) fn describe(&self, has_durations: bool) -> sysdock_table::Clock {
         let dated = self.layout.columns.stamp && self.layout.base_ns.is_some();
         let mut note = Facts::default();
