@@ -1,4 +1,5 @@
-//! `sysdock-native agent` and `collect`: what each job of a node uses, and the collector that brings it into a lake.
+//! `sysdock-native agent` and `collect`: the agent that counts what each job of a node uses, and
+//! the collector that writes this to a lake.
 
 use std::{
     fs,
@@ -19,7 +20,7 @@ use crate::{
     signals,
 };
 
-/// Where the settings of a site are, if it has any.
+/// Settings of the site, if the file exists.
 const SETTINGS: &str = "/etc/sysdock/agent.toml";
 const BPF: &str = "/sys/fs/bpf";
 
@@ -69,7 +70,7 @@ fn targets(arguments: &AgentRun) -> Result<Vec<Target>, Message> {
     Ok(targets)
 }
 
-/// Names of mount points are private; on loopback, those who are on the machine see them anyway.
+/// Names of mount points are private; on loopback, anyone who can connect can see them anyway.
 fn metrics(arguments: &AgentRun) -> Result<Option<MetricsOptions>, Message> {
     let Some(listen) = arguments.metrics else { return Ok(None) };
     let tokens = arguments.metrics_token_file.clone();
@@ -115,7 +116,7 @@ fn settings_error(path: &Path, error: AgentError) -> Message {
     Message::bare(format!("{}: {}", path.display(), message.text()))
 }
 
-/// Where programs stay when the agent is killed; it is mounted where it is not.
+/// Folder in which programs stay when the agent is killed; mounts the file system if necessary.
 fn bpf_folder() -> Result<PathBuf, Message> {
     let folder = PathBuf::from(BPF);
     let is_mounted =
@@ -124,7 +125,7 @@ fn bpf_folder() -> Result<PathBuf, Message> {
         return Ok(folder);
     }
     let (source, target, kind) = (c"bpf", c"/sys/fs/bpf", c"bpf");
-    // SAFETY: the texts live through the call; there are no data.
+    // SAFETY: the texts outlive the call; there are no data.
     let code = unsafe { libc::mount(source.as_ptr(), target.as_ptr(), kind.as_ptr(), 0, std::ptr::null()) };
     if code == 0 {
         return Ok(folder);
@@ -178,7 +179,7 @@ fn print(arguments: &AgentPrint) -> Result<u8, Message> {
     Ok(0)
 }
 
-/// What a user reads at the end of his job.
+/// The text that a user sees at the end of a job.
 fn text_of(answer: &JobAnswer) -> Option<String> {
     let total = answer.total.as_ref()?;
     let metadata = total.opens + total.creates + total.closes + total.stats + total.readdirs + total.removes + total.renames;
@@ -249,7 +250,7 @@ fn stop(arguments: &AgentStop) -> Result<u8, Message> {
     Ok(0)
 }
 
-/// Take batches until a signal comes.
+/// Accept batches until a signal comes.
 pub(crate) fn collect(arguments: &Collect) -> Result<u8, Message> {
     let cancel = Cancel::default();
     signals::cancel_on_signal(&cancel);

@@ -247,7 +247,7 @@ pub(crate) struct ItraceDecode {
     pub(crate) limit: u64,
 }
 
-/// As clap expects it.
+/// The type that clap expects.
 const FEWEST_SERIES: i64 = sysdock_agent::FEWEST_SERIES as i64;
 
 /// What to do with an agent.
@@ -940,7 +940,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Whether only a command can be meant.
+    /// Whether no process was named, so that a command is required.
     pub(crate) fn is_empty(&self) -> bool {
         self.pid.is_empty() && self.cgroup.is_none() && !self.all
     }
@@ -987,7 +987,8 @@ fn duration(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds * factor).map_err(|error| error.to_string())
 }
 
-/// Bytes: a number, with K, M, G, T or KiB, MiB, ... (powers of 1024) or kB, MB, GB, TB (powers of 1000) after it.
+/// Parse a size [B]: a number, with an optional unit K, M, G, T or KiB, MiB, ... (powers of 1024)
+/// or kB, MB, GB, TB (powers of 1000).
 fn size(text: &str) -> Result<u64, String> {
     const FORM: &str = "not a size: write 4096, 4K, 16M or 1GB";
     let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len()));
@@ -1007,7 +1008,7 @@ fn size(text: &str) -> Result<u64, String> {
     if bytes.fract() == 0.0 && bytes < 9e15 { Ok(bytes as u64) } else { Err(FORM.into()) }
 }
 
-/// Memory in MiB: a number alone, or a size that is a whole number of them.
+/// Parse a memory size [MiB]: a plain number, or a size that is a whole number of MiB.
 fn mebibytes(text: &str) -> Result<u32, String> {
     let bytes = if text.bytes().all(|byte| byte.is_ascii_digit()) { size(&format!("{text}M"))? } else { size(text)? };
     match u32::try_from(bytes >> 20) {
@@ -1016,7 +1017,7 @@ fn mebibytes(text: &str) -> Result<u32, String> {
     }
 }
 
-/// The same of a flight recorder, for each CPU.
+/// Parse the memory of a flight recorder per CPU [MiB].
 fn flight_memory(text: &str) -> Result<u32, String> {
     match mebibytes(text)? {
         mib @ 4..=16384 => Ok(mib),
@@ -1024,12 +1025,12 @@ fn flight_memory(text: &str) -> Result<u32, String> {
     }
 }
 
-/// A value of an enumeration, as plans name it.
+/// Parse a value of an enumeration by its name in plans.
 fn enumerated<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_json::from_value(serde_json::Value::from(text)).map_err(|error| error.to_string())
 }
 
-/// Requests a second: a number, also with /s after it.
+/// Parse a rate of requests per second: a number, with an optional /s.
 fn rate(text: &str) -> Result<f64, String> {
     match text.trim_end_matches("/s").parse::<f64>() {
         Ok(rate) if rate.is_finite() && rate > 0.0 => Ok(rate),
@@ -1037,7 +1038,7 @@ fn rate(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A variable and its value, which may have any bytes but the null byte.
+/// Parse a variable and its value, which may contain any byte but NUL.
 fn variable(text: &str) -> Result<(OsString, OsString), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.into(), value.into())),
@@ -1047,7 +1048,7 @@ fn variable(text: &str) -> Result<(OsString, OsString), String> {
 
 fn cpu_list(text: &str) -> Result<Cpus, String> {
     const FORM: &str = "not a list of CPUs: write 0, 0,1 or 0-3";
-    /// The kernel's own limit.
+    /// The kernel's limit.
     const MOST: usize = 8192;
     let number = |text: &str| text.parse::<usize>().ok().filter(|number| *number < MOST);
     let mut cpus = Vec::new();
@@ -1065,7 +1066,7 @@ fn trigger(text: &str) -> Result<(String, sysdock_bpf::Trigger), String> {
     sysdock_bpf::Trigger::parse(text, duration).map(|trigger| (text.into(), trigger))
 }
 
-/// It becomes the name of a file.
+/// Parse a name that is used as a file name.
 fn flight_name(text: &str) -> Result<String, String> {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
     if !text.is_empty() && text.len() <= 64 && text.chars().all(is_plain) {
@@ -1075,7 +1076,7 @@ fn flight_name(text: &str) -> Result<String, String> {
     }
 }
 
-/// Of readings: as short as a terminal may show them, and as long as a day.
+/// Parse the interval between readings: at least as long as a terminal needs, at most a day.
 fn interval(text: &str) -> Result<Duration, String> {
     const FROM_TO: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(86_400));
     duration(text).and_then(|time| {
@@ -1090,7 +1091,7 @@ fn frequency(text: &str) -> Result<u32, String> {
     }
 }
 
-/// The choice, and how it was written.
+/// The choice, and its text.
 fn stacks(text: &str) -> Result<(String, Stacks), String> {
     const FORM: &str = "write all, slower:100us or every:10";
     let chosen = match text.split_once(':') {
@@ -1169,7 +1170,7 @@ pub(crate) enum TopView {
 }
 
 impl TopView {
-    /// As it is written on the command line.
+    /// The name on the command line.
     pub(crate) fn name(self) -> &'static str {
         match self {
             TopView::Process => "process",
@@ -1214,7 +1215,8 @@ pub(crate) struct Progress {
     pub(crate) progress_fd: Option<i32>,
 }
 
-/// Version, commit (which `make dist` states) and format of recordings, as `sysdock --version` has them.
+/// Version, commit (set by `make dist`) and format of recordings, in the same form as `sysdock
+/// --version`.
 fn version() -> &'static str {
     static TEXT: LazyLock<String> = LazyLock::new(|| {
         let commit = option_env!("SYSDOCK_COMMIT").map(|commit| format!("commit {commit}, ")).unwrap_or_default();

@@ -1,8 +1,10 @@
-//! Recording by the kernel's own events.
+//! Recording with the kernel's own events.
 //!
-//! States: *prepared* (the command's process waits, its group is made, the programs are in the kernel and attached; what may fail for want of
-//! permission has succeeded) -> *recording* (rights are dropped, the folder is there, the command runs) -> *closing* (the spool becomes
-//! tables). A refusal in the first state leaves nothing behind, so that strace can take over.
+//! States: *prepared* (the command's process waits, its control group exists, the programs are
+//! loaded and attached; every step that may fail for lack of permission has succeeded) ->
+//! *recording* (rights are dropped, the folder exists, the command runs) -> *closing* (the spool is
+//! converted to tables). A refusal in the first state leaves nothing behind, so that strace can
+//! take over.
 
 use std::{
     env,
@@ -36,11 +38,11 @@ use crate::{
     watched,
 };
 
-/// Why nothing was recorded.
+/// Reason why nothing was recorded.
 pub(crate) enum Refusal {
-    /// This recorder cannot run here: another may.
+    /// This recorder cannot run here, but another one may.
     Unable(String),
-    /// None could.
+    /// No recorder could.
     Error(Message),
 }
 
@@ -50,7 +52,7 @@ impl Refusal {
             Refusal::Error(message) => message,
             Refusal::Unable(reason) => Message::new(
                 format!("the kernel recorder cannot run: {reason}"),
-                // More rights are no help where none is missing.
+                // More rights do not help if none is missing.
                 match privileges::missing().is_empty() {
                     true => "sysdock run --with strace -- CMD".into(),
                     false => format!(
@@ -69,30 +71,30 @@ impl From<Message> for Refusal {
     }
 }
 
-/// What is ready before anything is written.
+/// State that exists before anything is written.
 pub(crate) struct Prepared {
     pub(crate) probes: Probes,
     pub(crate) probe_list: ProbeList,
     pub(crate) target: Target,
-    /// The command, waiting.
+    /// The command's process, waiting.
     gate: Option<Gate>,
-    /// Of the command's own, or the one that was requested.
+    /// The command's control group, or the requested one.
     pub(crate) group: Option<Group>,
-    /// Events about the threads that are there, and about what they have mapped.
+    /// Events that describe existing threads and their mappings.
     pub(crate) tasks: Vec<u8>,
     /// Opened while there is the right to see addresses of the kernel.
     names: KernelNames,
-    /// Opened while there are all rights: what the kernel counts of the machine.
+    /// Opened while there are all rights: counters of the machine.
     pub(crate) meters: Option<Meters>,
-    /// What loading and attaching the programs took.
+    /// Time for loading and attaching the programs.
     attach: Duration,
 }
 
-/// A recording whose spool is not yet converted.
+/// A recording with a spool that is not converted yet.
 struct Unfinished {
     recording: Recording,
     names: KernelNames,
-    /// What to say if it holds nothing.
+    /// Message if it is empty.
     why_empty: String,
 }
 
@@ -116,7 +118,7 @@ pub(crate) fn run(arguments: &arguments::Record) -> Result<Exit, Refusal> {
     let manifest = manifest(arguments, directory);
     let relay = Relay::start(|| ());
     let prepared = prepare(arguments);
-    // Loading fails where a signal comes. Nothing runs yet, and nothing has been made.
+    // A signal makes loading fail. Nothing has been started or written yet.
     if let Some(signal) = signals::end_requests(&Counts::default()).first() {
         return Ok(Exit::Signal(*signal));
     }
@@ -141,7 +143,7 @@ fn manifest(arguments: &arguments::Record, directory: Option<String>) -> Manifes
     manifest
 }
 
-/// What was requested, as one would type it.
+/// The requested options, as one would type them.
 pub(crate) fn options(arguments: &arguments::Record) -> Vec<String> {
     let mut options = Vec::new();
     let target = &arguments.target;
@@ -161,7 +163,7 @@ pub(crate) fn options(arguments: &arguments::Record) -> Vec<String> {
     options
 }
 
-/// Everything that may be refused.
+/// Do everything that may be refused.
 pub(crate) fn prepare(arguments: &arguments::Record) -> Result<Prepared, Refusal> {
     let gate = if arguments.command.is_empty() { None } else { Some(gate_of(arguments)?) };
     let group = match &arguments.target.cgroup {
@@ -169,7 +171,7 @@ pub(crate) fn prepare(arguments: &arguments::Record) -> Result<Prepared, Refusal
             let hint = "give its folder, such as /sys/fs/cgroup/system.slice/nginx.service";
             Message::new(format!("{}: no control group of version 2: {error}", path.display()), hint)
         })?),
-        // Where no group can be made, the kernel side follows births instead.
+        // If no group can be made, the kernel side follows births instead.
         None => gate.as_ref().and_then(|gate| own_group(gate.pid())),
     };
     if arguments.no_loss && group.is_none() {
@@ -207,7 +209,7 @@ pub(crate) fn prepare(arguments: &arguments::Record) -> Result<Prepared, Refusal
         follow_late_children(target, &probes, &mut tasks).map_err(refused)?
     };
     if let Some(gone) = held.iter().find(|process| process.has_ended()) {
-        // Its number may be that of another process by now.
+        // Its number may belong to another process by now.
         return Err(Refusal::Error(no_such_process(gone.pid)));
     }
     let attach = begun.elapsed();
@@ -225,7 +227,7 @@ pub(crate) fn prepare(arguments: &arguments::Record) -> Result<Prepared, Refusal
     })
 }
 
-/// The places that were named.
+/// The probes that were requested.
 fn probe_list(arguments: &arguments::Record) -> Result<ProbeList, Message> {
     let is_meant = arguments.probe_stacks || arguments.what.iter().any(|word| word == sysdock_bpf::PROBES.name);
     if is_meant && !names_places(arguments) {
@@ -235,7 +237,7 @@ fn probe_list(arguments: &arguments::Record) -> Result<ProbeList, Message> {
         .map_err(|reason| Message::new(reason, "name fewer, or record several times"))
 }
 
-/// Unlike a family, a place that cannot be recorded ends the recording: the user named it.
+/// Unlike a family, a probe that cannot be attached ends the recording, because the user named it.
 fn cannot_probe((probe, reason): Refused) -> Refusal {
     Refusal::Error(Message::new(
         format!("{probe}: cannot be recorded: {reason}"),
@@ -243,11 +245,12 @@ fn cannot_probe((probe, reason): Refused) -> Refusal {
     ))
 }
 
-/// What was requested. The command line was refused where it has other names.
+/// The requested families; the command line has rejected other names.
 pub(crate) fn families(arguments: &arguments::Record) -> Vec<Family> {
     let mut families = match arguments.preset {
         Some(arguments::Preset::Bottleneck) => {
-            // Stacks have an option of their own; the sums of calls would count again what is recorded call by call.
+            // Stacks have an option of their own, and sums of calls would repeat what is recorded
+            // call by call.
             let left_out = [sysdock_bpf::STACKS, sysdock_bpf::SYSCALLS];
             FAMILIES.iter().copied().filter(|family| !left_out.contains(family)).collect()
         }
@@ -266,10 +269,11 @@ fn gate_of(arguments: &arguments::Record) -> Result<Gate, Message> {
     close_gate(&arguments.command, if arguments.as_root { None } else { Caller::find() })
 }
 
-/// Make the process of a command, which waits. It gets the rights of the caller, where there is one.
+/// Create the process of a command, which waits. It gets the rights of the caller, if there is one.
 pub(crate) fn close_gate(words: &[OsString], caller: Option<Caller>) -> Result<Gate, Message> {
     let program = &words[0];
-    // Found here, as strace does: looking for it along PATH is not the program's doing.
+    // The command is looked up here, as strace does, so that the search along PATH is not recorded
+    // as the program's calls.
     let mut command = Command::new(record::find_command(words, caller.as_ref()).unwrap_or_else(|| program.into()));
     command.arg0(program).args(&words[1..]);
     command.envs(caller.iter().flat_map(Caller::variables).map(|(name, value)| (name, value)));
@@ -311,10 +315,11 @@ fn target(arguments: &arguments::Record, gate: Option<&Gate>, group: Option<&Gro
     Ok((Target::Processes(pids), tasks))
 }
 
-/// What a process started between the scan of its children and the time from which its own forks are reported.
+/// Add processes that were started between the scan for children and the time from which forks are
+/// reported.
 fn follow_late_children(target: Target, probes: &Probes, tasks: &mut Vec<u8>) -> Result<Target, sysdock_bpf::ProbeError> {
     let Target::Processes(mut pids) = target else { return Ok(target) };
-    // What these start meanwhile is found in the next round, if it is not heard of.
+    // Their own children of the meantime are found in the next round, unless they are reported.
     const ROUNDS: usize = 8;
     for _ in 0..ROUNDS {
         let late = watched::below(&pids);
@@ -327,7 +332,7 @@ fn follow_late_children(target: Target, probes: &Probes, tasks: &mut Vec<u8>) ->
     Ok(Target::Processes(pids))
 }
 
-/// A process, whatever becomes of its number.
+/// A process held by a descriptor, which stays valid if its number is reused.
 struct HeldProcess {
     pid: u32,
     descriptor: OwnedFd,
@@ -341,10 +346,10 @@ impl HeldProcess {
     }
 }
 
-/// Hold on to the processes with these numbers.
+/// Open descriptors of the processes with these numbers.
 fn hold(pids: &[u32]) -> Result<Vec<HeldProcess>, Message> {
     let hold = |pid: &u32| {
-        // SAFETY: two numbers; the descriptor that it returns has no other owner.
+        // SAFETY: two numbers; the returned descriptor has no other owner.
         let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, *pid, 0) };
         let descriptor = i32::try_from(descriptor).ok().filter(|number| *number >= 0).ok_or_else(|| no_such_process(*pid))?;
         // SAFETY: as above.
@@ -357,20 +362,20 @@ fn no_such_process(pid: u32) -> Message {
     Message::new(format!("-p {pid}: no such process"), "pgrep -a NAME lists processes by name")
 }
 
-/// Of which calls it is recorded where they were made.
+/// The calls for which stacks are recorded.
 fn stacks(arguments: &arguments::Record) -> Stacks {
     let named = arguments.what.iter().any(|word| word == sysdock_bpf::STACKS.name);
     let usual = if named { Stacks::All } else { Stacks::Off };
     arguments.stacks.as_ref().map_or(usual, |(_, stacks)| *stacks)
 }
 
-/// Between two samples of a CPU. No multiple of what programs do regularly.
+/// Time between two samples of a CPU. Not a multiple of the periods of common programs.
 pub(crate) fn sample_period(arguments: &arguments::Record) -> Duration {
     const USUAL_HZ: u32 = 199;
     Duration::from_secs(1) / arguments.freq.unwrap_or(USUAL_HZ)
 }
 
-/// The processes that are recorded and run already, as far as they are known without the kernel side.
+/// The recorded processes that run already, as far as they are known without the kernel side.
 pub(crate) fn processes_there(target: &Target, group: Option<&Group>) -> Vec<u32> {
     match (target, group) {
         (Target::All, _) => all_processes().unwrap_or_default(),
@@ -402,7 +407,7 @@ fn record(
     spool.append(sysdock_bpf::NO_CPU, &tasks)?;
     spool.flush()?;
     let hold = if arguments.no_loss { group.as_ref().and_then(|group| group.freezer().ok()) } else { None };
-    // Before it starts threads. The command's process is there by now, and is not confined.
+    // Before threads are started. The command's process exists already and is not confined.
     rows.push(environment::of_its_limits(confine::recorder(recording.folder())));
     let mut capture = Capture::new(probes, spool, hold, meters)?;
     if let Err(error) = privileges::drop_rest(arguments.as_root) {
@@ -414,13 +419,13 @@ fn record(
     let reason = match &recorded {
         Ok(()) if watch.interrupted => Reason::Interrupted,
         Ok(()) => Reason::Done,
-        // What cannot be written ends the recording, not the program.
+        // A write error ends the recording, not the program.
         Err(_) => Reason::Full,
     };
     let status = watch.wait();
     let why_empty = watched::why_empty(&target, watch.group.as_ref());
     let finished = capture.finish(|_| Note::End(end_note(status, reason)));
-    // Samples in them get their names when the tables are made.
+    // Samples of these programs get their names when the tables are made.
     let _programs = capture.into_programs();
     let attach = finished.as_ref().ok().map(|totals| environment::of_the_recorder(attach, totals.detach));
     if let Some(lost) = finished.as_ref().ok().map(|totals| totals.dropped).filter(|lost| *lost > 0 && arguments.no_loss) {
@@ -430,7 +435,7 @@ fn record(
     let failed = recorded.err().or(finished.err());
     let closed = close_with_rows(Unfinished { recording, names, why_empty }, &rows, arguments, reason, failed);
     match (closed, status) {
-        // From here on the command's status is what its caller waits for.
+        // From here on the caller waits for the command's status.
         (Err(message), Some(status)) => {
             messages::print(&message);
             Ok(status.into())
@@ -441,7 +446,8 @@ fn record(
     }
 }
 
-/// Make tables of what was recorded. What `failed` while it was recorded is the error, also where the tables can be made.
+/// Make tables of the recording. If recording failed, that is the error, even if the tables can be
+/// made.
 fn close_with_rows(
     mut unfinished: Unfinished,
     rows: &[environment::Row],
@@ -459,12 +465,13 @@ fn close_with_rows(
         (Ok(()), BpfError::Full(_)) => {
             Message::new(messages::full(&spool), "what was recorded until then can be read; the command went on to its end")
         }
-        // Where the tables do not fit either, this names what has the events, and the way to read it.
+        // If there is no room for the tables either, this names the file with the events and the
+        // way to read it.
         (_, failed) => failed.into(),
     })
 }
 
-/// Who names a process may not think of those below it, which are recorded too.
+/// Tell a user who named a process that its children are recorded too.
 fn note_what_is_watched(arguments: &arguments::Record, recording: &Recording) {
     if let Some(watched) = recording.manifest.watched.as_ref() {
         let until = if arguments.time.is_some() { "" } else { "; Ctrl-C ends it" };
@@ -509,14 +516,14 @@ fn cannot_run(arguments: &arguments::Record, error: &std::io::Error) -> Message 
     Message::new(format!("{name}: cannot be run: {error}"), "can the user who called sudo run it? --as-root runs it as root")
 }
 
-/// Looks after the command, the time and the user's signals.
+/// Monitors the command, the time limit and the user's signals.
 struct Watch {
     child: Option<Child>,
     status: Option<ExitStatus>,
     group: Option<Group>,
     until: Option<Instant>,
     relay: Relay,
-    /// SIGINTs that the command did not handle.
+    /// Number of SIGINTs that the command did not handle.
     unhandled: u32,
     interrupted: bool,
     left_behind: LeftBehind,
@@ -529,7 +536,7 @@ impl Watch {
         Watch { child, status: None, group, until, relay, unhandled: 0, interrupted: false, left_behind }
     }
 
-    /// Whether recording is to end now.
+    /// Whether the recording is to end now.
     fn is_over(&mut self) -> bool {
         self.heed_signals();
         if self.interrupted || self.until.is_some_and(|until| Instant::now() >= until) {
@@ -539,7 +546,7 @@ impl Watch {
             return false;
         }
         self.check_for_its_end();
-        // What the command left running in the background is recorded too, as strace -f does.
+        // Processes that the command left in the background are recorded too, as with strace -f.
         let left = self.group.as_ref().filter(|group| self.status.is_some() && group.is_populated());
         match left {
             Some(group) => !self.left_behind.is_waited_for(|| group.processes()),
@@ -553,15 +560,17 @@ impl Watch {
         }
     }
 
-    /// What a signal to the recorder means: it goes on to the command, unless that has it too. A second SIGINT that the command does not
-    /// handle says that it is not going to end: then recording ends and the command runs on. Where no command runs (any more), every signal
-    /// that requests an end ends the recording.
+    /// Handle the signals to the recorder. Each is passed on to the command unless the command
+    /// received it too. A second SIGINT that the command does not handle shows that the command
+    /// will not end: then the recording ends and the command continues. If no command is running,
+    /// every signal that requests an end ends the recording.
     fn heed_signals(&mut self) {
         let received = self.relay.received();
         if received.is_empty() {
             return;
         }
-        // It may have ended by this very signal: what came while it was not known to have ended was meant for it.
+        // This signal may have ended it: signals that came before its end was known were meant for
+        // it.
         let Some(child) = self.child.as_ref().filter(|_| self.status.is_none()) else {
             self.interrupted |= received.iter().any(|one| signals::requests_an_end(one.signal));
             return;
@@ -571,7 +580,8 @@ impl Watch {
         self.interrupted |= self.unhandled >= 2;
     }
 
-    /// The exit status of the command. It is waited for where the recording ended for want of room, not where the user ended it.
+    /// The exit status of the command. If the recording ended for lack of space, the command is
+    /// waited for; if the user ended it, it is not.
     fn wait(&mut self) -> Option<ExitStatus> {
         self.check_for_its_end();
         while self.child.is_some()
@@ -587,12 +597,12 @@ impl Watch {
     }
 }
 
-/// Make tables of the spool; it goes when they are whole.
+/// Make tables of the spool, and remove the spool once they are complete.
 fn close(unfinished: Unfinished, arguments: &arguments::Record, reason: Reason) -> Result<(), Message> {
     let Unfinished { mut recording, names, why_empty } = unfinished;
     let mut reporter = Reporter::new(&arguments.progress);
     let ending = sysdock_bpf::convert_own(&mut recording, names, &Cancel::default(), &mut |progress| reporter.report(progress))?;
-    // On a full disk there was no room for the last note, which has the reason.
+    // A full disk had no room for the last note with the reason.
     let ending = if reason == Reason::Full { Ending::WriteError } else { ending };
     if ending == Ending::InputError {
         messages::note("the recording is incomplete: no call of the command is in it, or what was recorded is damaged");
@@ -606,7 +616,8 @@ fn close(unfinished: Unfinished, arguments: &arguments::Record, reason: Reason) 
     Ok(())
 }
 
-/// `sysdock-native salvage`: tables of what a recorder that died has left. Returns the exit status.
+/// `sysdock-native salvage`: make tables of the spool of a recorder that died. Returns the exit
+/// status.
 pub(crate) fn salvage(arguments: &arguments::Salvage) -> Result<u8, Message> {
     if arguments.dry_run {
         privileges::become_caller()?;

@@ -1,8 +1,9 @@
-//! Recording by strace, where the kernel recorder may not or cannot run.
+//! Recording with strace, where the kernel recorder must not or cannot run.
 //!
-//! strace writes into a FIFO and the importer reads from it, so no log lies on disk. States: *starting* (both ends of the FIFO are open
-//! here, so that neither side waits for the other) -> *running* -> *strace ended* (our writing end is closed, the reader sees the end) -> where
-//! strace was killed, *untraced*: the command goes on without it, and is waited for.
+//! strace writes to a FIFO and the importer reads from it, so there is no log on disk. States:
+//! *starting* (both ends of the FIFO are open here, so that neither side waits for the other) ->
+//! *running* -> *strace ended* (our writing end is closed, the reader sees the end) -> if strace
+//! was killed, *untraced*: the command continues without it, and is waited for.
 
 use std::{
     env,
@@ -38,7 +39,8 @@ use crate::{
     signals::{self, Counts},
 };
 
-/// Children, wall clock, durations, paths of descriptors; strings long enough for a command line, not for data.
+/// Children, wall clock, durations, paths of descriptors; strings are long enough for a command
+/// line, not for data.
 const STRACE_OPTIONS: [&str; 6] = ["-f", "-ttt", "-T", "-y", "-s", "128"];
 
 /// Record; returns how the command ended.
@@ -48,14 +50,15 @@ pub(crate) fn run(arguments: &arguments::Record, output: &Path) -> Result<Exit, 
     let caller = if arguments.as_root { None } else { Caller::find() };
     let folder = Folder::create(output, privileges::access(arguments.share))?;
     if caller.is_some() {
-        // strace needs no rights to trace what it starts. What it starts, and what is read of its text, has none.
+        // strace needs no rights to trace its children. Neither they nor the parser of its text
+        // should have any.
         privileges::become_caller()?;
     }
     let directory = env::current_dir().ok();
     let mut rows =
         environment::of_this_machine(&arguments.command, directory.as_deref().map(|d| d.to_string_lossy().into_owned()));
     let place = Fifo::place();
-    // Before the FIFO is there: whenever this process is killed, there is a process that removes it.
+    // Before the FIFO is made: another process removes it whenever this one is killed.
     let relay = Relay::start(|| clear_up(&place));
     let fifo = match Fifo::make(&place) {
         Ok(fifo) => fifo,
@@ -70,18 +73,18 @@ pub(crate) fn run(arguments: &arguments::Record, output: &Path) -> Result<Exit, 
     orphans::adopt();
     let before = signals::counts();
     if let Some(signal) = signals::end_requests(&Counts::default()).first() {
-        // It reached no command.
+        // The signal reached no command.
         recording.abandon();
         return Ok(Exit::Signal(*signal));
     }
     let child = start(&strace, &fifo.held.path, arguments, caller.as_ref())
         .map_err(|error| Message::new(format!("cannot start strace: {error}"), "is it executable?"))?;
-    // What came meanwhile may not have reached it.
+    // Signals that came meanwhile may not have reached it.
     signals::end_requests(&before).into_iter().for_each(|signal| signals::send(child.id(), signal));
     let cancel = Cancel::default();
     let Fifo { held, reader } = fifo;
     let watch = Watch::start(child, held, cancel.clone(), relay, LeftBehind::new(arguments.wait));
-    // strace and the threads that deal with it are there by now, and are not confined.
+    // strace and its threads exist already and are not confined.
     rows.push(environment::of_its_limits(confine::parser(recording.folder())));
     let mut reporter = Reporter::new(&arguments.progress);
     let options = Options { directory, name: Some("strace".into()), live: true, ..Options::default() };
@@ -110,7 +113,7 @@ pub(crate) fn run(arguments: &arguments::Record, output: &Path) -> Result<Exit, 
         StraceEnd::Cancelled => ended.map(|_| Exit::Code(EXIT_INTERRUPTED)),
         StraceEnd::WithCommand => {
             if let Err(message) = ended {
-                // The command has run: its status is what its caller waits for.
+                // The command has run: its caller waits for its status.
                 messages::print(&message);
             }
             Ok(status.into())
@@ -118,22 +121,24 @@ pub(crate) fn run(arguments: &arguments::Record, output: &Path) -> Result<Exit, 
     }
 }
 
-/// Why strace ended.
+/// Reason why strace ended.
 #[derive(Clone, Copy)]
 enum StraceEnd {
-    /// All that it traced had ended.
+    /// All processes that it traced had ended.
     WithCommand,
-    /// The user ended the recording, and so this process killed it.
+    /// The user ended the recording, so this process killed strace.
     Cancelled,
-    /// This process killed it when the command had ended: what it left running goes on.
+    /// This process killed strace after the command had ended: processes that it left running
+    /// continue.
     LetGo,
-    /// Somebody else killed it, by this signal.
+    /// Another process killed it with this signal.
     Killed(libc::c_int),
 }
 
 impl StraceEnd {
-    /// strace kills itself by the signal that ended the command, after it has written of that (`command_was_killed`). One that died otherwise
-    /// was killed, perhaps when only what the command left behind was still running.
+    /// strace kills itself with the signal that ended the command, after it has reported that
+    /// (`command_was_killed`). If it died of a signal otherwise, it was killed, possibly while only
+    /// processes that the command left behind were running.
     fn of(status: ExitStatus, command_was_killed: bool, let_go: bool, cancel: &Cancel) -> Self {
         if let_go {
             return StraceEnd::LetGo;
@@ -145,7 +150,8 @@ impl StraceEnd {
         }
     }
 
-    /// How the recording ended. The end of strace's text may be read before the request to end is seen.
+    /// How the recording ended. The end of strace's text may be read before the request to end is
+    /// noticed.
     fn of_recording(self, read: Ending) -> Ending {
         match self {
             StraceEnd::WithCommand | StraceEnd::LetGo => read,
@@ -155,18 +161,19 @@ impl StraceEnd {
     }
 }
 
-/// How the command ended, by what strace wrote of it.
+/// How the command ended, by strace's report.
 fn command_end(ended_with: Option<u8>, killed_by: Option<&str>) -> Exit {
     let signal = killed_by.and_then(|name| (1..=signals::COUNT as i32).find(|number| sysdock_bpf::signal_name(*number) == name));
     signal.map_or(Exit::Code(ended_with.unwrap_or(EXIT_ERROR)), Exit::Signal)
 }
 
-/// How the command ended of a strace that was killed.
+/// How the command ended if strace was killed.
 fn after_a_kill(signal: i32, ended_with: Option<u8>, watched: Option<Watched>) -> Result<Exit, Message> {
     let (seen, mut relay) = watched.map_or((None, None), |watched| (watched.command, Some(watched.relay)));
     let command = orphans::command(seen, relay.as_ref().and_then(Relay::witness));
     if ended_with.is_none() && command.is_none() {
-        // A terminal sends Ctrl-C to all of us: what is not the command yet ends as the command would.
+        // A terminal sends Ctrl-C to the whole group: a process that is not the command yet ends
+        // like the command would.
         if signals::end_requests(&Counts::default()).contains(&signal) {
             return Ok(Exit::Signal(signal));
         }
@@ -195,8 +202,9 @@ fn start(strace: &Path, fifo: &Path, arguments: &arguments::Record, caller: Opti
     let mut start = Command::new(strace);
     start.args(STRACE_OPTIONS).arg("-o").arg(fifo).arg("--").args(&arguments.command);
     start.envs(caller.map(Caller::variables).unwrap_or_default().iter().map(|(name, value)| (name, value)));
-    // SAFETY: between fork and exec, prctl only sets an attribute of the new process. If the recorder is killed, strace goes with it and
-    // the command runs on untraced; it would otherwise stay, and complain about the broken pipe for each call.
+    // SAFETY: between fork and exec, prctl only sets an attribute of the new process. If the
+    // recorder is killed, strace dies with it and the command continues untraced; otherwise strace
+    // would stay and complain about the broken pipe for each call.
     unsafe {
         start.pre_exec(|| {
             inherited::give_back();
@@ -209,14 +217,15 @@ fn start(strace: &Path, fifo: &Path, arguments: &arguments::Record, caller: Opti
     start.spawn()
 }
 
-/// Read on to the end without importing, after an error: strace must not wait for a reader, nor the command for strace.
+/// Read to the end without importing, after an error: strace must not wait for a reader, nor the
+/// command for strace.
 fn drain(rest: io::Result<File>) {
     if let Ok(mut rest) = rest {
         let _ = io::copy(&mut rest, &mut io::sink());
     }
 }
 
-/// What a recorder leaves behind that is killed.
+/// Clean up after a recorder that was killed.
 fn clear_up(fifo: &Path) {
     orphans::settle(fifo);
     let _ = fs::remove_file(fifo);
@@ -229,16 +238,17 @@ struct Fifo {
     reader: File,
 }
 
-/// What is there until strace has ended.
+/// Resources that exist until strace has ended.
 struct Held {
     path: PathBuf,
-    /// Our writing end: without it the reader would see the end before strace opens its own.
+    /// Our writing end: without it the reader would see the end of input before strace opens its
+    /// own.
     _writer: File,
     _folder: tempfile::TempDir,
 }
 
 impl Fifo {
-    /// Where none is yet, in a folder of a new name.
+    /// A path for a FIFO in a new folder with a unique name.
     fn place() -> PathBuf {
         env::temp_dir().join(format!("sysdock-{:016x}", record::secret())).join("strace")
     }
@@ -247,7 +257,7 @@ impl Fifo {
         let name = path.parent().and_then(Path::file_name).unwrap_or_default();
         let folder = tempfile::Builder::new().prefix(name).rand_bytes(0).tempdir()?;
         let name = CString::new(path.as_os_str().as_bytes())?;
-        // SAFETY: `name` is a NUL-terminated string that lives through the call.
+        // SAFETY: `name` is a NUL-terminated string that outlives the call.
         if unsafe { libc::mkfifo(name.as_ptr(), 0o600) } != 0 {
             return Err(io::Error::last_os_error());
         }
@@ -264,12 +274,13 @@ struct Watch {
     signals: thread::JoinHandle<Watched>,
 }
 
-/// What came of it.
+/// Result of watching strace.
 struct Watched {
     /// The command's process, if it was ever seen.
     command: Option<u32>,
     relay: Relay,
-    /// strace was ended, as the command has ended and what it left running is not waited for.
+    /// strace was killed because the command had ended and processes that it left running are not
+    /// waited for.
     let_go: bool,
 }
 
@@ -283,7 +294,8 @@ impl Watch {
         let waiter = thread::spawn(move || {
             let status = child.wait().unwrap_or_default();
             if status.signal().is_some() {
-                // Copies of strace have the FIFO open too, and the reader waits for its end.
+                // Copies of strace have the FIFO open too, and the reader waits until they close
+                // it.
                 orphans::settle(&fifo.path);
             }
             flag.store(true, Ordering::Relaxed);
@@ -293,7 +305,7 @@ impl Watch {
         Watch { waiter, ended, signals }
     }
 
-    /// How strace ended, and what was seen meanwhile.
+    /// How strace ended, and what was observed until then.
     fn join(self) -> (ExitStatus, Option<Watched>) {
         let status = self.waiter.join().unwrap_or_default();
         self.ended.store(true, Ordering::Relaxed);
@@ -301,26 +313,27 @@ impl Watch {
     }
 }
 
-/// So often in a row strace has no child: the command has ended. Before it starts, strace has none for a moment.
+/// The command has ended if strace has no child this many times in a row. Before the command
+/// starts, strace has none for a moment.
 const LOOKS_WITHOUT: u32 = 10;
 
-/// What a signal to the recorder means: it goes on to the command, unless that has it too. A second SIGINT that the command does not handle
-/// says that it is not going to end: then recording ends and the command runs on.
+/// Handle the signals to the recorder. Each is passed on to the command unless the command received
+/// it too. A second SIGINT that the command does not handle shows that the command will not end:
+/// then the recording ends and the command continues.
 ///
-/// What the command leaves running when it has ended is released unless it is waited for.
-///
+/// Processes that the command leaves running when it ends are released unless they are waited for.
 fn pass_signals(strace: u32, ended: &AtomicBool, cancel: &Cancel, mut relay: Relay, mut left_behind: LeftBehind) -> Watched {
     let mut unhandled = 0;
     let mut command = None;
     let (mut seen_without, mut let_go) = (0, false);
     while !ended.load(Ordering::Relaxed) {
-        // Before the command, strace has children that try out what the kernel can do.
+        // Before the command, strace has children that test features of the kernel.
         let now = command_of(strace);
         command = now.or(command);
         seen_without = if now.is_some() { 0 } else { seen_without + 1 };
         let left = || orphans::left_running(strace, relay.witness());
         if seen_without >= LOOKS_WITHOUT && !left().is_empty() && !left_behind.is_waited_for(left) {
-            // They run on without it. It blocks all signals but this one.
+            // They continue without it. strace blocks all signals but this one.
             let_go = true;
             signals::send(strace, libc::SIGKILL);
             break;

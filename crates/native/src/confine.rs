@@ -1,5 +1,6 @@
-//! What is recorded, or imported, may have been made by an attacker: a process that parses it can write into its recording only
-//! (Landlock, from kernel 5.13 on), and makes no system call that an intruder would want and a parser does not (seccomp).
+//! Confines processes that parse data that may come from an attacker, recorded or imported: they
+//! can write only to their recording (Landlock, from kernel 5.13 on), and cannot make system calls
+//! that an intruder would want and a parser does not need (seccomp).
 
 use std::path::Path;
 
@@ -11,11 +12,11 @@ use libc::c_long;
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 use sysdock_table::Folder;
 
-/// Of the kernel's versions of Landlock, the one whose rights are requested; an older kernel applies those that it has.
+/// Version of Landlock with the requested rights; an older kernel applies those that it has.
 const RIGHTS: ABI = ABI::V3;
 
-/// Calls that are refused with EPERM: they run programs, reach other processes, the network or the kernel's own memory, mount file systems,
-/// or change the machine.
+/// Calls that are refused with EPERM: they run programs, reach other processes, the network or the
+/// kernel's own memory, mount file systems, or change the machine.
 const REFUSED: [c_long; 38] = [
     libc::SYS_execve,
     libc::SYS_execveat,
@@ -57,17 +58,18 @@ const REFUSED: [c_long; 38] = [
     libc::SYS_mount_setattr,
 ];
 
-/// Confine this thread, which parses what others made, and those that it starts from here on; returns what holds now, as text.
+/// Confine this thread, which parses untrusted data, and threads that it starts later; returns a
+/// description of the restrictions.
 pub(crate) fn parser(folder: &Folder) -> String {
     to_folder(Some(folder), &[libc::SYS_bpf])
 }
 
-/// The same for one that writes no file.
+/// The same for a thread that writes no files.
 pub(crate) fn reader() -> String {
     to_folder(None, &[libc::SYS_bpf])
 }
 
-/// The same for a thread that reads the maps of the programs that it has loaded into the kernel.
+/// The same for a thread that reads the maps of programs that it has loaded into the kernel.
 pub(crate) fn recorder(folder: &Folder) -> String {
     to_folder(Some(folder), &[])
 }
@@ -95,7 +97,7 @@ fn restrict(folder: Option<&Folder>) -> Result<RestrictionStatus, RulesetError> 
         .handle_access(writes | AccessFs::Execute)?
         .create()?
         .add_rules(folder.map(|folder| Ok::<_, RulesetError>(PathBeneath::new(folder, writes))))?
-        // A folder that nothing comes of is removed: that is a change of the one above.
+        // An unused folder is removed at the end, which changes its parent.
         .add_rules(folder.and_then(above).map(|above| Ok::<_, RulesetError>(PathBeneath::new(above, AccessFs::RemoveDir))))?
         .restrict_self()
 }
@@ -121,7 +123,7 @@ mod tests {
     fn what_is_confined_writes_into_its_folder_only_and_runs_nothing() {
         let (own, other) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
         let folder = Folder::open(own.path(), Access::default()).expect("it is ours");
-        // Only the thread is confined, not the other tests.
+        // Only this thread is confined, not the other tests.
         let confined = thread::spawn(move || {
             let state = parser(&folder);
             let inside = folder.create_file("a").map(drop).and_then(|()| folder.replace("b", b"x"));

@@ -1,4 +1,4 @@
-//! `sysdock-native disk`: where files lie.
+//! `sysdock-native disk`: the location of files on a device.
 
 use std::time::{Instant, SystemTime};
 
@@ -29,20 +29,21 @@ pub(crate) fn scan(arguments: &arguments::Scan) -> Result<u8, Message> {
             Recording::create_in(folder, manifest(started.1))?
         }
     };
-    // An image, and the names in it, may be a stranger's.
+    // The image and the names in it may come from an attacker.
     let confined = confine::parser(recording.folder());
     let mut reporter = Reporter::new(&arguments.progress);
     let settings = Settings { threads: arguments.threads, without_names: arguments.no_names };
     let outcome = sysdock_disk::scan(&target, &mut recording, settings, &cancel, &mut |progress| reporter.report(progress));
     let outcome = outcome.and_then(|outcome| {
-        // Of a device that went away nothing can be looked up.
+        // Nothing can be looked up on a device that disappeared.
         let list = arguments.usage.as_deref().filter(|_| outcome.ending != Ending::InputError);
         let used = list.map(|list| add_usage(&target, outcome.method, list, &mut recording)).transpose()?;
         Ok((outcome, used))
     });
     match outcome {
         Ok((outcome, used)) => {
-            // Questions about a scan find every table, also where a method, or a folder, has nothing for it.
+            // Queries of a scan expect every table, even if a method or a folder has no rows for
+            // it.
             for table in ["inodes", "extents", "free_extents", "layout", "devices", "paths", "file_usage"] {
                 recording.manifest.tables.entry(table.into()).or_default();
             }
@@ -77,7 +78,7 @@ fn write_environment(
     confined: String,
     recording: &mut Recording,
 ) -> Result<(), TableError> {
-    // The capture before it contains the machine.
+    // The earlier capture describes the machine.
     let mut rows = match arguments.into {
         true => Vec::new(),
         false => environment::of_this_machine(&std::env::args_os().collect::<Vec<_>>(), None),
@@ -90,7 +91,7 @@ fn write_environment(
     environment::add(recording, &rows)
 }
 
-/// What a request costs the device, or why that was not measured.
+/// The cost of a request to the device, or the reason why it was not measured.
 fn measured(arguments: &arguments::Scan, target: &Target, cancel: &Cancel) -> Result<Cost, String> {
     if arguments.no_measure { Err("--no-measure was given".into()) } else { sysdock_disk::measure(target, cancel) }
 }
@@ -112,7 +113,7 @@ fn said_of_usage(found: &Found) {
     ));
 }
 
-/// What the scan as a capture says of itself before it begins.
+/// The description of the scan's capture before the scan begins.
 fn capture() -> Capture {
     let mut capture = Capture::new("disk", "files", sysdock_disk::ABOUT);
     capture.clock.kind = "epoch".into();
@@ -126,7 +127,7 @@ fn manifest(started: SystemTime) -> Manifest {
     manifest
 }
 
-/// When the scan ran, and how much of the file system it read.
+/// Set when the scan ran, and how much of the file system it read.
 fn describe(recording: &mut Recording, outcome: &Outcome, (clock, started): (Instant, SystemTime)) {
     let start_ns = environment::epoch_ns(started);
     let dur_ns = clock.elapsed().as_nanos().try_into().unwrap_or(i64::MAX);
@@ -139,7 +140,7 @@ fn describe(recording: &mut Recording, outcome: &Outcome, (clock, started): (Ins
     }
 }
 
-/// By which method and why, and what could not be read.
+/// Print the method and its reason, and everything that could not be read.
 fn print_remarks(outcome: &Outcome) {
     messages::note(&format!("{}: {}", outcome.method, sentences::all(&outcome.reason)));
     for (issue, detail) in &outcome.issues {

@@ -1,4 +1,5 @@
-//! `sysdock-native disk map`: a picture of where files lie, and what it shows as JSON.
+//! `sysdock-native disk map`: draws a picture of the location of files, and prints what it shows as
+//! JSON.
 
 use std::{
     fs::{self, File},
@@ -68,7 +69,7 @@ fn described(recorded: &Recorded, window: Window, order: u32, curve: Curve) -> V
     })
 }
 
-/// A class with its share, and how it is drawn: nothing else knows the colours.
+/// A class with its share and its colours, which are defined only in `sysdock_disk`.
 fn class_shown(class: Class, bytes: u64) -> Value {
     let paint = class.paint();
     let hex = |colour: [u8; 3]| format!("#{:02X}{:02X}{:02X}", colour[0], colour[1], colour[2]);

@@ -1,4 +1,4 @@
-//! `sysdock-native dump`: what a kernel was doing when it died.
+//! `sysdock-native dump`: the state of a kernel when it died.
 
 use std::{
     io::{self, BufRead, Write},
@@ -23,7 +23,7 @@ use crate::{
     sentences, signals,
 };
 
-/// Say what a dump is of, as JSON; returns the exit status.
+/// Describe a dump as JSON; returns the exit status.
 pub(crate) fn info(arguments: &arguments::DumpInfo) -> Result<u8, Message> {
     let source = Source::named(&arguments.core)?;
     confine::reader();
@@ -42,7 +42,7 @@ fn open(source: Source, debug_info: &arguments::DebugInfo) -> Result<Kernel, Dum
     Ok(kernel)
 }
 
-/// Answer questions, a line each, until there are no more; returns the exit status.
+/// Answer requests, one per line, until the end of input; returns the exit status.
 pub(crate) fn serve(arguments: &arguments::DumpServe) -> Result<u8, Message> {
     let source = Source::named(&arguments.core)?;
     confine::reader();
@@ -82,7 +82,7 @@ pub(crate) fn run(arguments: &arguments::DumpRun) -> Result<u8, Message> {
     let source = Source::named(&arguments.core)?;
     let folder = Folder::create(&arguments.output, privileges::access(arguments.share))?;
     let mut recording = Recording::create_in(folder, manifest())?;
-    // A dump, and the names in it, may be a stranger's.
+    // The dump and the names in it may come from an attacker.
     let confined = confine::parser(recording.folder());
     let parts = if arguments.parts.is_empty() { Part::ALL.to_vec() } else { arguments.parts.clone() };
     let read = open(source, &arguments.debug_info).and_then(|mut kernel| {
@@ -116,7 +116,8 @@ pub(crate) fn run(arguments: &arguments::DumpRun) -> Result<u8, Message> {
     Ok(status)
 }
 
-/// Let a thread say now and then which part is read, for one part may take long.
+/// Run `work` while a thread reports the current part repeatedly, because a single part may take
+/// long.
 fn with_progress<R>(progress: &arguments::Progress, parts: usize, work: impl FnOnce(&dyn Fn(Part)) -> R) -> R {
     const INTERVAL: Duration = Duration::from_millis(250);
     let now = &Mutex::new((0_usize, None));
@@ -142,13 +143,13 @@ fn with_progress<R>(progress: &arguments::Progress, parts: usize, work: impl FnO
     })
 }
 
-/// Add what a flight recorder held when the kernel stopped, as a capture of its own.
+/// Add the contents of a flight recorder at the time of the crash, as a capture of its own.
 fn add_flight(arguments: &arguments::DumpRun, kernel: &Kernel, outcome: &Outcome) -> Result<(), Message> {
     let Some(store) = kernel.bpf_arrays(sysdock_bpf::FLIGHT_MAP).unwrap_or_default().into_iter().max_by_key(|array| array.id)
     else {
         return Ok(());
     };
-    // A recorder makes its rings before its store.
+    // A recorder creates its rings before its store.
     let rings = kernel.bpf_arrays(sysdock_bpf::RINGS_MAP).unwrap_or_default().into_iter();
     let rings = rings.filter(|array| array.id < store.id).max_by_key(|array| array.id);
     let stopped = outcome.clock.zip(outcome.stopped_ns).and_then(|(clock, stopped)| {
@@ -166,7 +167,7 @@ fn add_flight(arguments: &arguments::DumpRun, kernel: &Kernel, outcome: &Outcome
     let ending = match sysdock_bpf::convert_own(&mut recording, names, &Cancel::default(), &mut |_| {}) {
         Ok(ending) => ending,
         Err(error) => {
-            // What was read of the dump itself stays as it is.
+            // The tables of the dump itself stay as they are.
             recording.abandon();
             return Err(error.into());
         }

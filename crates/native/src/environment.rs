@@ -1,4 +1,5 @@
-//! The `environment` table: where a recording was made, or that this is unknown.
+//! The `environment` table: the machine on which a recording was made, or a note that it is
+//! unknown.
 
 use std::{
     ffi::{CStr, OsString},
@@ -29,12 +30,12 @@ pub(crate) fn epoch_ns(time: SystemTime) -> i64 {
     time.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos().try_into().unwrap_or(i64::MAX)
 }
 
-/// Write the rows, in place of those that are there.
+/// Write the rows, in place of existing ones.
 pub(crate) fn write(recording: &mut Recording, rows: &[Row]) -> Result<(), TableError> {
     recording.replace_rows(rows.iter().map(columns))
 }
 
-/// Write the rows after those that another capture wrote.
+/// Write the rows after those of another capture.
 pub(crate) fn add(recording: &mut Recording, rows: &[Row]) -> Result<(), TableError> {
     recording.write_rows(rows.iter().map(columns))
 }
@@ -48,7 +49,8 @@ fn columns(row: &Row) -> rows::Environment<'_> {
     }
 }
 
-/// What the kernel recorder cost. Rates are those of docs/explain/measurements.md; times are measured.
+/// The cost of the kernel recorder. Rates are those of docs/explain/measurements.md; times are
+/// measured.
 pub(crate) fn of_the_recorder(attach: Duration, detach: Duration) -> [Row; 4] {
     let milliseconds = |time: Duration| Some(format!("{:.1} ms", time.as_secs_f64() * 1e3));
     [
@@ -64,12 +66,12 @@ pub(crate) fn of_load(facts: Vec<(String, Option<String>)>) -> Vec<Row> {
     facts.into_iter().map(|(name, value)| row("file system", &name, value)).collect()
 }
 
-/// What the process that writes the recording is kept from, as text.
+/// A description of the confinement of the process that writes the recording.
 pub(crate) fn of_its_limits(confined: String) -> Row {
     row("recorder", "confined", Some(confined))
 }
 
-/// This machine, now.
+/// Facts about this machine at the current time.
 pub(crate) fn of_this_machine(command: &[OsString], directory: Option<String>) -> Vec<Row> {
     let (kernel, release, machine) = uname();
     let mut rows = vec![
@@ -94,8 +96,9 @@ pub(crate) fn of_this_machine(command: &[OsString], directory: Option<String>) -
     rows
 }
 
-/// What MPI and batch systems give each process of a parallel job: its rank, and the number of ranks. The innermost comes first: a
-/// batch system passes to an `mpirun` that it starts that it is process 0 of 1, and all ranks inherit that.
+/// Variables that MPI and batch systems set for each process of a parallel job: its rank, and the
+/// number of ranks. The innermost system comes first: a batch system that starts `mpirun` sets it
+/// to process 0 of 1, and all ranks inherit that.
 const PLACE_IN_JOB: [&str; 9] = [
     "OMPI_COMM_WORLD_RANK",
     "PMIX_RANK",
@@ -108,18 +111,18 @@ const PLACE_IN_JOB: [&str; 9] = [
     "SLURM_NTASKS",
 ];
 
-/// Those of the variables that hold a number; `sysdock merge` reads them.
+/// Rows for the variables that contain a number; `sysdock merge` reads them.
 fn place_in_job(variable: impl Fn(&str) -> Option<String>) -> Vec<Row> {
     let number = |name: &&str| variable(name).filter(|value| value.parse::<u32>().is_ok());
     PLACE_IN_JOB.iter().filter_map(|name| Some(row("job", name, Some(number(name)?)))).collect()
 }
 
-/// How a file system was made and is used.
+/// Parameters of a file system.
 pub(crate) fn of_file_system(facts: &[(String, String)]) -> impl Iterator<Item = Row> {
     facts.iter().map(|(name, value)| row("file system", name, Some(value.clone())))
 }
 
-/// Where instructions were traced, and by whom.
+/// The machine and the tool with which instructions were traced.
 pub(crate) fn of_trace(facts: &sysdock_itrace::TraceFacts) -> Vec<Row> {
     let rows = [
         ("backend", Some(facts.backend.clone())),
@@ -132,7 +135,8 @@ pub(crate) fn of_trace(facts: &sysdock_itrace::TraceFacts) -> Vec<Row> {
     rows.into_iter().filter(|(_, value)| value.is_some()).map(|(name, value)| row("trace", name, value)).collect()
 }
 
-/// What a request costs the device that was scanned; the rules and analyses about disks read these names.
+/// The cost of a request to the scanned device; the rules and analyses about disks read these
+/// names.
 pub(crate) fn of_device(name: &str, cost: &Result<Cost, String>) -> [Row; 4] {
     let cost = cost.as_ref();
     let measurement = cost.map_or_else(|why| format!("none: {why}"), |cost| cost.measurement.clone());
@@ -144,7 +148,7 @@ pub(crate) fn of_device(name: &str, cost: &Result<Cost, String>) -> [Row; 4] {
     ]
 }
 
-/// What an imported log shows about where it was made: next to nothing, which is stated.
+/// Facts that an imported log states about its origin; most are stated as unknown.
 pub(crate) fn of_log(manifest: &Manifest) -> Vec<Row> {
     let command = Row {
         section: "command",
@@ -169,7 +173,7 @@ pub(crate) fn of_log(manifest: &Manifest) -> Vec<Row> {
     rows
 }
 
-/// A command as one line, quoted where a shell would need it.
+/// A command as one line, quoted where a shell requires it.
 pub(crate) fn command_text(command: &[OsString]) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%".contains(c);
     let word = |word: &OsString| {
@@ -191,7 +195,7 @@ fn uname() -> (Option<String>, Option<String>, Option<String>) {
         name
     };
     let text = |field: &[libc::c_char]| {
-        // SAFETY: see above; the array holds a NUL.
+        // SAFETY: see above; the array contains a NUL.
         let text = unsafe { CStr::from_ptr(field.as_ptr()) };
         Some(text.to_string_lossy().into_owned()).filter(|text| !text.is_empty())
     };
@@ -232,7 +236,7 @@ fn mounts() -> Vec<Row> {
     text.lines().filter_map(mount).collect()
 }
 
-/// Whether /proc shows the processes by the numbers that they have here.
+/// Whether /proc uses the process ids of this process's namespace.
 pub(crate) fn proc_is_ours() -> bool {
     fs::read_link("/proc/self").is_ok_and(|own| own.to_str() == Some(&std::process::id().to_string()))
 }

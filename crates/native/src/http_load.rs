@@ -15,7 +15,7 @@ use crate::{
     signals,
 };
 
-/// Make the load; returns the exit status, which is independent of what the server did.
+/// Make the load; returns the exit status, which is independent of the server's behaviour.
 pub(crate) fn run(arguments: &arguments::HttpLoad) -> Result<u8, Message> {
     let cancel = Cancel::default();
     signals::cancel_on_signal(&cancel);
@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &arguments::HttpLoad) -> Result<u8, Message> {
     Ok(if answered.interrupted { EXIT_INTERRUPTED } else { 0 })
 }
 
-/// What is requested: the addresses, or the lines of a file, to one server.
+/// The requests to make: the addresses, or the lines of a file, sent to one server.
 fn requests(arguments: &arguments::HttpLoad) -> Result<Vec<Request>, Message> {
     let urls = &arguments.urls;
     let Some(file) = &arguments.requests else { return Ok(urls.iter().map(|url| Request::get(url)).collect()) };

@@ -1,4 +1,4 @@
-//! `sysdock-native import`: logs that exist.
+//! `sysdock-native import`: imports existing logs.
 
 use std::path::Path;
 
@@ -34,7 +34,8 @@ pub(crate) fn run(arguments: &arguments::Import) -> Result<u8, Message> {
     allow_many_files();
     let mut reporter = Reporter::new(&arguments.progress);
     if arguments.align {
-        // The logs are read twice: so all of it is done with the caller's rights, not only what follows their being opened.
+        // The logs are opened twice here, so all of this runs with the caller's rights, not just
+        // the work after opening.
         privileges::become_caller()?;
         options.offsets.extend(estimated_offsets(arguments, &options, &cancel, &mut reporter)?);
     }
@@ -55,12 +56,12 @@ pub(crate) fn run(arguments: &arguments::Import) -> Result<u8, Message> {
     Ok(status(finish(recording, outcome)?))
 }
 
-/// Close a recording after its import, or take it away again where there was nothing to record.
+/// Close a recording after its import, or remove it if there was nothing to record.
 pub(crate) fn finish(recording: Recording, outcome: Result<Ending, ImportError>) -> Result<Ending, Message> {
     match outcome {
         Ok(ending) => Ok(recording.finish(ending)?.capture().ended_by),
         Err(ImportError::Table(error)) => {
-            // What was closed stays; whether the list of it can be written is another matter on a full disk.
+            // Closed parts stay; on a full disk their list may fail to be written.
             let _ = recording.finish(Ending::WriteError);
             Err(error.into())
         }
@@ -71,7 +72,7 @@ pub(crate) fn finish(recording: Recording, outcome: Result<Ending, ImportError>)
     }
 }
 
-/// Refuse options that say something about times of calls, for a file that has none; `what` it is.
+/// Refuse options about times of calls for a file that has no calls; `what` describes the file.
 pub(crate) fn refuse_options(arguments: &arguments::Import, path: &Path, what: &str) -> Result<(), Message> {
     let given = [
         (arguments.date.is_some(), "--date"),
@@ -88,10 +89,11 @@ pub(crate) fn refuse_options(arguments: &arguments::Import, path: &Path, what: &
     }
 }
 
-/// A set that strace -ff wrote has a file for each thread, and all are open at once.
+/// Raise the limit of open files: a set of logs by strace -ff has a file for each thread, and all
+/// are open at once.
 fn allow_many_files() {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the struct lives through both calls. If the limit stays, opening the files fails.
+    // SAFETY: the struct outlives both calls. If the limit stays, opening the files fails.
     unsafe {
         if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 {
             limit.rlim_cur = limit.rlim_max;
@@ -100,7 +102,7 @@ fn allow_many_files() {
     }
 }
 
-/// The exit status for a recording that ended so.
+/// The exit status for a recording that ended like this.
 pub(crate) fn status(ending: Ending) -> u8 {
     match ending {
         Ending::EndOfInput => 0,
@@ -109,7 +111,7 @@ pub(crate) fn status(ending: Ending) -> u8 {
     }
 }
 
-/// Compare the clocks of the logs; what was found is reported, also where nothing was.
+/// Compare the clocks of the logs and report the result, even if there is none.
 fn estimated_offsets(
     arguments: &arguments::Import,
     options: &Options,

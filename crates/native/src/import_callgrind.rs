@@ -19,13 +19,14 @@ use crate::{
     privileges,
 };
 
-/// Bytes that are read at a time.
+/// Size of a read [B].
 const BLOCK: usize = 1 << 16;
-/// Where the line `events:` is, in a profile that does not say in its first line what it is.
+/// Size of the beginning that contains the line `events:`, in a profile that does not identify
+/// itself in its first line [B].
 const BEGINNING: u64 = 1 << 14;
 const RECORDER: &str = "callgrind-profile";
 
-/// Import, if these are profiles; returns the exit status, or `None` where none of them is.
+/// Import, if these are profiles; returns the exit status, or `None` if none of them is.
 pub(crate) fn run(arguments: &arguments::Import) -> Result<Option<u8>, Message> {
     let found: Vec<bool> = arguments.logs.iter().map(|path| is_profile_file(path)).collect();
     if !found.contains(&true) {
@@ -66,11 +67,12 @@ pub(crate) fn run(arguments: &arguments::Import) -> Result<Option<u8>, Message> 
     Ok(Some(crate::import::status(recording.finish(ending)?.capture().ended_by)))
 }
 
-/// Whether a file is a profile. What cannot be opened is left to the reader of logs of calls, which reports it.
+/// Whether a file is a profile. A file that cannot be opened is not: the reader of logs of calls
+/// reports the error.
 fn is_profile_file(path: &Path) -> bool {
     let mut beginning = Vec::new();
     let read = |file| unpacked(file, BLOCK)?.take(BEGINNING).read_to_end(&mut beginning);
-    // A pipe would lose what is read.
+    // Bytes read from a pipe would be lost.
     path.metadata().is_ok_and(|about| about.is_file()) && File::open(path).and_then(read).is_ok() && is_profile(&beginning)
 }
 
@@ -114,7 +116,7 @@ fn read(files: Vec<(PathBuf, File)>) -> Result<Profile, Message> {
     Ok(profile)
 }
 
-/// Holds what was read against what the file says it has.
+/// Compare the totals of the profile with those that the file states.
 fn check(profile: &Profile, recording: &mut Recording) -> Ending {
     let capture = recording.manifest.capture_mut();
     capture.total = profile.steps.max(profile.stated);

@@ -1,4 +1,4 @@
-//! `sysdock-native import` of what fio, IOR, mdtest and elbencho printed.
+//! `sysdock-native import` of results that fio, IOR, mdtest and elbencho printed.
 
 use std::{
     fs::File,
@@ -17,24 +17,25 @@ use crate::{
     privileges, sentences,
 };
 
-/// A result that is in a log and not in the tables; the value of `import_issues.issue`, explained in docs/reference/import-issues.md.
+/// A result in a log that is missing from the tables; a value of `import_issues.issue`, explained
+/// in docs/reference/import-issues.md.
 const BROKEN_RESULT: &str = "broken_result";
-/// A log that could not be read to its end, as logs of calls have it, too.
+/// A log that could not be read to its end; the same issue as for logs of calls.
 const DAMAGED: &str = "damaged_input";
-/// Bytes of a log that are read at a time.
+/// Size of a read [B].
 const BLOCK: usize = 1 << 16;
 
-/// A log that is open, and whose tool is known from its beginning.
+/// An open log, with its tool recognized from its beginning.
 struct Input {
     path: PathBuf,
     file: Option<File>,
     tool: Tool,
     written_ns: Option<i64>,
-    /// As it lies on disk.
+    /// Size on disk [B].
     bytes: Option<u64>,
 }
 
-/// Import, if these are logs of load; returns the exit status, or `None` where none of them is.
+/// Import, if these are logs of load; returns the exit status, or `None` if none of them is.
 pub(crate) fn run(arguments: &arguments::Import) -> Result<Option<u8>, Message> {
     let Some(inputs) = inputs(&arguments.logs)? else { return Ok(None) };
     crate::import::refuse_options(arguments, &inputs[0].path, &format!("output of {}", inputs[0].tool.name()))?;
@@ -83,7 +84,7 @@ fn inputs(logs: &[PathBuf]) -> Result<Option<Vec<Input>>, Message> {
     }
     let other = logs.iter().zip(&identified).find_map(|(path, input)| input.is_none().then_some(path));
     if let Some(path) = other {
-        // One that is not there is no log of calls either.
+        // A missing file is not a log of calls either.
         if let Some(error) = path.metadata().err().filter(|_| path != Path::new("-")) {
             return Err(Message::bare(format!("{}: {error}", path.display())));
         }
@@ -94,7 +95,8 @@ fn inputs(logs: &[PathBuf]) -> Result<Option<Vec<Input>>, Message> {
     Ok(Some(identified.into_iter().flatten().collect()))
 }
 
-/// Recognize a log by its beginning. What cannot be opened is left to the reader of logs of calls, which reports it.
+/// Recognize a log by its beginning. `None` for one that cannot be opened: the reader of logs of
+/// calls reports the error.
 fn identify(path: &Path) -> Option<Input> {
     if path == Path::new("-") {
         // Nothing is consumed: the same bytes are read again.
@@ -103,7 +105,7 @@ fn identify(path: &Path) -> Option<Input> {
         let written_ns = Some(environment::epoch_ns(SystemTime::now()));
         return Some(Input { path: path.into(), file: None, tool, written_ns, bytes: None });
     }
-    // A pipe would lose what is read.
+    // Bytes read from a pipe would be lost.
     let metadata = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
     let tool = {
         let mut beginning = Vec::with_capacity(BEGINNING);
@@ -152,7 +154,7 @@ fn import(inputs: Vec<Input>, recording: &mut Recording) -> Result<bool, Failure
     Ok(damaged)
 }
 
-/// All of a log, and why it is not all of it.
+/// The text of a log, and the reason if it is incomplete.
 fn text(input: &Input) -> Result<(Vec<u8>, Option<String>), Message> {
     let mut text = Vec::new();
     let place = input.path.display();
@@ -173,7 +175,7 @@ fn text(input: &Input) -> Result<(Vec<u8>, Option<String>), Message> {
     Ok((text, failure))
 }
 
-/// Nothing of a log became a row.
+/// The error for a log without any rows.
 fn nothing(input: &Input, log: &Log) -> Message {
     let (place, tool) = (input.path.display(), input.tool.name());
     let why = match log.broken.first() {
@@ -189,7 +191,7 @@ fn nothing(input: &Input, log: &Log) -> Message {
     Message::new(format!("{place}: output of {tool}, and none of it was understood ({why})"), hint)
 }
 
-/// Say how much of a log is in the tables.
+/// Write the completeness of a log to the tables.
 fn issues(source: usize, log: &Log, failure: Option<&str>, recording: &mut Recording) -> Result<(), TableError> {
     let path = recording.manifest.capture().sources[source].path.clone();
     let row = |line: u64, issue: &'static str, detail: Fact, excerpt: Option<String>| (line, issue, detail, excerpt);

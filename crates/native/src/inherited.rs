@@ -1,6 +1,8 @@
-//! What this program was started with and changes for itself: a command that it starts finds it as it was.
+//! Keeps state that this program was started with and changes for itself, so that a command that it
+//! starts finds it unchanged.
 //!
-//! Rust opens /dev/null in place of standard streams that are closed, and ignores SIGPIPE, before `main`; so what there was is noted before that.
+//! Before `main`, Rust opens /dev/null in place of closed standard streams and ignores SIGPIPE, so
+//! the state is saved before that.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
@@ -11,9 +13,11 @@ static IGNORED: AtomicU64 = AtomicU64::new(0);
 
 const SIGNALS: std::ops::RangeInclusive<libc::c_int> = 1..=64;
 
-/// The C library calls what is in this section before `main`, and before Rust prepares anything.
+/// The C library calls the functions in this section before `main` and before Rust's own
+/// preparation.
 #[used]
-// SAFETY: the section takes pointers to functions of this kind; this one makes system calls and touches atomics only.
+// SAFETY: the section takes pointers to functions of this type; this one makes system calls and
+// touches atomics only.
 #[unsafe(link_section = ".init_array")]
 static NOTE: extern "C" fn() = note;
 
@@ -25,7 +29,7 @@ extern "C" fn note() {
         }
     }
     for signal in SIGNALS {
-        // SAFETY: asks only; the kernel fills the struct where it does not fail.
+        // SAFETY: only reads the setting; the kernel fills the struct unless it fails.
         let ignored = unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             libc::sigaction(signal, std::ptr::null(), &raw mut action) == 0 && action.sa_sigaction == libc::SIG_IGN
@@ -45,21 +49,22 @@ pub(crate) fn was_ignored(signal: libc::c_int) -> bool {
     IGNORED.load(Ordering::Relaxed) & bit(signal) != 0
 }
 
-/// Hear of children that end. With SIGCHLD ignored they could not be waited for.
+/// Receive SIGCHLD: if it is ignored, children cannot be waited for.
 pub(crate) fn hear_of_children() {
     // SAFETY: takes numbers only.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
 }
 
-/// Give it back; between fork and exec, where only system calls may be made.
+/// Restore the state, between fork and exec, where only system calls may be made.
 pub(crate) fn give_back() {
     let (ignored, closed) = (IGNORED.load(Ordering::Relaxed), CLOSED.load(Ordering::Relaxed));
     for signal in SIGNALS {
-        // SAFETY: takes numbers only. What may not be set (SIGKILL, and those that the C library keeps) fails, which is well.
+        // SAFETY: takes numbers only. Signals that cannot be set (SIGKILL, and those that the C
+        // library reserves) are unchanged.
         unsafe { libc::signal(signal, if ignored & bit(signal) != 0 { libc::SIG_IGN } else { libc::SIG_DFL }) };
     }
     for fd in (0..3).filter(|fd| closed & (1 << fd) != 0) {
-        // SAFETY: takes numbers only; what is open there is the /dev/null that stands for a closed stream.
+        // SAFETY: takes numbers only; the descriptor is the /dev/null in place of a closed stream.
         unsafe { libc::close(fd) };
     }
 }

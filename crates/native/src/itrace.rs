@@ -1,4 +1,4 @@
-//! `sysdock-native itrace`: every instruction.
+//! `sysdock-native itrace`: records every instruction of a program.
 
 use std::{
     ffi::OsString,
@@ -48,13 +48,13 @@ pub(crate) fn attach(arguments: &arguments::ItraceAttach) -> Result<Exit, Messag
     let facts = facts_of(&stepped.tasks, &stepped.mappings, stepped.unread);
     let status = make_tables(&arguments.output, Some(&facts), recording, &arguments.progress, ending, &Cancel::default())?;
     Ok(match end {
-        // Without a command, there is nothing else to end as.
+        // Without a command, there is no status to pass on.
         stepping::End::Exited(how) if !arguments.command.is_empty() && status == 0 => Exit::from(ExitStatus::from_raw(how)),
         _ => Exit::Code(status),
     })
 }
 
-/// Reports why it ended, where the process goes on.
+/// Report why tracing ended, if the process continues.
 fn ending_of(end: &stepping::End, output: &Path) -> Ending {
     match end {
         stepping::End::Exited(_) => Ending::EndOfInput,
@@ -91,7 +91,7 @@ fn step(
     };
     let pid = gate.as_ref().map_or(arguments.pid, |gate| i32::try_from(gate.pid()).ok()).unwrap_or(-1);
     let stepper = stepping::Stepper::seize(pid, writer).map_err(|error| cannot_trace(pid, &error))?;
-    // The child is waited for by the stepper, as all that it traces.
+    // The stepper waits for the child, like for all processes that it traces.
     let child = match gate {
         Some(gate) => Some(gate.open().map_err(|error| Message::bare(format!("cannot run the command: {error}")))?),
         None => {
@@ -136,7 +136,7 @@ fn tracer_of(pid: i32) -> Option<i32> {
     (tracer != 0).then_some(tracer)
 }
 
-/// What is known of this machine before the first instruction.
+/// Facts about this machine before the first instruction.
 pub(crate) fn header(backend: &str) -> Facts {
     let read = |path: &str| std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
     let cpuinfo = read("/proc/cpuinfo").unwrap_or_default();
@@ -166,7 +166,7 @@ pub(crate) fn convert(arguments: &arguments::ItraceConvert) -> Result<u8, Messag
     make_tables(&arguments.folder, None, recording, &arguments.progress, Ending::EndOfInput, &cancel)
 }
 
-/// The events belong to the recording.
+/// Copy the event file to the recording.
 fn copy_events(from: &Path, to: &Folder) -> Result<(), Message> {
     let path = from.join(EVENTS);
     let failed = |error: io::Error| ItraceError::File(path.clone(), FileError::Io(error));
@@ -184,7 +184,7 @@ pub(crate) fn make_tables(
     ending: Ending,
     cancel: &Cancel,
 ) -> Result<u8, Message> {
-    // The code, and the files that it came from, may be a stranger's.
+    // The code and the files that it came from may come from an attacker.
     let confined = confine::parser(recording.folder());
     let mut reporter = Reporter::new(progress);
     let report = &mut |done, all| reporter.report(Progress { bytes_done: 8 * done, bytes_total: Some(8 * all), lines: done });
@@ -202,7 +202,7 @@ pub(crate) fn make_tables(
     };
     let added = recording.folder().open_appended(EVENTS).and_then(|file| sysdock_itrace::complete(file, &outcome.facts));
     if let Err(error) = added {
-        // Its tables are there; only instructions have no names.
+        // Its tables are complete; only the instructions have no names.
         messages::note(&format!("{EVENTS}: {error}: names of functions could not be added"));
     }
     let mut rows = environment::of_this_machine(&std::env::args_os().collect::<Vec<OsString>>(), None);
@@ -217,7 +217,7 @@ pub(crate) fn make_tables(
 
 pub(crate) fn manifest(started: SystemTime) -> Manifest {
     let mut capture = Capture::new("itrace", "instructions", sysdock_itrace::ABOUT);
-    // Steps are its clock.
+    // Its clock counts steps.
     capture.clock.kind = "relative".into();
     capture.clock.note = facts::clock::instructions_numbered().into();
     let mut manifest = Manifest::of(capture);

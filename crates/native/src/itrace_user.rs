@@ -1,4 +1,4 @@
-//! `sysdock-native itrace user`: every instruction of a program under qemu-user.
+//! `sysdock-native itrace user`: records every instruction of a program under qemu-user.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -26,10 +26,10 @@ use crate::{
     signals,
 };
 
-/// What qemu-user emulates by default.
+/// The default CPU of qemu-user.
 const CPU: &str = "qemu64";
 const CPU_VARIABLE: &str = "QEMU_CPU";
-/// Of an ELF file: 64 bits, and x86-64.
+/// Values in the header of an ELF file: 64 bits, and x86-64.
 const CLASS_64: u8 = 2;
 const MACHINE: [u8; 2] = [62, 0];
 
@@ -78,7 +78,8 @@ pub(crate) fn run(arguments: &arguments::ItraceUser) -> Result<Exit, Message> {
     Ok(if status == 0 { Exit::from(emulated.status) } else { Exit::Code(status) })
 }
 
-/// qemu-user executes programs of x86-64 only, and says little about others.
+/// Refuse programs that are not of x86-64: qemu-user cannot execute them, and its message does not
+/// say why.
 fn check_program(path: &Path) -> Result<(), Message> {
     let shown = path.display();
     let mut head = Vec::new();
@@ -146,15 +147,15 @@ fn ended(emulated: &Emulated) -> String {
     }
 }
 
-/// The command of qemu.
+/// The command line for qemu.
 fn command_line(arguments: &arguments::ItraceUser, program: &Path, memory: &SharedMemory) -> Vec<OsString> {
     let mut plugin = OsString::from("file=");
-    // A comma ends a value, and two are one.
+    // A comma ends a value, so a comma in a value is doubled.
     plugin.push(OsStr::from_bytes(&double_commas(arguments.plugin.as_os_str().as_bytes())));
     plugin.push(format!(",shared={},from=start,limit={}", memory.descriptor(), arguments.limit));
     let mut command_line =
         vec![arguments.qemu.clone().into(), "-0".into(), arguments.command[0].clone(), "-plugin".into(), plugin];
-    // One that begins with `-` would be an option.
+    // A path that begins with `-` would be taken for an option.
     let is_option = program.as_os_str().as_bytes().starts_with(b"-");
     command_line.push(if is_option { PathBuf::from(".").join(program).into() } else { program.into() });
     command_line.extend_from_slice(&arguments.command[1..]);
@@ -175,13 +176,13 @@ fn header(arguments: &arguments::ItraceUser) -> Facts {
     header
 }
 
-/// As the kernel would name it.
+/// The name that the kernel would give the process.
 fn comm(program: &Path) -> String {
     let name = program.file_name().unwrap_or_default().to_string_lossy();
     name.char_indices().take_while(|(at, each)| at + each.len_utf8() <= 15).map(|(_, each)| each).collect()
 }
 
-/// What is missing.
+/// Print what is missing from the trace.
 fn print_summary(emulated: &Emulated) {
     match emulated.why {
         Some(Why::Limit) => messages::note("the limit of instructions is reached: the program continued, not recorded"),

@@ -1,14 +1,15 @@
-//! What a command leaves running when it ends: whether it is recorded to its end, too, and the message about it.
+//! Processes that a command leaves running when it ends: whether they are recorded to their end,
+//! and the message about them.
 
 use std::time::{Duration, Instant};
 
 use crate::{arguments::Wait, messages, watched};
 
-/// So long it may take until what a command started has ended as well, before a message is printed.
+/// Time that these processes have to end before a message is printed.
 const PATIENCE: Duration = Duration::from_secs(1);
 const MOST_NAMED: usize = 5;
 
-/// Looks after it, from the time that the command has ended.
+/// Decides about these processes once the command has ended.
 pub(crate) struct LeftBehind {
     wait: Wait,
     since: Option<Instant>,
@@ -20,7 +21,7 @@ impl LeftBehind {
         LeftBehind { wait, since: None, is_reported: false }
     }
 
-    /// The command has ended, and these processes have not. Whether they are to be waited for.
+    /// The command has ended, and these processes have not: whether to wait for them.
     pub(crate) fn is_waited_for(&mut self, left: impl FnOnce() -> Vec<u32>) -> bool {
         if self.wait == Wait::No {
             return false;

@@ -20,7 +20,8 @@ use crate::{
     signals,
 };
 
-/// Plans are written by hand, or from small files of settings.
+/// Limit of the size of a plan [B]; plans are written by hand or generated from small files of
+/// settings.
 const LONGEST_PLAN: u64 = 16 << 20;
 
 /// A list of steps, as a file.
@@ -58,7 +59,7 @@ pub(crate) fn run(arguments: &arguments::Load) -> Result<u8, Message> {
     run.end(ending, &cancel)
 }
 
-/// What is to be done.
+/// The steps to do.
 fn steps(arguments: &arguments::Load) -> Result<Vec<Step>, Message> {
     let Some(item) = arguments.item else { return plan(arguments.plan.as_deref().unwrap_or(Path::new("-"))) };
     Ok(vec![Step {
@@ -112,7 +113,7 @@ fn now_ns() -> i64 {
     environment::epoch_ns(SystemTime::now())
 }
 
-/// A run, and where its rows go.
+/// A run, and the destination of its rows.
 struct Run {
     load: Load,
     recording: Option<Recording>,
@@ -122,13 +123,13 @@ struct Run {
     total: usize,
 }
 
-/// Reports how far a run is.
+/// Reports the progress of a run.
 struct Watching<'a> {
     reporter: &'a mut Reporter,
     what: String,
     done: usize,
     steps: usize,
-    /// What the steps before and this one take by their plans [ns].
+    /// Planned duration of the steps up to this one [ns].
     before: u64,
     this: u64,
     all: u64,
@@ -206,7 +207,7 @@ impl Run {
         Ok(())
     }
 
-    /// Remove what was made, and close the recording.
+    /// Remove the files of the load, and close the recording.
     fn end(self, outcome: Result<(), Message>, cancel: &Cancel) -> Result<u8, Message> {
         let removed = self.load.end();
         let ending = match (&outcome, cancel.requested()) {
@@ -246,7 +247,7 @@ fn description(step: &Step) -> String {
     format!("{}{length}, {} processes", step.item.name(), step.processes)
 }
 
-/// A measurement as one object, with its classes of latency; progress is left out.
+/// A measurement as one object, with its latency classes but without progress.
 fn json(row: &Measured) -> serde_json::Value {
     json!({
         "item": row.item, "operation": row.operation, "layout": row.layout, "sync": row.sync, "length_bytes": row.length_bytes,
@@ -268,15 +269,15 @@ fn with_progress(row: &Measured) -> serde_json::Value {
     object
 }
 
-/// What comes on the standard input of an agent, one object a line.
+/// An order on the standard input of an agent, one object a line.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum Order {
-    /// Say what time it is.
+    /// Print the current time.
     Clock,
-    /// Make ready for this step, and report each of its phases.
+    /// Prepare this step, and report each of its phases.
     Step(Box<Step>),
-    /// There is no time for this step: give its rows without doing it.
+    /// There is no time for this step: print its rows without doing it.
     Skip(Box<Step>),
     /// All hosts are ready: begin at this time, since the epoch [ns].
     StartAt(i64),
@@ -284,7 +285,7 @@ enum Order {
     End,
 }
 
-/// An agent while a step goes on: it asks when to begin.
+/// An agent during a step: asks for the start time.
 struct Agent {
     lines: io::Lines<io::StdinLock<'static>>,
     cancel: Cancel,
@@ -293,17 +294,18 @@ struct Agent {
 impl Agent {
     fn order(&mut self) -> Result<Order, Message> {
         let line = self.lines.next().transpose().map_err(|error| Message::bare(format!("standard input: {error}")))?;
-        // Who gave orders is gone: there is nothing left to do.
+        // The controller is gone, so there is nothing left to do.
         let Some(line) = line else { return Ok(Order::End) };
         serde_json::from_str(&line).map_err(|error| Message::bare(format!("standard input: {error}")))
     }
 }
 
 impl Caller for Agent {
-    /// Nothing is sent to us while workers run, unless that they are to end; nor is it any use when the reader is gone.
+    /// While workers run, the only possible input is an order to end, or the end of input because
+    /// the controller is gone.
     fn tick(&mut self) {
         let mut input = libc::pollfd { fd: libc::STDIN_FILENO, events: libc::POLLIN, revents: 0 };
-        // SAFETY: one descriptor, which lives through the call; it does not wait.
+        // SAFETY: one descriptor, which outlives the call; it does not wait.
         if unsafe { libc::poll(&raw mut input, 1, 0) } > 0 {
             self.cancel.request();
         }
@@ -323,7 +325,7 @@ fn print_event(event: &serde_json::Value) -> Result<(), Message> {
     writeln!(out, "{event}").and_then(|()| out.flush()).map_err(|error| Message::bare(format!("standard output: {error}")))
 }
 
-/// One host of several: does each step that it is given, at the time that it is given.
+/// One host of several: does each step at the time that it is told.
 fn agent(directory: &Path, settings: Settings, cancel: &Cancel) -> Result<u8, Message> {
     let mut load = Load::new(directory, settings)?;
     let mut agent = Agent { lines: io::stdin().lock().lines(), cancel: cancel.clone() };

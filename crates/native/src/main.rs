@@ -1,4 +1,5 @@
-//! `sysdock-native`: the part of sysdock that records and imports. It needs no Python and can be copied alone to another machine.
+//! `sysdock-native`: the part of sysdock that records and imports. It needs no Python and can be
+//! copied alone to another machine.
 
 use std::process::ExitCode;
 
@@ -75,7 +76,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Keep freed memory for the next row group instead of giving it back to the kernel, which would clear every page again for each group.
+/// Keep freed memory for the next row group instead of returning it to the kernel, which would
+/// clear every page again for each group.
 fn keep_freed_memory() {
     // SAFETY: mallopt only sets parameters of the allocator; no other thread runs yet.
     #[cfg(target_env = "gnu")]

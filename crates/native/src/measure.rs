@@ -1,4 +1,4 @@
-//! `sysdock-native measure`: one run of a command, and what it used.
+//! `sysdock-native measure`: one run of a command, and the resources that it used.
 
 use std::io::{self, Write};
 

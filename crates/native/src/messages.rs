@@ -1,4 +1,4 @@
-//! Errors as text: place, fact, and what to do. The only place where text for people is formed.
+//! Errors as text: place, fact, and remedy. All text for people is formed here.
 
 use std::{io, path::Path};
 
@@ -20,7 +20,7 @@ pub(crate) const EXIT_ERROR: u8 = 2;
 /// Exit status after SIGINT or SIGTERM.
 pub(crate) const EXIT_INTERRUPTED: u8 = 130;
 
-/// An error as a user reads it.
+/// An error for display.
 #[derive(Debug)]
 pub(crate) struct Message {
     fact: String,
@@ -36,7 +36,7 @@ impl Message {
         Message { fact: fact.into(), hint: None }
     }
 
-    /// As it is shown elsewhere than on standard error.
+    /// The text for places other than standard error.
     pub(crate) fn text(&self) -> String {
         let hint = self.hint.as_ref().map(|hint| format!("\n\nhint: {}", harmless(hint)));
         harmless(&self.fact) + &hint.unwrap_or_default()
@@ -48,13 +48,13 @@ pub(crate) fn print(message: &Message) {
     eprintln!("{}", terminal::fitted(&format!("sysdock: {}", message.text())));
 }
 
-/// Say something that is neither an error nor data.
+/// Print a message that is neither an error nor data.
 #[allow(clippy::print_stderr)]
 pub(crate) fn note(text: &str) {
     eprintln!("{}", terminal::fitted(&format!("sysdock: {}", harmless(text))));
 }
 
-/// How far the clock of a log is from the first one's.
+/// The difference between the clock of a log and that of the first one.
 pub(crate) fn clock(log: &str, estimate: Option<&Estimate>) -> String {
     let Some(estimate) = estimate else {
         return format!("{log}: no shared file to compare clocks by; give --offset {log}=SECONDS if you know the difference");
@@ -74,7 +74,7 @@ pub(crate) fn clock(log: &str, estimate: Option<&Estimate>) -> String {
     )
 }
 
-/// Names may hold control characters, which a terminal would obey.
+/// Escape control characters, which names may contain and a terminal would execute.
 fn harmless(text: &str) -> String {
     let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
     text.chars().map(escape).collect()
@@ -336,7 +336,7 @@ impl From<MapError> for Message {
     }
 }
 
-/// The two are one to a recorder: nothing more can be written.
+/// A recorder cannot distinguish the two causes: nothing more can be written.
 pub(crate) fn full(spool: &Path) -> String {
     format!("{}: the disk is full, or the file is larger than this shell's limit (ulimit -f)", spool.display())
 }
@@ -382,7 +382,7 @@ fn foreign(path: &Path, sign: Sign) -> Message {
     Message::new(format!("{}: not a strace log: line {} is of {name}", path.display(), sign.line), hint)
 }
 
-/// What a log is, and what to do instead.
+/// The tool of a log, and what to do instead.
 fn describe(tool: Tool) -> (&'static str, &'static str) {
     match tool {
         Tool::Ltrace => ("ltrace, which prints calls of libraries", HOW),

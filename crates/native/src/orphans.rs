@@ -1,7 +1,7 @@
-//! What a strace that was killed leaves behind, which becomes ours: the command, or copies of strace.
+//! Processes that become our children when strace is killed: the command, or copies of strace.
 //!
-//! A copy that stands still is about to become the command, or tries out what the kernel can do; both go on when they get a SIGCONT. One that
-//! waits for ever for a strace that is gone is ended.
+//! A stopped copy is about to become the command, or tests features of the kernel; both continue
+//! after a SIGCONT. A copy that waits forever for a strace that is gone is killed.
 
 use std::{
     fs,
@@ -15,18 +15,19 @@ use std::{
 use crate::{record, relay::Relay, signals};
 
 const PAUSE: Duration = Duration::from_millis(20);
-/// After this time a copy of strace counts as one that waits for ever.
+/// After this time a copy of strace is taken to wait forever.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Forked, and has not executed a program since (sched.h); it stays when the process has ended.
+/// Flag of a process that was forked and has not executed a program since (sched.h); it stays after
+/// the process has ended.
 const PF_FORKNOEXEC: u32 = 0x40;
 
-/// A process that loses its parent becomes our child: if strace is killed, we can wait for the command.
+/// Make this process the parent of orphans: if strace is killed, we can wait for the command.
 pub(crate) fn adopt() {
     // SAFETY: takes numbers only.
     unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
 }
 
-/// What init would do: wait for orphans that have ended, but for strace and the command.
+/// Wait for orphans that have ended, as init would, except strace and the command.
 pub(crate) fn reap(strace: u32, command: u32) {
     // SAFETY: the struct is zeroed, and filled by the kernel; the rest are numbers.
     unsafe {
@@ -42,7 +43,8 @@ pub(crate) fn reap(strace: u32, command: u32) {
     }
 }
 
-/// Wait until no strace that writes into this file is left, nor a copy of one; those that stand still go on.
+/// Wait until no strace that writes to this file is left, nor a copy of one; stopped ones are
+/// continued.
 pub(crate) fn settle(file: &Path) {
     let until = Instant::now() + PATIENCE;
     while Instant::now() < until {
@@ -55,13 +57,14 @@ pub(crate) fn settle(file: &Path) {
         }
         thread::sleep(PAUSE);
     }
-    // One that asked to be traced when strace was gone has become traced by us, or by init, and stands still for ever.
+    // A copy that requested to be traced after strace was gone is now traced by us or by init, and
+    // stays stopped forever.
     for pid in writers(file).into_iter().filter(|pid| is_copy_in(*pid, "StT")) {
         signals::send(pid, libc::SIGKILL);
     }
 }
 
-/// Processes that have this file in their command line. The command has it no more once it runs.
+/// Processes that have this file in their command line. The command no longer has it once it runs.
 fn writers(file: &Path) -> Vec<u32> {
     let file = file.as_os_str().as_bytes();
     let names = fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.file_name());
@@ -70,29 +73,30 @@ fn writers(file: &Path) -> Vec<u32> {
     pids.filter(|pid| fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| names_it(&line))).collect()
 }
 
-/// Whether it is a copy, in one of these states.
+/// Whether the process is a copy of strace in one of these states.
 fn is_copy_in(pid: u32, states: &str) -> bool {
     stat(pid).is_some_and(|(state, flags)| states.contains(state) && flags & PF_FORKNOEXEC != 0)
 }
 
-/// The command, which was `seen` below strace or is found among our children. `None`: it never ran, or is not our child.
+/// The command, which was `seen` below strace or is found among our children. `None`: it never ran,
+/// or is not our child.
 pub(crate) fn command(seen: Option<u32>, witness: Option<u32>) -> Option<u32> {
-    // It may have been a copy that was seen, and not the one that became the command.
+    // The process that was seen may have been a copy other than the one that became the command.
     let ours = seen.filter(|pid| is_our_child(*pid) && has_executed(*pid));
     ours.or_else(|| children().into_iter().find(|pid| Some(*pid) != witness && has_executed(*pid)))
 }
 
-/// What the command started and left running when it ended.
+/// Processes that the command started and left running when it ended.
 pub(crate) fn left_running(strace: u32, witness: Option<u32>) -> Vec<u32> {
     let others = children().into_iter().filter(|pid| *pid != strace && Some(*pid) != witness);
     others.filter(|pid| stat(*pid).is_some_and(|(state, _)| state != 'Z')).collect()
 }
 
-/// Wait for the command; signals go on to it meanwhile. `None`: it is not our child.
+/// Wait for the command and pass signals on to it. `None`: it is not our child.
 pub(crate) fn wait_for(command: u32, relay: &mut Option<Relay>) -> Option<ExitStatus> {
     loop {
         let mut status = 0;
-        // SAFETY: the status lives through the call.
+        // SAFETY: the status outlives the call.
         match unsafe { libc::waitpid(command.cast_signed(), &raw mut status, libc::WNOHANG) } {
             0 => {}
             -1 => return None,
@@ -119,7 +123,7 @@ fn children() -> Vec<u32> {
     lists.flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>()).collect()
 }
 
-/// Whether it is another program than that of the process that made it, also where it has ended.
+/// Whether the process has executed a program since it was forked; also known after it has ended.
 fn has_executed(pid: u32) -> bool {
     stat(pid).is_some_and(|(_, flags)| flags & PF_FORKNOEXEC == 0)
 }
@@ -127,7 +131,7 @@ fn has_executed(pid: u32) -> bool {
 /// State and flags.
 pub(crate) fn stat(pid: u32) -> Option<(char, u32)> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name before them, in parentheses, may hold anything.
+    // The name before them, in parentheses, may contain anything.
     let mut fields = text.rsplit_once(") ")?.1.split(' ');
     Some((fields.next()?.chars().next()?, fields.nth(5)?.parse().ok()?))
 }

@@ -1,4 +1,5 @@
-//! Who requests a recording, what the recorder may do, and what it gives up once its probes are attached.
+//! The user who requests a recording, the rights of the recorder, and the rights that it drops once
+//! its probes are attached.
 
 use std::{
     env,
@@ -24,14 +25,15 @@ const BPF: u32 = 39;
 pub(crate) struct Caller {
     pub(crate) uid: u32,
     pub(crate) gid: u32,
-    /// All groups. They are looked up beforehand: what is done between fork and exec is recorded.
+    /// All groups. They are looked up beforehand, because everything between fork and exec is
+    /// recorded.
     groups: Vec<u32>,
-    /// What a program finds in its environment: HOME and so on.
+    /// Variables of the user's environment: HOME and so on.
     variables: Vec<(&'static str, OsString)>,
 }
 
 impl Caller {
-    /// `None`: the recorder runs as who started it.
+    /// `None`: the recorder runs as the user who started it.
     pub(crate) fn find() -> Option<Caller> {
         // SAFETY: no preconditions.
         if unsafe { libc::geteuid() } != 0 {
@@ -44,7 +46,8 @@ impl Caller {
         (uid != 0).then(|| Caller { uid, gid, groups: groups(&name, gid), variables })
     }
 
-    /// Become this user, for good. May be called between fork and exec, in a process of one thread; else it holds for all threads.
+    /// Become this user, for good. May be called between fork and exec, in a process of one thread;
+    /// otherwise it applies to all threads.
     pub(crate) fn become_user(&self) -> io::Result<()> {
         let check = |result: libc::c_int| if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
         // SAFETY: the list of groups is as long as stated; the others take numbers.
@@ -55,23 +58,23 @@ impl Caller {
         }
     }
 
-    /// Where programs are looked for; `None`: it is not known what it was before sudo.
+    /// The user's search path for programs; `None`: its value before sudo is unknown.
     pub(crate) fn path(&self) -> Option<&OsStr> {
         self.variables.iter().find_map(|(name, value)| (*name == "PATH").then_some(value.as_os_str()))
     }
 
-    /// What sudo has set for root in the environment of a program, as the user has it.
+    /// The user's values of variables that sudo sets for root.
     pub(crate) fn variables(&self) -> &[(&'static str, OsString)] {
         &self.variables
     }
 }
 
-/// Whose a recording is that this process makes.
+/// Owner and permissions of a recording that this process makes.
 pub(crate) fn access(shared: bool) -> Access {
     Access { owner: Caller::find().map(|caller| (caller.uid, caller.gid)), shared }
 }
 
-/// Go on as the user who called sudo, if one did. What was opened before stays open.
+/// Continue as the user who called sudo, if there is one. Open files stay open.
 pub(crate) fn become_caller() -> Result<(), Message> {
     let cannot = |error| Message::bare(format!("cannot become the user who called sudo: {error}"));
     Caller::find().map_or(Ok(()), |caller| caller.become_user().map_err(cannot))
@@ -88,7 +91,7 @@ fn groups(name: &CStr, gid: u32) -> Vec<u32> {
             groups.truncate(usize::try_from(count).unwrap_or(0));
             return groups;
         }
-        // `count` is what it needs now.
+        // `count` is the required size now.
         count = count.max(room * 2);
     }
 }
@@ -96,7 +99,7 @@ fn groups(name: &CStr, gid: u32) -> Vec<u32> {
 fn variables(name: &CStr, uid: u32) -> Vec<(&'static str, OsString)> {
     let text = |text: &CStr| OsStr::from_bytes(text.to_bytes()).to_os_string();
     let mut variables = vec![("USER", text(name)), ("LOGNAME", text(name))];
-    // SAFETY: no other thread looks up users; the strings live until the next look-up.
+    // SAFETY: no other thread looks up users; the strings are valid until the next look-up.
     unsafe {
         let entry = libc::getpwuid(uid);
         if !entry.is_null() {
@@ -108,7 +111,8 @@ fn variables(name: &CStr, uid: u32) -> Vec<(&'static str, OsString)> {
     variables
 }
 
-/// The PATH of who called sudo, which sets another one (`secure_path`): sudo itself still has it.
+/// The PATH of the user who called sudo: sudo sets another one (`secure_path`) for the command, but
+/// its own process still has the original.
 fn path_before_sudo() -> Option<OsString> {
     let sudo = sysdock_bpf::ancestors(std::process::id())
         .into_iter()
@@ -118,7 +122,8 @@ fn path_before_sudo() -> Option<OsString> {
     Some(OsStr::from_bytes(path).to_os_string())
 }
 
-/// What to type for sysdock with all rights. sudo does not look where it was installed for one user, as in a virtual environment.
+/// The command for running sysdock with all rights. sudo does not search folders of a single user,
+/// such as a virtual environment.
 pub(crate) fn sudo_sysdock() -> String {
     const LOOKED_THROUGH: [&str; 6] = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
     let neighbour = env::current_exe().ok().and_then(|exe| Some(exe.parent()?.join("sysdock"))).filter(|path| path.is_file());
@@ -130,7 +135,7 @@ pub(crate) fn sudo_sysdock() -> String {
     }
 }
 
-/// What the kernel recorder needs and this process lacks, by name.
+/// Names of the rights that the kernel recorder needs and this process lacks.
 pub(crate) fn missing() -> Vec<&'static str> {
     let has = effective();
     if has & (1 << SYS_ADMIN) != 0 {
@@ -149,9 +154,10 @@ fn effective() -> u64 {
     line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
-/// Give up all that recording does not need any more, now that the probes are attached, and the way back to it. Under sudo nothing is left.
-/// Root itself goes on passing on signals, and reading the symbols of programs that others may not read. A command that runs as root under
-/// sudo (`as_root`) can still be sent signals.
+/// Drop all rights that recording does not need once the probes are attached, and the way to regain
+/// them. Under sudo none is left. Root itself keeps the rights to pass on signals, and to read the
+/// symbols of programs that others may not read. A command that runs as root under sudo (`as_root`)
+/// can still be sent signals.
 pub(crate) fn drop_rest(as_root: bool) -> io::Result<()> {
     let caller = Caller::find();
     let needed = match (&caller, as_root) {
@@ -161,7 +167,7 @@ pub(crate) fn drop_rest(as_root: bool) -> io::Result<()> {
     };
     let kept = (effective() as u32) & needed;
     if let Some(caller) = caller {
-        // SAFETY: takes numbers only. Without it, the change of user drops them all.
+        // SAFETY: takes numbers only. Without it, the change of user drops all capabilities.
         unsafe { libc::prctl(libc::PR_SET_KEEPCAPS, 1, 0, 0, 0) };
         caller.become_user()?;
     }
@@ -181,7 +187,7 @@ pub(crate) fn drop_rest(as_root: bool) -> io::Result<()> {
     let header = Header { version: 0x2008_0522, pid: 0 };
     let low = Data { effective: kept, permitted: kept, inheritable: 0 };
     let data = [low, Data { effective: 0, permitted: 0, inheritable: 0 }];
-    // SAFETY: both structures have the layout of capset(2), version 3, and live through the call.
+    // SAFETY: both structures have the layout of capset(2), version 3, and outlive the call.
     unsafe {
         if libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
             || libc::syscall(libc::SYS_capset, &raw const header, data.as_ptr()) != 0

@@ -12,17 +12,18 @@ use sysdock_table::Progress;
 
 use crate::arguments;
 
-/// At most this often.
+/// Shortest interval between reports.
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// Writes progress where the user requested it.
+/// Writes progress to the descriptor that the user requested.
 pub(crate) struct Reporter {
     sink: Option<Box<dyn Write>>,
     started: Instant,
     last: Instant,
 }
 
-/// Keep the descriptor for progress from programs that are started: they are to find those that the user left open, and no other.
+/// Keep the descriptor for progress from programs that are started: they should inherit only the
+/// user's descriptors.
 pub(crate) fn keep_to_ourselves(arguments: &arguments::Progress) {
     if let Some(fd) = arguments.progress_fd {
         // SAFETY: takes numbers only.
@@ -33,7 +34,8 @@ pub(crate) fn keep_to_ourselves(arguments: &arguments::Progress) {
 impl Reporter {
     pub(crate) fn new(arguments: &arguments::Progress) -> Self {
         let sink: Option<Box<dyn Write>> = match arguments {
-            // SAFETY: the caller passed the descriptor for this purpose and nothing else here uses it.
+            // SAFETY: the caller passed the descriptor for this purpose and nothing else here uses
+            // it.
             arguments::Progress { progress_fd: Some(fd), .. } if *fd > 2 => Some(Box::new(unsafe { File::from_raw_fd(*fd) })),
             arguments::Progress { progress: true, .. } => Some(Box::new(io::stderr())),
             _ => None,
@@ -42,7 +44,8 @@ impl Reporter {
         Reporter { sink, started: now, last: now }
     }
 
-    /// Report, unless the last report was a moment ago. A reader that went away ends the reports, not the work.
+    /// Report, unless the last report was a moment ago. If the reader is gone, reporting ends and
+    /// the work continues.
     pub(crate) fn report(&mut self, progress: Progress) {
         if self.sink.is_none() || self.last.elapsed() < INTERVAL {
             return;
@@ -62,7 +65,7 @@ impl Reporter {
         self.write(&event);
     }
 
-    /// Report what is no import, as often as that.
+    /// Report an event other than the progress of an import, at most as often.
     pub(crate) fn event(&mut self, event: &serde_json::Value) {
         if self.sink.is_some() && self.last.elapsed() >= INTERVAL {
             self.last = Instant::now();

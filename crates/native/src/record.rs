@@ -1,4 +1,5 @@
-//! `sysdock-native record`: by the kernel's own events where that may be, else by strace.
+//! `sysdock-native record`: records with the kernel's own events where permitted, otherwise with
+//! strace.
 
 use std::{
     env,
@@ -19,7 +20,7 @@ use crate::{
     signals,
 };
 
-/// How the recorder ends: as the command did, so that a process that waits for it sees no difference.
+/// How the recorder ends: like the command, so that a process that waits for it sees no difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     Code(u8),
@@ -68,13 +69,13 @@ pub(crate) fn run(arguments: &arguments::Record) -> Result<Exit, Message> {
     }
 }
 
-/// Where the command lies: looked for along the PATH that it is going to have.
+/// The path of the command, searched along the PATH that it will have.
 pub(crate) fn find_command(words: &[OsString], caller: Option<&Caller>) -> Option<PathBuf> {
     let path = caller.and_then(Caller::path).map(OsStr::to_os_string).or_else(|| env::var_os("PATH"));
     find_along(words.first()?, path)
 }
 
-/// Where a program lies that is started by name.
+/// The path of a program that is started by name.
 pub(crate) fn find(program: &OsStr) -> Option<PathBuf> {
     find_along(program, env::var_os("PATH"))
 }
@@ -87,7 +88,7 @@ fn find_along(program: &OsStr, folders: Option<OsString>) -> Option<PathBuf> {
     env::split_paths(&folders?).map(|folder| folder.join(program)).find(|path| executable(path))
 }
 
-/// Refuse a command that cannot be started before anything is made for it.
+/// Refuse a command that cannot be started, before anything is made for it.
 pub(crate) fn check_command(program: &OsStr, is_found: bool) -> Result<(), Message> {
     if is_found {
         return Ok(());
@@ -102,14 +103,15 @@ pub(crate) fn check_command(program: &OsStr, is_found: bool) -> Result<(), Messa
     Err(Message::new(format!("{name}: command not found"), "check the spelling, or give the path of the program"))
 }
 
-/// Pass on what the command was not sent by itself.
+/// Pass on the signals that the command did not receive itself.
 pub(crate) fn pass_on(received: &[Received], command: u32) {
     for one in received.iter().filter(|one| !one.by_group) {
         signals::send(command, one.signal);
     }
 }
 
-/// An unguessable number: for ids of files, which are made of addresses in the kernel, and for names in the temporary folder.
+/// An unguessable number: for ids of files, which are derived from kernel addresses, and for names
+/// in the temporary folder.
 pub(crate) fn secret() -> u64 {
     let mut bytes = [0u8; 8];
     // SAFETY: the buffer is as long as stated.

@@ -1,7 +1,9 @@
-//! Passes signals on to the command that the recorder alone was sent, and none that the command got by itself.
+//! Passes signals on to the command: those that were sent to the recorder alone, but not those that
+//! the command received too.
 //!
-//! A terminal, `kill -- -GROUP` and timeout(1) send a signal to a whole process group: the command has it then. Whether that is so shows in
-//! a third process of the group, the *witness*, which keeps every signal pending and does nothing else.
+//! A terminal, `kill -- -GROUP` and timeout(1) send a signal to a whole process group, which
+//! includes the command. To detect this, a third process of the group, the *witness*, keeps every
+//! signal pending and does nothing else.
 
 use std::{
     fs, io,
@@ -14,18 +16,19 @@ use sysdock_bpf::Companion;
 
 use crate::signals;
 
-/// `sysdock run` passes on what it got itself: of a signal to the whole group a second copy comes soon.
+/// `sysdock run` passes on the signals that it receives: a signal to the whole group arrives a
+/// second time within this time.
 const SECOND_COPY: Duration = Duration::from_secs(1);
 
-/// Orders to the witness. A pipe that is closed without the last one says that this process was killed.
+/// Orders to the witness. If the pipe is closed without the last one, this process was killed.
 const FORGET: u8 = b'f';
 const END: u8 = b'e';
 
-/// What came since it was last asked.
+/// A signal received since the last query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Received {
     pub(crate) signal: libc::c_int,
-    /// The command has it already, if it is in our group.
+    /// Whether the command has received it already, if it is in our group.
     pub(crate) by_group: bool,
 }
 
@@ -35,9 +38,9 @@ pub(crate) fn has_unhandled_sigint(received: &[Received], command: u32) -> bool 
     received.iter().any(|one| one.signal == libc::SIGINT) && !caught()
 }
 
-/// Hears the signals to this process.
+/// Receives the signals to this process.
 pub(crate) struct Relay {
-    /// Where none can be made, what comes counts as sent to us alone, but for SIGINT and SIGQUIT.
+    /// Without a witness, each signal counts as sent to us alone, except SIGINT and SIGQUIT.
     witness: Option<Witness>,
     seen: signals::Counts,
     /// When a signal to the group was last seen.
@@ -45,19 +48,19 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
-    /// From here on signals are heard. Call it before other threads run, and before a command is started. If this process is killed, another
-    /// does what is to be done then.
+    /// Receive signals from here on. Must be called before other threads run and before a command
+    /// is started. `if_killed` runs in another process if this one is killed.
     pub(crate) fn start(if_killed: impl FnOnce()) -> Relay {
         signals::count_signals();
         Relay { witness: Witness::start(if_killed).ok(), seen: signals::Counts::default(), by_group: [None; signals::COUNT] }
     }
 
-    /// The process that stands for the group.
+    /// The process that represents the group.
     pub(crate) fn witness(&self) -> Option<u32> {
         self.witness.as_ref().map(|witness| witness.0.pid().cast_unsigned())
     }
 
-    /// What came since it was last asked.
+    /// The signals received since the last query.
     pub(crate) fn received(&mut self) -> Vec<Received> {
         let now = signals::counts();
         let new: Vec<libc::c_int> = now.since(&self.seen).collect();
@@ -93,7 +96,8 @@ fn parent() -> libc::pid_t {
     unsafe { libc::getppid() }
 }
 
-/// A process of our group that every signal to the group reaches. It lives as long as the pipe to it is open, which needs no right to kill it.
+/// A process of our group that every signal to the group reaches. It ends when the pipe to it is
+/// closed, so no right to kill it is needed.
 struct Witness(Companion);
 
 impl Witness {
@@ -107,7 +111,7 @@ impl Witness {
         status_mask(self.0.pid().cast_unsigned(), "ShdPnd")
     }
 
-    /// Let it forget what is pending.
+    /// Let it discard its pending signals.
     fn forget(&self) {
         let was_sent = self.0.send(FORGET);
         for _ in 0..100 {
@@ -125,16 +129,16 @@ impl Drop for Witness {
     }
 }
 
-/// The life of the witness.
+/// The main function of the witness.
 ///
 /// # Safety
 /// Only in a process that was just forked.
 unsafe fn keep_signals(orders: RawFd, if_killed: impl FnOnce()) {
-    // SAFETY: system calls with numbers, and with buffers that live through them.
+    // SAFETY: system calls with numbers, and with buffers that outlive them.
     unsafe {
         let mut all: libc::sigset_t = std::mem::zeroed();
         libc::sigfillset(&raw mut all);
-        // What is ignored is never pending.
+        // Ignored signals are never pending.
         for signal in signals::HEARD {
             libc::signal(signal, libc::SIG_DFL);
         }
@@ -153,7 +157,7 @@ unsafe fn keep_signals(orders: RawFd, if_killed: impl FnOnce()) {
     }
 }
 
-/// A set of signals of /proc/PID/status.
+/// A set of signals in /proc/PID/status.
 fn status_mask(pid: u32, name: &str) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;

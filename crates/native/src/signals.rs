@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM: stop cleanly instead of dying.
+//! Handles SIGINT and SIGTERM: stop cleanly instead of dying.
 
 use std::sync::{
     Arc, OnceLock,
@@ -12,7 +12,8 @@ use crate::inherited;
 /// Signals are below this number.
 pub(crate) const COUNT: usize = 65;
 
-/// What may be sent to a program by its users, other than what stops it or is meant for its terminal; and the signals without a meaning.
+/// Signals that users may send to a program, except those that stop it or are meant for its
+/// terminal; and signals without a fixed meaning.
 pub(crate) const HEARD: [libc::c_int; 39] = heard();
 
 const fn heard() -> [libc::c_int; 39] {
@@ -33,7 +34,7 @@ const fn heard() -> [libc::c_int; 39] {
         all[next] = named[next];
         next += 1;
     }
-    // 32 and 33 are the C library's own.
+    // The C library reserves 32 and 33.
     let mut real_time = 34;
     while next < all.len() {
         all[next] = real_time;
@@ -44,7 +45,7 @@ const fn heard() -> [libc::c_int; 39] {
 }
 
 static CANCEL: OnceLock<Arc<AtomicBool>> = OnceLock::new();
-/// Signals received, and who sent the last one of each.
+/// Number of signals received, and sender of the last one, by signal.
 static RECEIVED: [AtomicU32; COUNT] = [const { AtomicU32::new(0) }; COUNT];
 static SENDER: [AtomicI32; COUNT] = [const { AtomicI32::new(0) }; COUNT];
 /// The process that counts.
@@ -63,15 +64,16 @@ extern "C" fn count(signal: libc::c_int, found: *const libc::siginfo_t, _context
     if unsafe { libc::getpid() } != COUNTING.load(Ordering::Relaxed) {
         return end_by(signal);
     }
-    // SAFETY: the kernel hands a handler with SA_SIGINFO a struct that lives through the call.
+    // SAFETY: the kernel gives a handler with SA_SIGINFO a struct that outlives the call.
     SENDER[number].store(unsafe { (*found).si_pid() }, Ordering::Relaxed);
     RECEIVED[number].fetch_add(1, Ordering::Relaxed);
 }
 
-/// A copy of the recorder that is about to become a program has its handlers until then, and its counts are not read: it ends as the
-/// program would.
+/// A fork of the recorder that is about to execute a program still has its handlers, but its counts
+/// are not read: it ends as the program would.
 fn end_by(signal: libc::c_int) {
-    // SAFETY: calls with numbers, which a handler may make. The signal is blocked until the handler returns.
+    // SAFETY: calls with numbers, which a handler may make. The signal is blocked until the handler
+    // returns.
     unsafe {
         libc::signal(signal, libc::SIG_DFL);
         libc::kill(libc::getpid(), signal);
@@ -79,8 +81,8 @@ fn end_by(signal: libc::c_int) {
 }
 
 fn handle(signal: libc::c_int, handler: usize, flags: libc::c_int) {
-    // SAFETY: the struct is zeroed and then filled; the handlers do nothing but touch atomics. No SA_RESTART: a read that waits for a
-    // pipe must return, so that the request is seen.
+    // SAFETY: the struct is zeroed and then filled; the handlers do nothing but touch atomics. No
+    // SA_RESTART: a read that waits for a pipe must return, so that the request is noticed.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler;
@@ -90,21 +92,22 @@ fn handle(signal: libc::c_int, handler: usize, flags: libc::c_int) {
     }
 }
 
-/// What was ignored when we were started stays so, for us and for the command: SIGHUP below nohup(1), SIGINT in the background of a script.
+/// Install a handler, unless the signal was ignored when we were started: then it stays ignored,
+/// for us and for the command (SIGHUP below nohup(1), SIGINT in the background of a script).
 fn handle_unless_ignored(signal: libc::c_int, handler: usize, flags: libc::c_int) {
     if !inherited::was_ignored(signal) {
         handle(signal, handler, flags);
     }
 }
 
-/// Let SIGINT and SIGTERM ask `cancel` for an end.
+/// Let SIGINT and SIGTERM cancel the work.
 pub(crate) fn cancel_on_signal(cancel: &Cancel) {
     let _ = CANCEL.set(cancel.flag());
     handle_unless_ignored(libc::SIGINT, request_cancel as *const () as usize, 0);
     handle_unless_ignored(libc::SIGTERM, request_cancel as *const () as usize, 0);
 }
 
-/// Count signals instead of dying of them; the recorder decides what they mean.
+/// Count signals instead of dying of them; the recorder decides what to do.
 pub(crate) fn count_signals() {
     // SAFETY: takes nothing.
     COUNTING.store(unsafe { libc::getpid() }, Ordering::Relaxed);
@@ -113,30 +116,32 @@ pub(crate) fn count_signals() {
     }
 }
 
-/// Ring an alarm every second, so that a read that waits for a quiet program returns now and then and the import can make a checkpoint.
-/// (The kernel gives up a BPF program that it looks through when a signal comes: not while those are loaded.)
+/// Raise SIGALRM every second, so that a read that waits for a quiet program returns and the import
+/// can make a checkpoint. (A signal aborts the kernel's verification of a BPF program, so not while
+/// those are loaded.)
 pub(crate) fn ring_alarms() {
     const ALARM: libc::timeval = libc::timeval { tv_sec: 1, tv_usec: 0 };
     handle(libc::SIGALRM, ignore as *const () as usize, 0);
-    // SAFETY: the value lives through the call; the handler is set.
+    // SAFETY: the value outlives the call; the handler is set.
     unsafe {
         libc::setitimer(libc::ITIMER_REAL, &libc::itimerval { it_interval: ALARM, it_value: ALARM }, std::ptr::null_mut());
     }
 }
 
-/// Let a wait end where the size of the terminal changes.
+/// Let a wait end when the size of the terminal changes.
 pub(crate) fn notice_resizes() {
     handle(libc::SIGWINCH, ignore as *const () as usize, 0);
 }
 
-/// Let a write beyond the limit of file sizes fail instead of killing. A handler, because "ignored" would be inherited by the command.
+/// Let a write beyond the limit of file sizes fail instead of killing the process. Uses a handler,
+/// because the command would inherit "ignored".
 pub(crate) fn survive_file_size_limit() {
     handle_unless_ignored(libc::SIGXFSZ, ignore as *const () as usize, 0);
 }
 
 extern "C" fn ignore(_signal: libc::c_int) {}
 
-/// Signals counted so far, each kind by its number.
+/// Number of signals counted so far, by signal.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Counts([u32; COUNT]);
 
@@ -147,7 +152,7 @@ impl Default for Counts {
 }
 
 impl Counts {
-    /// The kinds that came since then.
+    /// The signals received since then.
     pub(crate) fn since(&self, seen: &Counts) -> impl Iterator<Item = libc::c_int> {
         HEARD.into_iter().filter(|signal| {
             let number = signal.cast_unsigned() as usize;
@@ -161,7 +166,7 @@ pub(crate) fn end_requests(seen: &Counts) -> Vec<libc::c_int> {
     counts().since(seen).filter(|signal| requests_an_end(*signal)).collect()
 }
 
-/// Whether it asks a program to end.
+/// Whether the signal asks a program to end.
 pub(crate) fn requests_an_end(signal: libc::c_int) -> bool {
     matches!(signal, libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT)
 }
@@ -183,9 +188,9 @@ pub(crate) fn send(pid: u32, signal: libc::c_int) {
     }
 }
 
-/// End this process by a signal, as the command was ended by it. The dump of memory, if there is one, is the command's.
+/// End this process with the signal that ended the command, without a core dump of its own.
 pub(crate) fn die_by(signal: libc::c_int) {
-    // SAFETY: takes numbers, and structs that live through the calls.
+    // SAFETY: takes numbers, and structs that outlive the calls.
     unsafe {
         let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         libc::setrlimit(libc::RLIMIT_CORE, &raw const none);

@@ -1,16 +1,18 @@
-//! The terminal that messages go to: how wide it is, and lines that fit.
+//! The terminal that messages go to: its width, and lines that fit.
 
 use std::{
     io::{self, IsTerminal},
     mem,
 };
 
-/// The text with its lines broken at blanks, so that they fit the terminal on standard error; as it is elsewhere.
+/// The text with its lines broken at blanks to fit the terminal on standard error; unchanged if
+/// that is not a terminal.
 pub(crate) fn fitted(text: &str) -> String {
     columns().map_or_else(|| text.into(), |room| broken(text, room))
 }
 
-/// Columns of the terminal on standard error. None: it is none, or does not know its size.
+/// Number of columns of the terminal on standard error. `None`: it is not a terminal, or its size
+/// is unknown.
 fn columns() -> Option<usize> {
     if !io::stderr().is_terminal() {
         return None;
@@ -26,7 +28,8 @@ fn columns() -> Option<usize> {
     (size.ws_col > 0).then_some(size.ws_col.into())
 }
 
-/// A word that is wider than `room`, such as a path, stays whole, and so does a command in back-ticks: in parts they could not be copied.
+/// Break lines longer than `room`. A long word, such as a path, and a command in back-ticks are not
+/// broken, so that they can be copied.
 fn broken(text: &str, room: usize) -> String {
     let mut lines: Vec<String> = Vec::new();
     for line in text.lines() {
@@ -44,7 +47,7 @@ fn broken(text: &str, room: usize) -> String {
     lines.join("\n")
 }
 
-/// What stands between blanks, but for those in back-ticks.
+/// The words of a line; a text in back-ticks is one word.
 fn words(line: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut open = false;

@@ -1,4 +1,5 @@
-//! What runs already and is recorded: how it is described, and why nothing came of it.
+//! Recording of processes that run already: their description, and the reason if nothing was
+//! recorded.
 
 use std::fs;
 
@@ -7,7 +8,7 @@ use sysdock_table::{Watched, WatchedProcess};
 
 use crate::{arguments, orphans};
 
-/// What was requested. `None`: a command.
+/// The requested processes. `None`: a command.
 pub(crate) fn watched(target: &arguments::Target) -> Option<Watched> {
     if target.all {
         return Some(Watched::All);
@@ -25,7 +26,7 @@ pub(crate) fn below(pids: &[u32]) -> Vec<u32> {
     descendants(pids, std::process::id())
 }
 
-/// As text, such as `process 4242 (nginx) and 4 child processes`.
+/// A description such as `process 4242 (nginx) and 4 child processes`.
 pub(crate) fn description(watched: &Watched) -> String {
     match watched {
         Watched::All => "all processes".into(),
@@ -43,7 +44,7 @@ fn described(process: &WatchedProcess) -> String {
     }
 }
 
-/// Why a recording may hold no system call.
+/// The reason why a recording may have no system calls.
 pub(crate) fn why_empty(target: &Target, group: Option<&Group>) -> String {
     match target {
         Target::All => "no process made one".into(),
@@ -62,12 +63,12 @@ pub(crate) fn why_empty(target: &Target, group: Option<&Group>) -> String {
     }
 }
 
-/// As `ps` shows it: R, S, D, T, ...; `None`: it is gone.
+/// The state as `ps` shows it: R, S, D, T, ...; `None`: the process is gone.
 fn state(pid: u32) -> Option<char> {
     orphans::stat(pid).map(|(state, _)| state).filter(|state| *state != 'Z')
 }
 
-/// What it calls itself.
+/// The name of a process.
 pub(crate) fn name(pid: u32) -> String {
     fs::read_to_string(format!("/proc/{pid}/comm")).map_or_else(|_| "?".into(), |name| name.trim_end().into())
 }

@@ -1,5 +1,6 @@
-//! How others talk to a flight recorder: a socket that only its user can open. A request is one line, a JSON object with `do`; the answer
-//! is one line, too, with `error` where it is refused. After the answer to `dump` comes a spool.
+//! The control socket of a flight recorder, which only its user can open. A request is one line, a
+//! JSON object with `do`; so is the answer, which has `error` if the request is refused. A spool
+//! follows the answer to `dump`.
 
 use std::{
     fs, io,
@@ -18,13 +19,13 @@ use serde_json::{Value, json};
 
 use crate::{messages::Message, privileges};
 
-/// Who does not say what is wanted by then is not waited for.
+/// A client that has sent no request after this time is disconnected.
 const PATIENCE: Duration = Duration::from_secs(2);
 const LONGEST_REQUEST: u64 = 64 << 10;
 
-/// What reaches the recorder from outside.
+/// An event from outside.
 pub(crate) enum Occurrence {
-    /// A request, and whom to answer.
+    /// A request, and the connection for the answer.
     Request(Value, UnixStream),
     /// The command of a trigger succeeded.
     Condition(String),
@@ -59,7 +60,7 @@ impl Control {
             let hint = "sysdock flight status shows it; sysdock flight stop ends it; --name NAME starts another one";
             return Err(Message::new(format!("the flight recorder {name} is already running"), hint));
         }
-        // What is left of one that was killed.
+        // A socket left by a recorder that was killed.
         let _ = fs::remove_file(&path);
         let listener = UnixListener::bind(&path).map_err(failed)?;
         fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).map_err(failed)?;
@@ -97,7 +98,7 @@ pub(crate) fn answer(stream: &mut UnixStream, answer: &Value) -> io::Result<()> 
     stream.write_all(format!("{answer}\n").as_bytes())
 }
 
-/// Ask the flight recorder of this name; returns the answer, and what comes after it.
+/// Send a request to the flight recorder of this name; returns the answer and the data after it.
 pub(crate) fn send_request(name: &str, request: &Value) -> Result<(Value, impl Read + use<>), Message> {
     let path = socket(name);
     let none = |error: io::Error| match error.kind() {

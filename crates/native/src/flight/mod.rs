@@ -1,8 +1,9 @@
-//! `sysdock-native flight`: a recorder that keeps the last while in memory.
+//! `sysdock-native flight`: a recorder that keeps the most recent time in memory.
 //!
-//! A process in the background ([`recorder`]) has the events. Others ask it over a socket ([`control`]): each is given a spool to make a
-//! recording of ([`receiver`]), with its own rights and on its own time. What a trigger writes goes the same way, by a process that the
-//! recorder starts ([`triggered`]).
+//! A background process ([`recorder`]) has the events. Clients send requests over a socket
+//! ([`control`]); each one gets a spool and makes a recording of it ([`receiver`]), with its own
+//! rights and at its own cost. Recordings of triggers are made in the same way, by a process that
+//! the recorder starts ([`triggered`]).
 
 mod control;
 mod receiver;
@@ -18,7 +19,7 @@ use crate::{
     messages::{EXIT_ERROR, Message},
 };
 
-/// Do what is requested; returns the exit status.
+/// Run a subcommand; returns the exit status.
 pub(crate) fn run(verb: &arguments::Flight) -> Result<u8, Message> {
     match verb {
         arguments::Flight::Start(arguments) => recorder::start(arguments),
@@ -27,7 +28,7 @@ pub(crate) fn run(verb: &arguments::Flight) -> Result<u8, Message> {
         arguments::Flight::Receive(arguments) => receiver::receive(arguments, &mut io::stdin()),
         arguments::Flight::Stop(arguments) => {
             let (_, mut stream) = control::send_request(&arguments.name, &json!({ "do": "stop" }))?;
-            // It ends the connection when it has ended.
+            // The recorder closes the connection when it ends.
             let _ = io::copy(&mut stream, &mut io::sink());
             Ok(0)
         }

@@ -1,4 +1,5 @@
-//! Makes a recording of what a flight recorder holds. The recorder sends a spool; all else is done here, so that it goes on undisturbed.
+//! Makes a recording of the contents of a flight recorder. The recorder only sends a spool; the
+//! rest is done here, so that it is not disturbed.
 
 use std::io::{self, Read};
 
@@ -16,9 +17,9 @@ use crate::{
     signals,
 };
 
-/// Ask for what is held, and make a recording of it.
+/// Request the recorder's contents, and make a recording of them.
 pub(crate) fn dump(arguments: &FlightDump) -> Result<u8, Message> {
-    // Before anything is requested: a folder that is there already is no place for it.
+    // Before the request: an existing folder is an error.
     let folder = Folder::create(&arguments.output, privileges::access(arguments.share))?;
     match control::send_request(&arguments.name.name, &json!({ "do": "dump", "text": arguments.text })) {
         Ok((_, mut spool)) => make(arguments, folder, &mut spool),
@@ -52,7 +53,7 @@ fn make(arguments: &FlightDump, folder: Folder, spool: &mut impl Read) -> Result
     let mut reporter = Reporter::new(&arguments.progress);
     let ending = sysdock_bpf::convert_own(&mut recording, names, &cancel, &mut |progress| reporter.report(progress))?;
     if ending == Ending::Interrupted {
-        // What was received stays, for `salvage`.
+        // The spool stays, for `salvage`.
         recording.finish(ending)?;
         return Ok(EXIT_INTERRUPTED);
     }
@@ -60,7 +61,7 @@ fn make(arguments: &FlightDump, folder: Folder, spool: &mut impl Read) -> Result
     Ok(0)
 }
 
-/// Write what arrives to the recording's spool.
+/// Write the incoming data to the recording's spool.
 fn keep(spool: &mut impl Read, folder: &Folder) -> Result<(), Message> {
     let path = folder.path().join(SPOOL);
     let failed = |error: io::Error| Message::from(BpfError::spool(&path, error));

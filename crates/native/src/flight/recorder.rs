@@ -29,16 +29,17 @@ use crate::{
     privileges, progress, sentences, signals, watched,
 };
 
-/// Between two checks of the rings. One of 8 MiB takes 40 ms of what the fastest programs make.
+/// Interval between checks of the rings. The fastest programs fill one of 8 MiB in 40 ms.
 const PAUSE: Duration = Duration::from_millis(10);
-/// What is recorded if nothing is named: what costs little, as it is always on.
+/// Families that are recorded by default: those that cost little, because the recorder is always
+/// on.
 const CHEAP: [&str; 3] = ["sched", "system", "block"];
-/// What can be recorded without system calls.
+/// Families that can be recorded without system calls.
 const WITHOUT_CALLS: [&str; 7] = ["sched", "system", "locks", "block", "irq", "memory", "syscalls"];
-/// Between two runs of a command that is a trigger.
+/// Interval between runs of a trigger's command.
 const COMMANDS: Duration = Duration::from_secs(10);
 
-/// Start it: in the background, unless it is to stay.
+/// Start the recorder, in the background unless it is to stay in the foreground.
 pub(crate) fn start(arguments: &FlightStart) -> Result<u8, Message> {
     check(arguments)?;
     if arguments.foreground {
@@ -61,7 +62,7 @@ pub(crate) fn start(arguments: &FlightStart) -> Result<u8, Message> {
     }
 }
 
-/// What is wrong with what was requested, before anything is started.
+/// Report mistakes in the request before anything is started.
 fn check(arguments: &FlightStart) -> Result<(), Message> {
     let missing = privileges::missing();
     if !missing.is_empty() {
@@ -105,7 +106,8 @@ fn pipe() -> io::Result<(File, File)> {
     }
 }
 
-/// What it says when it records, or its exit status where it does not come so far: then it has printed why.
+/// Print the recorder's message when it records, or return its exit status if it fails before,
+/// after printing the reason.
 fn wait_until_ready(mut readers: File, child: libc::pid_t) -> u8 {
     let mut output = Vec::new();
     let _ = readers.read_to_end(&mut output);
@@ -118,7 +120,7 @@ fn wait_until_ready(mut readers: File, child: libc::pid_t) -> u8 {
     EXIT_ERROR
 }
 
-/// Reports to the process that started it that it records, and detaches itself.
+/// Tells the process that started the recorder that it records, and then detaches.
 struct Background(Option<File>);
 
 impl Write for Background {
@@ -137,7 +139,8 @@ impl Write for Background {
     }
 }
 
-/// What is recorded, by the names of `--what`. If nothing is named, also what other options need.
+/// The families to record, by their names for `--what`. By default, those that other options need
+/// are included.
 fn what(arguments: &FlightStart) -> Vec<String> {
     let FlightStart { what, on, probe, stacks, freq, .. } = arguments;
     if !what.is_empty() {
@@ -146,18 +149,19 @@ fn what(arguments: &FlightStart) -> Vec<String> {
     let waits_for_calls = on.iter().any(|(_, trigger)| matches!(trigger, Trigger::Call { .. }));
     let needs_calls = waits_for_calls || !probe.is_empty() || stacks.is_some() || freq.is_some();
     let more = needs_calls.then_some(sysdock_bpf::IO).into_iter().chain(freq.is_some().then_some("cpu"));
-    // Places are recorded where they are named, whatever `--what` is.
+    // Probes are recorded if they are named, regardless of `--what`.
     let of_triggers = on.iter().filter_map(|(_, trigger)| trigger.family()).filter(|family| *family != sysdock_bpf::PROBES);
     let words = CHEAP.into_iter().chain(more).chain(of_triggers.map(|family| family.name));
     words.map(str::to_string).collect()
 }
 
-/// Unlike `record`, it leaves system calls out where they are not named: they cost most.
+/// Whether system calls are left out: unlike `record`, the flight recorder includes them only if
+/// they are named, because they cost most.
 fn without_calls(arguments: &FlightStart) -> bool {
     arguments.preset.is_none() && !what(arguments).iter().any(|word| word == sysdock_bpf::IO)
 }
 
-/// The same as for `record`.
+/// The same arguments for `record`.
 fn as_record(arguments: &FlightStart) -> arguments::Record {
     let target = &arguments.target;
     arguments::Record {
@@ -187,7 +191,7 @@ fn as_record(arguments: &FlightStart) -> arguments::Record {
     }
 }
 
-/// Record until it is asked to stop.
+/// Record until a request to stop.
 fn record(arguments: &FlightStart, ready: &mut impl Write) -> Result<u8, Message> {
     let wanted = as_record(arguments);
     progress::keep_to_ourselves(&wanted.progress);
@@ -229,7 +233,7 @@ fn record(arguments: &FlightStart, ready: &mut impl Write) -> Result<u8, Message
     let output = recorder.started_message().as_bytes().to_vec();
     ready.write_all(&output).and_then(|()| ready.flush()).map_err(|error| Message::bare(format!("standard output: {error}")))?;
     let leavers = recorder.run(&control, &cancel)?;
-    // A client that learns that it has ended may start another one.
+    // A client that is told about the end may start another recorder.
     drop((recorder, control));
     drop(leavers);
     Ok(0)
@@ -259,7 +263,7 @@ struct Recorder<'a> {
 }
 
 impl Recorder<'_> {
-    /// What it says when it begins.
+    /// The message when it begins.
     fn started_message(&self) -> String {
         let keep = self.arguments.keep.as_secs_f64();
         let name = match self.arguments.name.name.as_str() {
@@ -282,7 +286,7 @@ impl Recorder<'_> {
         }
     }
 
-    /// Returns who asked it to stop.
+    /// Record until a request to stop; returns the clients that sent one.
     fn run(&mut self, control: &Control, cancel: &Cancel) -> Result<Vec<UnixStream>, Message> {
         let mut leavers = Vec::new();
         while !cancel.requested() && leavers.is_empty() {
@@ -313,7 +317,7 @@ impl Recorder<'_> {
         }
     }
 
-    /// Do what is requested. Returns the client to inform when it has ended.
+    /// Handle a request. Returns the client to inform at the end.
     fn answer(&mut self, request: &Value, mut stream: UnixStream) -> Option<UnixStream> {
         let answered = match request["do"].as_str() {
             Some("status") => control::answer(&mut stream, &self.status()),
@@ -321,7 +325,7 @@ impl Recorder<'_> {
             Some("dump") => self.dump(request["text"].as_str().unwrap_or_default(), stream),
             _ => control::answer(&mut stream, &json!({ "error": "it does not know this request" })),
         };
-        // Who is gone needs no answer.
+        // A client that is gone needs no answer.
         drop(answered);
         None
     }
@@ -365,7 +369,7 @@ impl Recorder<'_> {
     }
 }
 
-/// Something that happens now, and is about no thread.
+/// A cause at the current time that is not related to a thread.
 fn now(text: String) -> Cause {
     Cause { text, tid: 0, at_ns: sysdock_bpf::monotonic_ns() }
 }

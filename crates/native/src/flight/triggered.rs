@@ -1,4 +1,4 @@
-//! Recordings that triggers write: one at a time, not too often, not too many, and not more than the disk may have.
+//! Recordings that triggers write: one at a time, and limited in rate, number and disk space.
 
 use std::{
     fs,
@@ -16,7 +16,7 @@ use sysdock_bpf::Dump;
 
 use crate::{arguments::FlightStart, messages::Message};
 
-/// What was written, or not.
+/// A recording that was written or attempted.
 struct Written {
     at: String,
     path: PathBuf,
@@ -38,7 +38,7 @@ pub(crate) struct Triggered {
     most_bytes: u64,
     last: Option<Instant>,
     written: Vec<Written>,
-    /// Triggers that wrote nothing.
+    /// Number of triggers that wrote nothing.
     pub(crate) ignored: u64,
 }
 
@@ -55,7 +55,7 @@ impl Triggered {
         Ok(Triggered { into, pause, most, most_bytes, last: None, written: Vec::new(), ignored: 0 })
     }
 
-    /// Whether a trigger may write now; one that may not is counted.
+    /// Whether a trigger may write now; if not, it is counted.
     pub(crate) fn may_write(&mut self) -> bool {
         self.reap();
         let is_soon = self.last.is_some_and(|last| last.elapsed() < self.pause);
@@ -65,7 +65,7 @@ impl Triggered {
         may
     }
 
-    /// Write it, in a process of its own that gives way to all others.
+    /// Write a recording, in a separate process of low priority.
     pub(crate) fn write(&mut self, dump: Dump, cause: String) {
         self.last = Some(Instant::now());
         let now = Local::now();
@@ -77,13 +77,13 @@ impl Triggered {
         self.written.push(Written { at: now.format("%Y-%m-%d %H:%M:%S").to_string(), path, cause, state });
     }
 
-    /// A name that is not taken: the time, and a number where that is needed.
+    /// A name that is not taken: the time, with a number if necessary.
     fn free_path(&self, time: &str) -> PathBuf {
         let with = |number: u32| if number == 1 { time.to_string() } else { format!("{time}-{number}") };
         (1..).map(|number| self.into.join(with(number))).find(|path| !path.exists()).expect("numbers do not end")
     }
 
-    /// See what has become of those in progress.
+    /// Update the state of recordings in progress.
     pub(crate) fn reap(&mut self) {
         for one in &mut self.written {
             let State::UnderWay(child) = &mut one.state else { continue };
@@ -95,7 +95,7 @@ impl Triggered {
         }
     }
 
-    /// What was written, for the status.
+    /// The recordings, for the status.
     pub(crate) fn list(&self) -> Value {
         let one = |written: &Written| {
             let state = match &written.state {
@@ -108,7 +108,7 @@ impl Triggered {
         self.written.iter().map(one).collect()
     }
 
-    /// Wait for what is in progress.
+    /// Wait for recordings in progress.
     pub(crate) fn finish(&mut self) {
         for one in &mut self.written {
             if let State::UnderWay(child) = &mut one.state {
@@ -133,13 +133,13 @@ fn begin(dump: Dump, path: &Path) -> io::Result<Child> {
     }
     let child = command.spawn()?;
     thread::spawn(move || {
-        // Where it takes no more, it says why.
+        // If writing fails, the receiver reports the reason.
         let _ = dump.write(&mut ours).and_then(|()| ours.flush());
     });
     Ok(child)
 }
 
-/// Bytes of all files in a folder.
+/// Size of all files in a folder [B].
 fn bytes_in(folder: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(folder) else { return 0 };
     let bytes = entries.flatten().map(|entry| match entry.metadata() {

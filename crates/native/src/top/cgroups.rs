@@ -1,4 +1,5 @@
-//! The view `cgroup`: what the processes of each control group (version 2) did, without those of the groups in it.
+//! The view `cgroup`: the activity of the processes of each control group (version 2), without
+//! those of its subgroups.
 
 use std::{collections::HashMap, fs, path::PathBuf};
 
@@ -12,10 +13,10 @@ use super::{
 };
 use crate::messages::Message;
 
-/// The view.
+/// The view of control groups.
 pub(super) struct Groups {
     processes: Processes,
-    /// Where the groups are; `None`: no such file system is mounted.
+    /// Mount point of the file system of groups; `None`: it is not mounted.
     root: Option<PathBuf>,
     /// Names by id.
     names: HashMap<u64, Vec<u8>>,
@@ -34,7 +35,7 @@ impl Groups {
 
     fn name(&mut self, id: u64) -> Vec<u8> {
         if !self.names.contains_key(&id) {
-            // Ids are used again: all names are read again.
+            // Ids are reused, so all names are read again.
             self.names.clear();
             if let Some(root) = self.root.clone() {
                 groups::add_names(&root, &mut self.names);
@@ -59,7 +60,7 @@ impl View for Groups {
             let sum = sums.entry(group).or_insert_with(none);
             sum.done = sum.done.with(&change.done, |sum, more| sum + more);
             sum.processes += 1;
-            // A sum of which a part is not known is not known.
+            // If part of a sum is unknown, so is the sum.
             sum.known = if sum.known == Known::Cpu { Known::Cpu } else { change.known };
         }
         let row = |(group, sum): (Vec<u8>, Sum)| {
@@ -76,7 +77,7 @@ impl View for Groups {
     }
 }
 
-/// As /proc names it.
+/// The group of a process, as /proc names it.
 fn group_in_proc(pid: u32) -> Vec<u8> {
     let text = fs::read(format!("/proc/{pid}/cgroup")).unwrap_or_default();
     let group = text.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"0::"));

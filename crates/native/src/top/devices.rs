@@ -1,4 +1,5 @@
-//! The view `device`: what the kernel counts of each block device (docs.kernel.org/admin-guide/iostats.html). It costs other processes nothing.
+//! The view `device`: the kernel's counters of each block device
+//! (docs.kernel.org/admin-guide/iostats.html). It costs other processes nothing.
 
 use std::{collections::HashMap, fs, path::Path};
 
@@ -6,29 +7,29 @@ use super::{table::Cell, views::View};
 use crate::messages::Message;
 
 const COUNTS: &str = "/proc/diskstats";
-/// A sector as the kernel counts [B], whatever the device has.
+/// Size of the kernel's unit of sectors [B], regardless of the device's.
 const SECTOR: u64 = 512;
 
-/// The view.
+/// The view of devices.
 #[derive(Default)]
 pub(super) struct Devices {
     before: HashMap<String, Counts>,
 }
 
-/// Since the machine was started.
+/// Counters since the machine was started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) reads: u64,
     pub(super) read_bytes: u64,
     pub(super) writes: u64,
     pub(super) written_bytes: u64,
-    /// Of all requests, from when they were given to the device's queue [ms].
+    /// Time of all requests, from their entry in the device's queue [ms].
     pub(super) requests_ms: u64,
-    /// Requests that are not yet done: now.
+    /// Number of requests in progress now.
     pub(super) in_flight: u64,
-    /// In which there was any [ms].
+    /// Time with requests in progress [ms].
     pub(super) busy_ms: u64,
-    /// The same, for each of those that there were at a time [ms].
+    /// The same, multiplied by the number of requests in progress [ms].
     pub(super) weighted_ms: u64,
 }
 
@@ -43,13 +44,13 @@ impl View for Devices {
     }
 }
 
-/// Devices that were used, without their partitions.
+/// Whether a device was used and is not a partition.
 fn is_shown(name: &str, counts: &Counts) -> bool {
     let folder = Path::new("/sys/block").join(name.replace('/', "!"));
     counts.reads + counts.writes > 0 && folder.exists()
 }
 
-/// A line of the file.
+/// Parse a line of the file.
 pub(super) fn parse(line: &str) -> Option<(String, Counts)> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     let field = |number: usize| words.get(number + 2)?.parse::<u64>().ok();
@@ -80,7 +81,7 @@ fn row(name: &str, now: &Counts, then: &Counts) -> Vec<Cell> {
         Cell::Whole(done(|counts| counts.read_bytes)),
         Cell::Whole(done(|counts| counts.written_bytes)),
         mean(done(|counts| counts.requests_ms), reads + writes, 1e3),
-        // While it was busy.
+        // Mean while the device was busy.
         mean(done(|counts| counts.weighted_ms), busy_ms, 1.0),
         Cell::Whole(now.in_flight),
         Cell::name(name.as_bytes()),

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::messages::Message;
 
-/// The view.
+/// The view of files.
 pub(super) struct Files(FileSums);
 
 impl Files {

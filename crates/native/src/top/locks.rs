@@ -1,4 +1,5 @@
-//! The view `lock`: waits for locks of the kernel. Locks of one name, such as those of all inodes, are one row.
+//! The view `lock`: waits for locks of the kernel. Locks of the same name, such as those of all
+//! inodes, are one row.
 
 use std::collections::HashMap;
 
@@ -10,7 +11,7 @@ use super::{
 };
 use crate::messages::Message;
 
-/// The view.
+/// The view of locks.
 pub(super) struct Locks(LockSums);
 
 impl Locks {
@@ -30,7 +31,7 @@ impl View for Locks {
     }
 }
 
-/// Sums, with the number of locks in each.
+/// Sums by name, with the number of locks in each.
 pub(super) fn by_name(locks: Vec<WaitedLock>) -> Vec<(WaitedLock, u64)> {
     let mut sums: HashMap<(String, &str), (WaitedLock, u64)> = HashMap::new();
     for lock in locks {

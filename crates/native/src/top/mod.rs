@@ -1,5 +1,6 @@
-//! `top`: what the machine does, updated each second. [`views`] make tables of what was done since the last time, [`table`] sorts, filters and writes
-//! them, [`screen`] holds the terminal. A view that needs programs in the kernel has them only while it is shown.
+//! `top`: shows the activity of the machine, updated each second. [`views`] make tables of the
+//! activity since the last time, [`table`] sorts, filters and writes them, [`screen`] has the
+//! terminal. A view that needs programs in the kernel has them only while it is shown.
 
 mod cgroups;
 mod devices;
@@ -27,16 +28,16 @@ use screen::{Key, Screen};
 use table::{Chosen, Table};
 use views::Shown;
 
-/// Rows of `--once` as text, if no number is given.
+/// Number of rows of `--once` as text, by default.
 const TEXT_ROWS: usize = 20;
-/// Until the first table of a view, if intervals are longer.
+/// Time until the first table of a view, if intervals are longer.
 const SOON: Duration = Duration::from_millis(250);
 
-/// What a user may change while it runs.
+/// State that the user may change while it runs.
 struct State {
     shown: Shown,
     chosen: Chosen,
-    /// The last table; `None`: there is none yet, or the view says why not.
+    /// The last table; `None`: there is none yet, or the view states the reason.
     table: Option<Table>,
     is_paused: bool,
     /// A filter is being typed.
@@ -46,7 +47,7 @@ struct State {
     is_new: bool,
 }
 
-/// Show what the machine does.
+/// Show the activity of the machine.
 pub(crate) fn run(arguments: &Top) -> Result<Exit, Message> {
     let shown = Shown::new(arguments.view, arguments.calls);
     let chosen = Chosen { sort: arguments.sort.clone(), filter: arguments.filter.clone().unwrap_or_default() };
@@ -74,7 +75,7 @@ fn end_signal() -> Option<i32> {
     signals::end_requests(&signals::Counts::default()).first().copied()
 }
 
-/// One interval.
+/// Print one interval.
 fn once(arguments: &Top, mut shown: Shown, chosen: &Chosen) -> Result<Exit, Message> {
     shown.table()?;
     let end = Instant::now() + arguments.interval;
@@ -96,7 +97,7 @@ fn once(arguments: &Top, mut shown: Shown, chosen: &Chosen) -> Result<Exit, Mess
     }
 }
 
-/// Until the user has enough.
+/// Update the screen until the user quits.
 fn watch(mut state: State, interval: Duration) -> Result<Exit, Message> {
     let failed = |error: io::Error| Message::bare(format!("the terminal: {error}"));
     let screen = Screen::begin().map_err(failed)?;
@@ -107,7 +108,7 @@ fn watch(mut state: State, interval: Duration) -> Result<Exit, Message> {
         }
         let (width, height) = screen.size();
         screen.draw(&frame(&state, width, height)).map_err(failed)?;
-        // The terminal may have gone away: then no reader is left.
+        // If the terminal has disappeared, no reader is left.
         let Ok(keys) = screen.keys(next.saturating_duration_since(Instant::now())) else { return Ok(Exit::Code(0)) };
         if let Some(signal) = end_signal() {
             return Ok(Exit::Signal(signal));
@@ -123,13 +124,13 @@ fn watch(mut state: State, interval: Duration) -> Result<Exit, Message> {
 }
 
 impl State {
-    /// Make a table of what was done since the last time. Returns when the next one is due.
+    /// Make a table of the activity since the last time. Returns the time until the next one.
     fn measure(&mut self, interval: Duration) -> Duration {
         if self.is_paused || self.shown.refusal().is_some() {
             return interval;
         }
         match self.shown.table() {
-            // A view that begins shows something soon.
+            // A new view shows something soon.
             Ok(None) => return interval.min(SOON),
             Ok(table) => self.table = table,
             Err(_) => self.table = None,
@@ -137,7 +138,7 @@ impl State {
         interval
     }
 
-    /// Another view, or the same with other columns.
+    /// Begin another view, or the same one with other columns.
     fn begin_anew(&mut self) {
         (self.table, self.chosen.sort, self.is_paused, self.is_new) = (None, None, false, true);
     }
@@ -191,7 +192,7 @@ fn type_filter(state: &mut State, key: Key) {
     }
 }
 
-/// Lines of the screen, none longer than it is wide.
+/// Lines of the screen, none longer than its width.
 fn frame(state: &State, width: usize, height: usize) -> Vec<String> {
     const KEYS: &str = "p c f d l: view   s < >: sort   /: filter   y: calls   space: pause   q: quit";
     let mut lines = vec![head(state)];

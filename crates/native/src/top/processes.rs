@@ -1,5 +1,5 @@
-//! The view `process`, and what each process did in an interval: from an iterator over the kernel's threads, and from /proc where there is no right
-//! to load one.
+//! The view `process`, and the activity of each process in an interval: from an iterator over the
+//! kernel's threads, or from /proc if there is no right to load one.
 
 use std::{collections::HashMap, fs};
 
@@ -11,25 +11,25 @@ use super::{
 };
 use crate::{messages::Message, privileges};
 
-/// What a process did.
+/// The activity of a process in an interval.
 pub(super) struct Change {
     pub(super) process: Process,
     pub(super) done: Counts,
-    /// Where it comes from /proc: not all is known.
+    /// Which values are known: not all are, if they come from /proc.
     pub(super) known: Known,
 }
 
-/// What is known of a process.
+/// The known values of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Known {
     All,
-    /// All but when it waited, as /proc has it.
+    /// All except waits, as in /proc.
     Bytes,
-    /// Nor how much it read and wrote: it is another user's.
+    /// Neither waits nor bytes: the process belongs to another user.
     Cpu,
 }
 
-/// Reads processes again and again.
+/// Reads processes repeatedly.
 pub(super) struct Processes {
     /// `None`: from /proc.
     tasks: Option<Tasks>,
@@ -50,7 +50,7 @@ impl Processes {
         self.tasks.is_none().then(|| format!("waits and switches need {why}; bytes of other users' processes need root"))
     }
 
-    /// What each process did since the last time.
+    /// The activity of each process since the last time.
     pub(super) fn changes(&mut self) -> Result<Vec<Change>, Message> {
         let now = match &mut self.tasks {
             Some(tasks) => {
@@ -63,7 +63,8 @@ impl Processes {
         let after = now.iter().map(|(process, _)| (key(process), process.counts)).collect();
         let before = std::mem::replace(&mut self.before, after);
         let change = |(process, known): (Process, Known)| {
-            // Of a process that was not there all is new. Numbers of threads that end may be missing for a moment.
+            // Everything of a new process is new. Numbers of threads that end may be missing for a
+            // moment.
             let then = before.get(&key(&process)).copied().unwrap_or_default();
             Change { done: process.counts.with(&then, u64::saturating_sub), process, known }
         };
@@ -77,7 +78,7 @@ fn from_proc(ticks_each_second: u64) -> Vec<(Process, Known)> {
     pids.filter_map(|pid| one_from_proc(pid, ticks_each_second)).collect()
 }
 
-/// `None`: it has ended.
+/// `None`: the process has ended.
 fn one_from_proc(pid: u32, ticks_each_second: u64) -> Option<(Process, Known)> {
     let mut process = parse_stat(&fs::read(format!("/proc/{pid}/stat")).ok()?, ticks_each_second)?;
     process.pid = pid;
@@ -86,14 +87,14 @@ fn one_from_proc(pid: u32, ticks_each_second: u64) -> Option<(Process, Known)> {
     Some((process, Known::Bytes))
 }
 
-/// proc_pid_stat(5): a name in brackets may hold brackets, too.
+/// Parse a line of proc_pid_stat(5); the name in parentheses may contain parentheses.
 pub(super) fn parse_stat(stat: &[u8], ticks_each_second: u64) -> Option<Process> {
     let begin = stat.iter().position(|byte| *byte == b'(')? + 1;
     let end = stat.iter().rposition(|byte| *byte == b')')?;
     let fields: Vec<u64> = std::str::from_utf8(stat.get(end + 1..)?)
         .ok()?
         .split_ascii_whitespace()
-        // The state, and numbers below zero, are not used.
+        // The state and negative numbers are not used.
         .map(|field| field.parse().unwrap_or(0))
         .collect();
     // After the name comes field 3.
@@ -118,7 +119,7 @@ fn add_io(counts: &mut Counts, io: &str) {
     }
 }
 
-/// The cells of what was done: times and switches, then bytes.
+/// The cells of the activity: times and switches, then bytes.
 pub(super) fn cells(done: &Counts, known: Known) -> ([Cell; 4], [Cell; 4]) {
     let waits = |cell: Cell| if known == Known::All { cell } else { Cell::Missing };
     let bytes = |number: u64| if known == Known::Cpu { Cell::Missing } else { Cell::Whole(number) };
@@ -133,7 +134,7 @@ pub(super) fn cells(done: &Counts, known: Known) -> ([Cell; 4], [Cell; 4]) {
     )
 }
 
-/// The view.
+/// The view of processes.
 pub(super) struct Rows {
     processes: Processes,
     calls: Option<CallSums>,

@@ -1,4 +1,5 @@
-//! The terminal: in raw mode, on its other screen, and as it was before once this is dropped, however that comes.
+//! The terminal: in raw mode on its alternate screen, and restored when this is dropped for any
+//! reason.
 
 use std::{
     io::{self, Write},
@@ -8,17 +9,17 @@ use std::{
 
 use crate::signals;
 
-/// What a terminal is where it does not say how large it is.
+/// Size of a terminal that does not state it.
 const SIZE: (usize, usize) = (80, 24);
-/// A terminal that says that it has room takes these without waiting [B].
+/// Number of bytes that a terminal with room accepts without blocking [B].
 const MOST_AT_ONCE: usize = 256;
 const PATIENCE_MS: libc::c_int = 200;
 const INPUT: libc::c_int = libc::STDIN_FILENO;
-/// The other screen, without a cursor.
+/// Switches to the alternate screen, without a cursor.
 const BEGIN: &str = "\x1b[?1049h\x1b[?25l";
 const END: &str = "\x1b[?25h\x1b[?1049l";
 
-/// What was pressed.
+/// A key that was pressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Key {
     Letter(char),
@@ -30,7 +31,7 @@ pub(crate) enum Key {
     Other,
 }
 
-/// The terminal while it is ours.
+/// The terminal while we use it.
 pub(crate) struct Screen {
     before: libc::termios,
 }
@@ -55,7 +56,7 @@ impl Screen {
         Ok(screen)
     }
 
-    /// Columns and lines.
+    /// Number of columns and lines.
     pub(crate) fn size(&self) -> (usize, usize) {
         // SAFETY: the struct has room for what the call writes.
         let size = unsafe {
@@ -72,7 +73,7 @@ impl Screen {
         write(&format!("\x1b[H{}\x1b[J", lines.join("\r\n")))
     }
 
-    /// What is pressed within this time. An error: the terminal went away.
+    /// The keys pressed within this time. An error: the terminal disappeared.
     pub(crate) fn keys(&self, wait: Duration) -> io::Result<Vec<Key>> {
         let mut bytes = [0; 64];
         let got = read(&mut bytes, wait)?;
@@ -83,7 +84,7 @@ impl Screen {
 impl Drop for Screen {
     fn drop(&mut self) {
         let _ = write(END);
-        // SAFETY: the settings that it had.
+        // SAFETY: restores the previous settings.
         unsafe { libc::tcsetattr(INPUT, libc::TCSANOW, &raw const self.before) };
     }
 }
@@ -92,7 +93,8 @@ fn check(result: libc::c_int) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Write so far as the terminal takes it: one that was stopped (Ctrl-S, a connection that hangs) would hold up the keys, too.
+/// Write as much as the terminal accepts: a terminal that was stopped (Ctrl-S, a connection that
+/// hangs) would block the keys, too.
 fn write(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     for part in text.as_bytes().chunks(MOST_AT_ONCE) {
@@ -112,9 +114,9 @@ fn takes_more() -> bool {
     unsafe { libc::poll(&raw mut room, 1, PATIENCE_MS) == 1 }
 }
 
-/// What comes within this time: no bytes where nothing does, or a signal.
+/// Read input that comes within this time: no bytes on timeout or a signal.
 fn read(bytes: &mut [u8], wait: Duration) -> io::Result<usize> {
-    // Rounded up: else the last part of a millisecond would be waited for again and again.
+    // Rounded up, to avoid polling repeatedly with a timeout of 0 during the last millisecond.
     let wait_ms = libc::c_int::try_from(wait.as_micros().div_ceil(1000)).unwrap_or(libc::c_int::MAX);
     let mut ready = libc::pollfd { fd: INPUT, events: libc::POLLIN, revents: 0 };
     // SAFETY: one structure, and as many bytes as there is room for.
@@ -136,7 +138,7 @@ fn read(bytes: &mut [u8], wait: Duration) -> io::Result<usize> {
     }
 }
 
-/// What begins with Escape and goes on is one key that has no letter.
+/// Bytes that begin with Escape and continue are one key without a letter.
 pub(super) fn keys_of(bytes: &[u8]) -> Vec<Key> {
     match bytes {
         [27] => return vec![Key::Escape],

@@ -1,25 +1,25 @@
-//! A table of what was done in an interval: sorted, filtered, and as text or JSON.
+//! A table of the activity in an interval: sorted, filtered, and as text or JSON.
 
 use std::{cmp::Ordering, time::Duration};
 
 use serde_json::{Map, Value, json};
 
-/// What a number means, and how it is shown. JSON has it for the interval, text for a second.
+/// The meaning of a number, and its format. JSON shows it per interval, text per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
-    /// No number.
+    /// Not a number.
     Text,
-    /// A number that is shown as it is.
+    /// A number that is shown unchanged.
     Plain,
-    /// How often.
+    /// A count of events.
     Count,
     /// Bytes.
     Bytes,
     /// Seconds; as text the share of the interval.
     Seconds,
-    /// Seconds for each of something, or the longest of them; as text in milliseconds.
+    /// Mean or greatest time of an event [s]; as text in milliseconds.
     Each,
-    /// A mean number.
+    /// A mean value.
     Mean,
 }
 
@@ -34,15 +34,15 @@ impl Unit {
     }
 }
 
-/// A column.
+/// A column of a table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Column {
-    /// In JSON, and for `--sort`.
+    /// Name in JSON, and for `--sort`.
     pub(crate) name: &'static str,
-    /// On the screen.
+    /// Title on the screen.
     pub(crate) title: &'static str,
     pub(crate) unit: Unit,
-    /// On the screen; of the last column the least, as it takes what is left.
+    /// Width on the screen; for the last column the least, because it takes the remaining space.
     pub(crate) width: usize,
 }
 
@@ -58,17 +58,17 @@ pub(crate) enum Cell {
     Text(String),
     Whole(u64),
     Real(f64),
-    /// Not known.
+    /// Unknown.
     Missing,
 }
 
 impl Cell {
-    /// Names may be any bytes.
+    /// A name, which may have any bytes.
     pub(crate) fn name(bytes: &[u8]) -> Cell {
         Cell::Text(sysdock_table::readable(bytes).into_owned())
     }
 
-    /// Seconds.
+    /// A time [s].
     pub(crate) fn seconds(ns: u64) -> Cell {
         Cell::Real(ns as f64 / 1e9)
     }
@@ -91,7 +91,7 @@ impl Cell {
     }
 }
 
-/// What the user wants to see of it.
+/// The user's choice of rows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Chosen {
     /// Name of a column; `None`: that of the view.
@@ -100,25 +100,25 @@ pub(crate) struct Chosen {
     pub(crate) filter: String,
 }
 
-/// What was done in an interval.
+/// The activity in an interval.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     pub(crate) view: &'static str,
     pub(crate) columns: &'static [Column],
-    /// Where nothing else is chosen.
+    /// Column to sort by if none is chosen.
     pub(crate) sort: &'static str,
     pub(crate) interval: Duration,
     pub(crate) rows: Vec<Vec<Cell>>,
-    /// What found no room in the kernel.
+    /// Number of items that found no room in the kernel.
     pub(crate) lost: u64,
-    /// What is not known, and what would help.
+    /// Description of missing values, and a remedy.
     pub(crate) note: Option<String>,
-    /// What an empty table means.
+    /// Explanation of an empty table.
     pub(crate) nothing: &'static str,
 }
 
 impl Table {
-    /// Rows that fit the filter, the largest first; of names the first.
+    /// Rows that match the filter, in descending order; names in ascending order.
     fn chosen(&self, chosen: &Chosen) -> Vec<&Vec<Cell>> {
         let wanted = chosen.filter.to_lowercase();
         let fits =
@@ -131,7 +131,7 @@ impl Table {
         rows
     }
 
-    /// One object in a line.
+    /// The table as one object in a line.
     pub(crate) fn json(&self, chosen: &Chosen, limit: Option<usize>) -> String {
         let rows = self.chosen(chosen);
         let object = |row: &&Vec<Cell>| {
@@ -152,14 +152,14 @@ impl Table {
         format!("{whole}\n")
     }
 
-    /// Lines, as wide as they are.
+    /// Lines of any width.
     pub(crate) fn text(&self, chosen: &Chosen, limit: Option<usize>) -> String {
         const WIDE: usize = 1 << 12;
         let lines = self.lines(chosen, WIDE, limit.unwrap_or(usize::MAX));
         lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
     }
 
-    /// A heading, and so many rows at most.
+    /// A heading, and at most `most` rows.
     pub(crate) fn lines(&self, chosen: &Chosen, width: usize, most: usize) -> Vec<String> {
         let rows = self.chosen(chosen);
         let mut lines: Vec<String> = self.note.iter().cloned().collect();
@@ -182,7 +182,7 @@ fn order(one: &Cell, other: &Cell) -> Ordering {
     }
 }
 
-/// Columns that fit: where there is no room for all, those before the last one go.
+/// Columns that fit: if there is no room for all, the ones before the last are dropped.
 fn shown(columns: &'static [Column], width: usize) -> Vec<(usize, &'static Column)> {
     let (last, others) = columns.split_last().expect("a table has columns");
     let mut shown: Vec<(usize, &Column)> = others.iter().enumerate().collect();
@@ -193,7 +193,7 @@ fn shown(columns: &'static [Column], width: usize) -> Vec<(usize, &'static Colum
     shown
 }
 
-/// Numbers to the right, names to the left, the last one as long as it may be.
+/// Join cells: numbers right-aligned, names left-aligned, the last one as long as there is room.
 fn join(shown: &[(usize, &'static Column)], text: impl Fn(usize, &Column) -> String, width: usize) -> String {
     let mut line = String::new();
     for (number, (at, column)) in shown.iter().enumerate() {
@@ -228,7 +228,7 @@ fn shown_as(cell: &Cell, unit: Unit, interval: Duration) -> String {
     }
 }
 
-/// In five characters.
+/// A number in five characters.
 fn short(number: f64, step: f64) -> String {
     const PREFIXES: [&str; 6] = ["", "K", "M", "G", "T", "P"];
     let (mut number, mut prefix) = (number, 0);
@@ -240,14 +240,14 @@ fn short(number: f64, step: f64) -> String {
     if is_whole { format!("{number:.0}{}", PREFIXES[prefix]) } else { format!("{number:.1}{}", PREFIXES[prefix]) }
 }
 
-/// Names may hold what a terminal would obey, or what turns the direction of text.
+/// Escape characters that a terminal would execute, or that change the direction of text.
 fn harmless(text: &str) -> String {
     let turns = |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
     let escape = |c: char| if c.is_control() || turns(c) { c.escape_default().to_string() } else { c.to_string() };
     text.chars().map(escape).collect()
 }
 
-/// Columns of a terminal that a character takes, at most.
+/// Greatest number of columns that a terminal uses for a character.
 fn width_of(c: char) -> usize {
     if c < '\u{1100}' { 1 } else { 2 }
 }
@@ -256,7 +256,7 @@ fn wide(text: &str) -> usize {
     text.chars().map(width_of).sum()
 }
 
-/// The beginning of a text, so wide at most.
+/// The beginning of a text, at most `width` columns wide.
 pub(crate) fn cut(text: &str, width: usize) -> String {
     let mut left = width;
     let fits = |c: &char| {
@@ -267,7 +267,7 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
     text.chars().take_while(fits).collect()
 }
 
-/// The end of a text: of a path that says most.
+/// The end of a text, which is the most informative part of a path.
 fn cut_front(text: &str, width: usize) -> String {
     if wide(text) <= width {
         return text.to_string();

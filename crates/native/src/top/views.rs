@@ -1,4 +1,4 @@
-//! The views: what each shows, what it is called, and what it needs.
+//! The views: their contents, names and requirements.
 
 use std::time::{Duration, Instant};
 
@@ -14,17 +14,17 @@ use super::{
 };
 use crate::{arguments::TopView, messages::Message, privileges};
 
-/// Reads what was done since the last time.
+/// Reads the activity since the last time.
 pub(super) trait View {
-    /// One row for each thing that did something, or is there.
+    /// One row for each item that was active, or exists.
     fn rows(&mut self) -> Result<Vec<Vec<Cell>>, Message>;
 
-    /// What found no room in the kernel since the view began.
+    /// Number of items that found no room in the kernel since the view began.
     fn lost(&self) -> u64 {
         0
     }
 
-    /// What is not known, and what would help.
+    /// Description of missing values, and a remedy.
     fn note(&self) -> Option<String> {
         None
     }
@@ -116,12 +116,12 @@ const LOCK: [Column; 9] = [
     Column::new("name", "LOCK", Unit::Text, 20),
 ];
 
-/// The view that is shown, and what it has in the kernel.
+/// The view that is shown, and its programs in the kernel.
 pub(super) struct Shown {
     view: TopView,
     with_calls: bool,
     source: Option<Box<dyn View>>,
-    /// Why it cannot be shown.
+    /// Reason why it cannot be shown.
     refusal: Option<String>,
     since: Instant,
     lost: u64,
@@ -140,12 +140,12 @@ impl Shown {
         self.refusal.as_deref()
     }
 
-    /// Show another one.
+    /// Switch to another view.
     pub(super) fn turn(&mut self, view: TopView) {
         *self = Shown::new(view, self.with_calls);
     }
 
-    /// Show processes with their system calls, or without.
+    /// Show processes with or without their system calls.
     pub(super) fn turn_calls(&mut self) {
         let is_shown = self.view == TopView::Process && self.with_calls;
         *self = Shown::new(TopView::Process, !is_shown);
@@ -172,7 +172,7 @@ impl Shown {
         })
     }
 
-    /// The column so many after the one that rows are sorted by.
+    /// The column `steps` after the one that rows are sorted by.
     pub(super) fn neighbour(&self, chosen: Option<&str>, steps: isize) -> String {
         let (columns, sort) = (self.columns(), self.sort(chosen));
         let at = columns.iter().position(|column| column.name == sort).unwrap_or(0);
@@ -180,7 +180,7 @@ impl Shown {
         columns[other.cast_unsigned()].name.to_string()
     }
 
-    /// What was done since the last time. `None`: there was none.
+    /// The activity since the last time. `None`: there was no last time.
     pub(super) fn table(&mut self) -> Result<Option<Table>, Message> {
         let result = self.read();
         if let Err(message) = &result {
@@ -227,7 +227,7 @@ fn begin(view: TopView, with_calls: bool) -> Result<Box<dyn View>, Message> {
     })
 }
 
-/// Why something cannot be counted.
+/// The error for something that cannot be counted.
 pub(super) fn cannot(what: &str, error: &ProbeError) -> Message {
     let missing = privileges::missing();
     if missing.is_empty() {
@@ -238,7 +238,7 @@ pub(super) fn cannot(what: &str, error: &ProbeError) -> Message {
     Message::new(fact, "run it as root; without root, the views process, cgroup and device work, but show less")
 }
 
-/// The kernel does not let us read what it let us begin.
+/// The kernel rejects reading sums that it allowed to be collected.
 pub(super) fn unreadable(error: &std::io::Error) -> Message {
     Message::bare(format!("top: the kernel's sums cannot be read: {error}"))
 }
