@@ -1,5 +1,7 @@
-// What jobs, units and containers do with files, and what their threads use. Nothing is sent: sums stand in maps until they are read, so that
-// a job that lives for a millisecond is counted as well. The sums only grow; readers take differences.
+// Counts the use of files by jobs, units and containers, and the resources that their threads use.
+//
+// No events are sent: sums are kept in maps until they are read, so that a job of a millisecond is
+// counted too. The sums only grow; readers compute differences.
 
 #include "bpf/kernel.h"
 #include "bpf/compat.h"
@@ -16,7 +18,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 extern void *bpf_rdonly_cast(const void *object, u32 type) __ksym __weak;
 
-// Linux 6.2 and later: fields are read where they are. Before that each is copied, which takes four times as long.
+// Linux 6.2 and later: fields are read in place. Before that each one is copied, which takes four
+// times as long.
 #define typed(type, pointer) ((type *)bpf_rdonly_cast((pointer), bpf_core_type_id_kernel(type)))
 #define reads_in_place() bpf_ksym_exists(bpf_rdonly_cast)
 
@@ -29,7 +32,7 @@ extern void *bpf_rdonly_cast(const void *object, u32 type) __ksym __weak;
 #define MOST_VARIABLES 16
 #define ENVIRONMENT_STEPS 8192
 #define MOUNT_BYTES 120
-#define MOST_ERRORS 511 // codes from 512 on say that the call begins again
+#define MOST_ERRORS 511 // codes from 512 on mean that the call is restarted
 #define AT_FDCWD (-100)
 #define FMODE_CREATED 0x100000
 #define S_IFMT 0170000
@@ -104,7 +107,8 @@ struct mm_struct___accounts {
 
 #pragma clang attribute pop
 
-// What each call does, by its number (`enum call_kind`), and which variables name jobs: set before the programs are loaded.
+// Set before the programs are loaded: the kind of each call (`enum call_kind`) by its number, and
+// the variables that name jobs.
 struct settings {
 	u64 mount_namespace;
 	u8 kinds[CALLS];
@@ -122,10 +126,10 @@ struct {
 
 struct process {
 	u32 account;
-	u32 has_job; // the environment named one
+	u32 has_job; // the environment named a job
 };
 
-// By their numbers in the first namespace.
+// Processes by their numbers in the initial PID namespace.
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, MOST_PROCESSES);
@@ -154,7 +158,7 @@ struct {
 	__type(value, struct job_file_counts);
 } files SEC(".maps");
 
-// Calls whose file found no room in `files`; read with it.
+// Number of calls whose file found no room in `files`; read together with it.
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -167,7 +171,7 @@ struct {
 	__uint(max_entries, 1 << 21);
 } names SEC(".maps");
 
-// Paths of groups that were made meanwhile.
+// Paths of recently created control groups.
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, MOST_GROUPS);
@@ -180,7 +184,7 @@ struct mount_key {
 	char path[MOUNT_BYTES];
 };
 
-// Devices of file systems by where they are mounted.
+// Devices of file systems by mount point.
 struct {
 	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -189,7 +193,7 @@ struct {
 	__type(value, u32);
 } mounts SEC(".maps");
 
-// The last number of an account.
+// The number of the newest account.
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -223,7 +227,7 @@ struct scratch {
 	struct account_key key;
 	struct account account;
 	struct mount_key mount;
-	u64 text[10]; // of a variable
+	u64 text[10]; // text of a variable
 	struct live_counts live;
 	struct name_and_path named;
 };
@@ -235,7 +239,7 @@ struct {
 	__type(value, struct scratch);
 } scratches SEC(".maps");
 
-// What the iterator works in: it may be interrupted by the others.
+// Scratch memory of the iterator, which the other programs may interrupt.
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -257,7 +261,7 @@ static __always_inline u64 run_delay(struct task_struct *task)
 	return bpf_core_field_exists(timed->sched_info.run_delay) ? timed->sched_info.run_delay : 0;
 }
 
-// The number of the account in the key of the scratch; 0: there is no room.
+// The number of the account with the key in the scratch; 0: there is no room.
 static __noinline u32 account_of_key(struct scratch *scratch, struct task_struct *task)
 {
 	u32 zero = 0, *last;
@@ -276,7 +280,7 @@ static __noinline u32 account_of_key(struct scratch *scratch, struct task_struct
 	BPF_CORE_READ_INTO(&scratch->account.comm, task, comm);
 	scratch->account.id = __sync_fetch_and_add(last, 1) + 1;
 	if (bpf_map_update_elem(&accounts, &scratch->key, &scratch->account, BPF_NOEXIST)) {
-		account = bpf_map_lookup_elem(&accounts, &scratch->key); // another CPU was faster
+		account = bpf_map_lookup_elem(&accounts, &scratch->key); // another CPU has created it
 		if (!account)
 			count_lost();
 		return account ? account->id : 0;
@@ -292,7 +296,7 @@ static __always_inline void begin_key(struct scratch *scratch, struct task_struc
 	scratch->key.uid = BPF_CORE_READ(task, real_cred, uid.val);
 }
 
-// The account of a process, which is made where it is not known yet.
+// The account of a process, created if it is not known yet.
 static __always_inline u32 account_of(struct scratch *scratch, struct task_struct *task, u32 pid)
 {
 	struct process *known = bpf_map_lookup_elem(&processes, &pid), process = {};
@@ -332,7 +336,7 @@ static __always_inline u32 take_value(struct environment *environment, const vol
 		char first = 0;
 		bpf_probe_read_user(&first, sizeof(first), value);
 		if (!first)
-			return 0; // set, but to nothing
+			return 0; // set to an empty string
 		__builtin_memset(scratch->key.job, 0, sizeof(scratch->key.job));
 		bpf_probe_read_user_str(scratch->key.job, sizeof(scratch->key.job), value);
 		scratch->key.scheduler = variable->scheduler;
@@ -342,7 +346,7 @@ static __always_inline u32 take_value(struct environment *environment, const vol
 	return 0;
 }
 
-// One variable, or a part of a long one.
+// Parse one variable, or a part of a long one.
 static long look_at_variable(u32 number, struct environment *environment)
 {
 	struct scratch *scratch = environment->scratch;
@@ -363,7 +367,7 @@ static long look_at_variable(u32 number, struct environment *environment)
 			    !((scratch->text[2] ^ variable->name[2]) & variable->mask[2]))
 				take_value(environment, variable);
 		}
-	// A string that fills the room has no end in it: the NUL was set there.
+	// A string that fills the buffer has no end in it: the helper has set the NUL.
 	environment->in_middle = length == sizeof(scratch->text);
 	environment->at += environment->in_middle ? length - 1 : length;
 	return 0;
@@ -390,13 +394,14 @@ int BPF_PROG(exec, struct task_struct *task, int old_pid, struct linux_binprm *b
 		known = bpf_map_lookup_elem(&processes, &pid);
 		if (known)
 			before = *known;
-		// Programs of a job that cleared their environment are of it all the same.
+		// Programs that cleared their environment still belong to the job.
 		if (before.has_job && !environment.is_outside)
 			return 0;
 		begin_key(scratch, task);
 	}
 	process.account = account_of_key(scratch, task);
-	// An agent that starts may give the process its job just now, which is not to be replaced: nothing is written without need.
+	// A starting agent may set the job of the process at this moment, which must not be
+	// overwritten: nothing is written unless something changed.
 	if (!process.account || (!process.has_job && !before.has_job && before.account == process.account))
 		return 0;
 	if (bpf_map_update_elem(&processes, &pid, &process, process.has_job || before.account ? BPF_ANY : BPF_NOEXIST) &&
@@ -477,7 +482,7 @@ int BPF_PROG(make_group, struct cgroup *group, const char *path)
 	return 0;
 }
 
-// Argument of a call; of those that name files only the first five are used.
+// Argument of a call; calls that name files use only the first five.
 static __always_inline u64 argument(struct pt_regs *regs, u8 index, bool is_32_bit)
 {
 	switch (index) {
@@ -490,7 +495,7 @@ static __always_inline u64 argument(struct pt_regs *regs, u8 index, bool is_32_b
 	}
 }
 
-// Which file it is. Returns whether it lies in a file system, or is a block device.
+// Identify the file of a call. Returns whether it is in a file system, or is a block device.
 static __always_inline bool identify(struct call *call, struct file *file)
 {
 	if (reads_in_place()) {
@@ -516,7 +521,7 @@ static __always_inline u32 device_of_root(struct vfsmount *mount)
 	return BPF_CORE_READ(mount, mnt_root, d_inode, i_sb, s_dev);
 }
 
-// The file system that a path leads to, by where file systems are mounted: links on the way are not followed.
+// The file system of a path, according to mount points: symbolic links on the way are not followed.
 static __always_inline u32 device_of_path(struct scratch *scratch, struct task_struct *task, struct call *call)
 {
 	struct task_struct___accounts *of_task = (void *)task;
@@ -588,7 +593,7 @@ int BPF_PROG(enter, struct pt_regs *regs, long entered)
 	return 0;
 }
 
-// Of the time of a call, what its thread waited for something else than a CPU.
+// The part of a call's time that its thread waited for something other than a CPU.
 static __always_inline u64 waited(struct task_struct *task, struct call *call, u64 time_ns)
 {
 	if (task->nvcsw == call->switches)
@@ -681,7 +686,7 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 
-	// Of most calls that is all. (Numbers of 32-bit programs are others.)
+	// Most calls end here. (32-bit programs have other numbers.)
 	if (!is_compat(task) && settings.kinds[regs->orig_ax & (CALLS - 1)] == KIND_NONE)
 		return 0;
 	struct call *call = bpf_task_storage_get(&begun, task, 0, 0);
@@ -702,7 +707,7 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 		struct file___accounts *file = (void *)file_of(task, result);
 		call->fd = result;
 		if (!file || !identify(call, (void *)file)) {
-			call->kind = KIND_NONE; // a terminal, a pipe with a name
+			call->kind = KIND_NONE; // a terminal or a named pipe
 			return 0;
 		}
 		if (BPF_CORE_READ(file, f_mode) & FMODE_CREATED)
@@ -724,7 +729,8 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 	return 0;
 }
 
-// Each in a function of its own: the compiler would move the offset that one kernel lacks before the question whether it has it.
+// A function for each kernel version: otherwise the compiler would move the field offset that one
+// kernel lacks before the check for it.
 static __noinline s64 pages_before_6_2(u64 mm, u32 kind)
 {
 	u64 at = bpf_core_field_offset(struct mm_struct___before_6_2, rss_stat.count) + kind * sizeof(s64);

@@ -1,15 +1,16 @@
-// What the programs of `sysdock agent` add up for each account: a job, a unit of systemd, a container. `build.rs` makes the Rust side.
+// Sums of the programs of `sysdock agent` for each account: a job, a unit of systemd, a container.
+// `build.rs` generates the Rust side.
 #pragma once
 
 #define JOB_TEXT_BYTES 64
 #define GROUP_PATH_BYTES 256
 
-// What calls do with files; places in `call_counts.calls`.
+// Kinds of calls on files; indices of `call_counts.calls`.
 enum call_kind {
 	KIND_READ,
 	KIND_WRITE,
 	KIND_OPEN,
-	KIND_CREATE, // an open that made the file
+	KIND_CREATE, // an open that created the file
 	KIND_CLOSE,
 	KIND_STAT,
 	KIND_READDIR,
@@ -22,54 +23,54 @@ enum call_kind {
 	KIND_NONE,
 };
 
-// Whose calls they are. The job is what the environment says; empty: nothing.
+// Key of an account. `job` is the job that the environment names; empty: none.
 struct account_key {
 	char job[64];
 	unsigned long long cgroup; // id of its control group (version 2)
 	unsigned int uid;
-	unsigned int scheduler; // number of the entry of `variables` that named the job
+	unsigned int scheduler; // index in `variables` of the entry that named the job
 };
 
 struct account {
-	char name[64]; // of the job
+	char name[64]; // name of the job
 	unsigned long long begun_ns; // since the machine was started
-	unsigned int id; // from 1 on; never used again
-	unsigned int pid; // of its first process that was seen
+	unsigned int id; // counted from 1; never reused
+	unsigned int pid; // first process that was seen
 	char comm[16];
 };
 
 struct call_key {
 	unsigned int account;
-	unsigned int device; // of the file system: major << 20 | minor
+	unsigned int device; // device of the file system: major << 20 | minor
 };
 
-// Since the account began; never set back.
+// Sums since the account began; never reset.
 struct call_counts {
 	unsigned long long calls[12];
 	unsigned long long read_bytes, written_bytes;
 	unsigned long long errors;
 	unsigned long long time_ns;
-	unsigned long long wait_ns; // of it, off the CPU, without the time in which it could run
+	unsigned long long wait_ns; // part of the time off the CPU, without the time in which the thread was runnable
 };
 
-// What ended threads had used.
+// Resources used by threads that have ended.
 struct ended_counts {
 	unsigned long long cpu_ns, cpu_wait_ns;
 	unsigned long long minor_faults, major_faults;
 	unsigned long long disk_read_bytes, disk_written_bytes;
 	unsigned long long processes;
-	unsigned long long largest_bytes; // resident, of one process
+	unsigned long long largest_bytes; // greatest resident size of one process
 	unsigned long long last_ns;
 };
 
-// A thread that lives.
+// A running thread.
 struct live_counts {
 	unsigned int account;
-	unsigned int is_first; // of its process
+	unsigned int is_first; // first thread of its process
 	unsigned long long cpu_ns, cpu_wait_ns;
 	unsigned long long minor_faults, major_faults;
 	unsigned long long disk_read_bytes, disk_written_bytes;
-	unsigned long long resident_bytes, largest_bytes; // of the process, in its first thread
+	unsigned long long resident_bytes, largest_bytes; // resident size of the process, in its first thread
 };
 
 // A file that an account used.
@@ -89,7 +90,7 @@ struct job_file_counts {
 	unsigned int pad;
 };
 
-// Where a file lies. Flags and names as in `path_event`.
+// The path of a file. Flags and names as in `path_event`.
 struct job_file_name {
 	struct job_file_key key;
 	unsigned short flags;
@@ -97,15 +98,17 @@ struct job_file_name {
 	unsigned int length;
 };
 
-// A variable of the environment that says something of a job: its name with the `=`, padded with zeros, and which bits of it count.
+// A variable of the environment that describes a job: its name with the `=`, padded with zeros, and
+// a mask of the bits that are compared.
 struct job_variable {
 	unsigned long long name[3];
 	unsigned long long mask[3];
 	unsigned int length;
 	unsigned int meaning; // enum job_meaning
 	unsigned int scheduler; // a bit
-	unsigned int needs; // bits of `scheduler` of markers without which it means nothing
+	unsigned int needs; // bits of `scheduler` of markers that are required; without them it means nothing
 };
 
-// MEANS_OUTSIDE: of a process of root, that it works for no job, whatever else its environment has: it is an epilogue.
+// MEANS_OUTSIDE: a process of root with this variable works for no job, whatever else is in its
+// environment: it is an epilogue.
 enum job_meaning { MEANS_NOTHING, MEANS_ID, MEANS_NAME, MEANS_MARKER, MEANS_OUTSIDE };

@@ -1,4 +1,5 @@
-// System calls of 32-bit programs, which have other numbers, and some their arguments elsewhere.
+// System calls of 32-bit programs, which have other numbers and, in some cases, another layout of
+// arguments.
 #pragma once
 
 #include "kernel.h"
@@ -9,16 +10,16 @@
 #define COMPAT_NUMBER 0x3ff
 #define COMPAT_BITS 10
 
-// How arguments become those of the 64-bit call. The same stands in `calls/compat.rs`.
+// How arguments are converted to those of the 64-bit call. `calls/compat.rs` has the same values.
 enum compat_how {
 	COMPAT_SAME,
 	COMPAT_PAGES,               // mmap2: an offset in pages
-	COMPAT_IN_MEMORY,           // a pointer to all of them
-	COMPAT_HALVES_FROM_FOURTH,  // of a number of 64 bits
+	COMPAT_IN_MEMORY,           // one pointer to all arguments
+	COMPAT_HALVES_FROM_FOURTH,  // a 64-bit number in two halves
 	COMPAT_HALVES_FROM_SECOND,
 	COMPAT_LONG_SEEK,           // _llseek writes its result into memory
-	COMPAT_SOCKETS,             // which call of sockets is meant; a pointer to its arguments
-	COMPAT_SHORT_OFFSETS,       // pointers to offsets are to 32 bits
+	COMPAT_SOCKETS,             // the number of the socket call, and a pointer to its arguments
+	COMPAT_SHORT_OFFSETS,       // pointers to offsets point to 32-bit numbers
 };
 
 #define COMPAT_SOCKET_CALLS 32
@@ -33,7 +34,7 @@ static __always_inline bool is_compat(struct task_struct *task)
 	return task->thread_info.status & TS_COMPAT;
 }
 
-// The number of the 64-bit call that does the same, and above it how its arguments are found.
+// The number of the equivalent 64-bit call; the higher bits are the `compat_how` of its arguments.
 static __always_inline u16 compat_call(u64 number, u64 first_argument)
 {
 	u16 same = config.compat[number & (CALLS - 1)];

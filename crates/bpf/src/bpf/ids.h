@@ -1,4 +1,4 @@
-// The numbers of processes and threads as the recorder and its /proc have them: those of its PID namespace.
+// Ids of processes and threads in the PID namespace of the recorder and its /proc.
 #pragma once
 
 #include "kernel.h"
@@ -9,10 +9,11 @@
 #define PIDTYPE_TGID 1
 #define MAX_PID_NS_LEVEL 32
 
-// How deep that namespace lies: seen at the first task that is in it. Below 1 lies the first one of the system.
+// Level of that namespace, learned from the first task in it. Below 1 is the initial namespace.
 s32 namespace_level = 0;
 
-// Of threads in an exec: by the number in the first namespace, the one here. At its end a thread has the number of its process.
+// Threads in an exec: id in the initial namespace -> id in the recorder's namespace. After the
+// exec, a thread has the id of its process.
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1024);
@@ -20,7 +21,8 @@ struct {
 	__type(value, u32);
 } exec_tids SEC(".maps");
 
-// The number that a `struct pid`, as an address, has on this level; 0: the namespace there is another one, or none.
+// The id that a `struct pid`, given as an address, has on this level; 0: it is in another namespace
+// on this level, or in none.
 static __always_inline u32 number_on_level(u64 pid, u32 level)
 {
 	u64 at = bpf_core_field_offset(struct pid, numbers) + (u64)level * bpf_core_type_size(struct upid);
@@ -29,7 +31,7 @@ static __always_inline u32 number_on_level(u64 pid, u32 level)
 	return BPF_CORE_READ(number, ns, ns.inum) == config.pid_namespace ? BPF_CORE_READ(number, nr) : 0;
 }
 
-// Its number in the recorder's namespace; 0: it has none.
+// Its id in the recorder's namespace; 0: it has none.
 static __always_inline u32 number_here(u64 pid)
 {
 	struct pid *numbers = (void *)pid;
@@ -42,7 +44,8 @@ static __always_inline u32 number_here(u64 pid)
 	return namespace_level && levels >= namespace_level ? number_on_level(pid, namespace_level) : 0;
 }
 
-// Not inlined, so that what they put aside is not on the stack of those that call them, of which kernels such as 6.1 give little.
+// Not inlined, so that their variables are not on the stack of the callers, which kernels such as
+// 6.1 limit strictly.
 static __noinline u32 tid_here(struct task_struct *task)
 {
 	return number_here((u64)BPF_CORE_READ(task, thread_pid));
@@ -63,13 +66,14 @@ static __always_inline u32 pid_of(struct task_struct *task)
 	return config.pid_namespace ? pid_here(task) : task->tgid;
 }
 
-// Whether it has a number here: a group, too, may have processes of other namespaces.
+// Whether the task has an id in the recorder's namespace: a control group may contain processes of
+// other namespaces.
 static __always_inline bool is_numbered(struct task_struct *task)
 {
 	return !config.pid_namespace || tid_of(task);
 }
 
-// A thread begins an exec.
+// Note the id of a thread that begins an exec.
 static __noinline void keep_exec_tid(struct task_struct *task)
 {
 	u32 everywhere = task->pid, here = tid_of(task);
@@ -77,7 +81,7 @@ static __noinline void keep_exec_tid(struct task_struct *task)
 	bpf_map_update_elem(&exec_tids, &everywhere, &here, BPF_ANY);
 }
 
-// The number that a thread had before its exec, from the one in the first namespace.
+// The id that a thread had before its exec, given its id in the initial namespace.
 static __always_inline u32 tid_before_exec(struct task_struct *task, u32 everywhere)
 {
 	u32 *here;

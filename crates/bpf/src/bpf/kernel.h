@@ -1,4 +1,5 @@
-// The few fields of kernel structures that the programs read. CO-RE finds them in the running kernel by name, wherever they stand.
+// The fields of kernel structures that the programs read. CO-RE finds them by name in the running
+// kernel, at whatever offset.
 #pragma once
 
 typedef unsigned char u8;
@@ -23,7 +24,7 @@ typedef _Bool bool;
 enum { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_PERCPU_ARRAY = 6, BPF_MAP_TYPE_LRU_HASH = 9, BPF_MAP_TYPE_RINGBUF = 27, BPF_MAP_TYPE_TASK_STORAGE = 29 };
 enum { BPF_F_NO_PREALLOC = 1, BPF_F_MMAPABLE = 1 << 10, BPF_LOCAL_STORAGE_GET_F_CREATE = 1, BPF_ANY = 0, BPF_NOEXIST = 1, BPF_RB_NO_WAKEUP = 1 };
 
-// bpf_helper_defs.h has the helpers by number; this says whether the kernel has one.
+// bpf_helper_defs.h lists the helpers by number; this enum shows whether the kernel has one.
 enum bpf_func_id { BPF_FUNC_loop = 181 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -165,7 +166,7 @@ struct maple_tree {
 
 struct percpu_counter {
 	s64 count;
-	s32 *counters; // offset from where each CPU has its variables
+	s32 *counters; // offset relative to each CPU's variables
 };
 
 struct bpf_array {
@@ -174,7 +175,7 @@ struct bpf_array {
 
 struct mm_struct {
 	struct maple_tree mm_mt;
-	struct percpu_counter rss_stat[1]; // of files; Linux 6.2 and later
+	struct percpu_counter rss_stat[1]; // for file pages; Linux 6.2 and later
 	unsigned long arg_start, arg_end, start_code, end_code, start_stack;
 	unsigned long saved_auxv[1];
 	struct file *exe_file;
@@ -266,7 +267,7 @@ struct upid {
 
 struct pid {
 	u32 level;
-	struct upid numbers[1]; // one for each namespace, from the first one to its own
+	struct upid numbers[1]; // one for each namespace, from the initial one to its own
 };
 
 struct signal_struct {
@@ -332,7 +333,7 @@ struct kernel_siginfo {
 
 #pragma clang attribute pop
 
-// Of struct iovec, which is part of the interface to programs and does not change.
+// struct iovec is part of the interface to programs and does not change.
 struct iovec {
 	u64 base, length;
 };

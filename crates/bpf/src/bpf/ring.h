@@ -1,6 +1,8 @@
-// Where events go: a ring for each CPU, in memory that the user side has mapped. Only its own CPU writes a ring, so nothing is shared
-// and nothing waits; an interrupt may write into it between the steps of another event, which is why space is taken by one atomic step
-// and an event counts only when its position is stored.
+// Ring buffers for events: one per CPU, in memory that the user side has mapped.
+//
+// Only its own CPU writes to a ring, so nothing is shared between CPUs and nothing waits. An
+// interrupt may write to the ring while another event is being written, so space is reserved in one
+// atomic step, and an event is valid only once its position is stored.
 #pragma once
 
 #include "kernel.h"
@@ -9,15 +11,15 @@
 #include <bpf/bpf_helpers.h>
 
 #define RING_HEADER 4096
-// After the end of the ring: an event that begins before the end is whole.
+// Room after the end of the ring for an event that begins before the end.
 #define RING_SLACK 16384
 #define RING_KINDS 32
 
 struct ring {
 	u64 head; // bytes written since the start; begins at the size of the ring, so that no position is 0
 	u64 pad[7];
-	u64 tail; // bytes that the user side has taken
-	u64 wait_until_ns; // of the event that waits for room
+	u64 tail; // bytes read by the user side
+	u64 wait_until_ns; // end of the wait for room
 	u64 pad2[6];
 	u64 dropped[RING_KINDS];
 	u64 first_drop_ns, last_drop_ns;
@@ -34,8 +36,8 @@ struct {
 
 #define barrier() asm volatile("" ::: "memory")
 
-// A length that is not more than that. The compiler must not know: kernels such as 6.1 forget what was known of a number once it was put
-// aside on the stack, and want to see it compared again.
+// Limit a length. The assembly hides the value from the compiler: kernels such as 6.1 forget the
+// range of a number that was spilled to the stack, and require another comparison.
 static __always_inline u64 at_most(u64 length, u64 most)
 {
 	asm volatile("" : "+r"(length));
@@ -48,7 +50,7 @@ static __always_inline struct ring *this_ring(void)
 	return bpf_map_lookup_elem(&rings, &cpu);
 }
 
-// An event of this kind is lost: the user side reads the counts and reports them.
+// Count a lost event of this kind; the user side reads the counts and reports them.
 static __always_inline void ring_lose(struct ring *ring, u32 kind, u64 now_ns)
 {
 	__sync_fetch_and_add(&ring->dropped[kind & (RING_KINDS - 1)], 1);
@@ -57,7 +59,7 @@ static __always_inline void ring_lose(struct ring *ring, u32 kind, u64 now_ns)
 	ring->last_drop_ns = now_ns;
 }
 
-// As ring_lose, for an event that never comes so far that it needs room.
+// Like ring_lose, for an event that is lost before it needs room.
 static __always_inline void lose(u32 kind)
 {
 	struct ring *ring = this_ring();
@@ -66,8 +68,9 @@ static __always_inline void lose(u32 kind)
 		ring_lose(ring, kind, bpf_ktime_get_ns());
 }
 
-// An event waits so long for the ring to be emptied: a user side that is not scheduled for a moment then finds it not yet full. Long
-// enough for 1 MiB to last a second, and short for an interrupt.
+// Time that an event waits for the ring to be emptied, so that a user side that is not scheduled
+// for a moment finds it not full yet. It is long enough that 1 MiB lasts a second, and short for an
+// interrupt.
 #define WAIT_NS 200000
 #define WAIT_LOOKS 16384
 
@@ -91,8 +94,9 @@ static __always_inline void *ring_at(struct ring *ring, u64 position)
 
 #define RING_TRIES 16
 
-// For programs that another thread may interrupt, as those at places of programs: takes room for an event, and the time, while no other
-// event is taken, so that the events of a CPU stand in the order of their times.
+// For programs that another thread may interrupt, such as uprobes: reserves room for an event
+// together with its time, while no other event is reserved, so that the events of a CPU are in the
+// order of their times.
 static __always_inline void *ring_take_in_order(struct ring *ring, u32 size, u32 kind, u64 *now_ns, u64 *position)
 {
 	for (u32 try = 0; try < RING_TRIES; try++) {
@@ -109,18 +113,19 @@ static __always_inline void *ring_take_in_order(struct ring *ring, u32 size, u32
 	return 0;
 }
 
-// Takes room for an event: NULL where there is none, which is counted.
+// Reserve room for an event; NULL if there is none, which is counted.
 static __always_inline void *ring_take(struct ring *ring, u32 size, u32 kind, u64 now_ns, u64 *position)
 {
 #ifdef RING_PREEMPTIBLE
 	return ring_take_in_order(ring, size, kind, &now_ns, position);
 #endif
 	if (config.wait_above && ring_used(ring) > config.wait_above) {
-		// In the ring and not on the stack, which is short of room. What an interrupt sets meanwhile is hardly later.
+		// Kept in the ring, because room on the stack is scarce. If an interrupt sets it
+		// meanwhile, it is hardly later.
 		ring->wait_until_ns = bpf_ktime_get_ns() + WAIT_NS;
 		bpf_loop(WAIT_LOOKS, wait_once, 0, 0);
 	}
-	// What interrupts may take between this and the next step is less than the slack.
+	// Interrupts use less than the slack between this and the next step.
 	if (ring_used(ring) + size + RING_SLACK > (u64)config.ring_mask + 1) {
 		ring_lose(ring, kind, now_ns);
 		return 0;
@@ -129,7 +134,7 @@ static __always_inline void *ring_take(struct ring *ring, u32 size, u32 kind, u6
 	return ring_at(ring, *position);
 }
 
-// The event is complete: it is there from now on.
+// Complete the event: it is visible from now on.
 static __always_inline void ring_give(struct event_header *header, u64 position, u32 size, u32 kind, u32 flags)
 {
 	header->length = size;

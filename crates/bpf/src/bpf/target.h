@@ -1,4 +1,4 @@
-// Whose events are wanted.
+// Selects the processes that are recorded.
 #pragma once
 
 #include "kernel.h"
@@ -7,7 +7,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 
-// TARGET_PROCESSES: thread groups; those that they make join them.
+// TARGET_PROCESSES: thread groups; their children are added.
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
@@ -15,10 +15,10 @@ struct {
 	__type(value, u8);
 } processes SEC(".maps");
 
-// How deep the group lies: seen at its first task.
+// Level of the control group, learned from its first task.
 s32 group_level = 0;
 
-// Groups in the group, which its tasks may have made.
+// Whether a group is below the recorded group, whose tasks may have created it.
 static __noinline bool in_group_below(struct cgroup *group)
 {
 	struct cgroup *above = 0;

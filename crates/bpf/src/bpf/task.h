@@ -1,4 +1,4 @@
-// What a thread is at.
+// State of a thread.
 #pragma once
 
 #include "kernel.h"
@@ -10,8 +10,10 @@
 #define PF_IO_WORKER 0x10
 #define PF_KTHREAD 0x200000
 
-// The system call that a thread is in, which need not be the one that runs. Its entry notes the number next to the registers of the
-// program; other ways into the kernel, such as a page fault, note -1 there. Below 0: one of `enum no_call`.
+// The system call of a thread, which need not be the current one; negative: one of `enum no_call`.
+//
+// The entry of a call stores its number next to the saved registers of the program; other ways into
+// the kernel, such as a page fault, store -1 there.
 static __always_inline int call_of(struct task_struct *task)
 {
 	if (task->flags & (PF_KTHREAD | PF_IO_WORKER))

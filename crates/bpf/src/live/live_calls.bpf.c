@@ -1,4 +1,5 @@
-// System calls by process: how many returned, how many failed, how long they took. Both tracepoints cost each call of the machine.
+// System calls by process: number of calls, of failed calls, and their time. Both tracepoints delay
+// each call of the machine.
 
 #include "bpf/kernel.h"
 #include "bpf/ids.h"

@@ -1,4 +1,5 @@
-// Reads and writes of files and block devices by system calls, by file. Both tracepoints cost each call of the machine.
+// Reads and writes of files and block devices by system calls, by file. Both tracepoints delay each
+// call of the machine.
 
 #include "bpf/kernel.h"
 #include "bpf/ids.h"
@@ -17,7 +18,7 @@ extern void *bpf_rdonly_cast(const void *object, u32 type) __ksym __weak;
 #define typed(type, pointer) ((type *)bpf_rdonly_cast((pointer), bpf_core_type_id_kernel(type)))
 
 #define MOST_FILES 32768
-#define NAMED_NS 5000000000ull // a name that is older is looked up again: the file may have another one
+#define NAMED_NS 5000000000ull // an older name is looked up again, because the file may have been renamed
 #define S_IFMT 0170000
 #define S_IFBLK 0060000
 #define S_IFREG 0100000
@@ -44,7 +45,7 @@ struct {
 	__type(value, struct file_sum);
 } sums SEC(".maps");
 
-// When the name of a file was sent.
+// Time at which the name of a file was sent.
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, MOST_FILES);
@@ -69,7 +70,7 @@ struct {
 	__type(value, struct name_and_path);
 } scratch SEC(".maps");
 
-// By the numbers of x86-64, which do not change.
+// Numbers of x86-64, which do not change.
 static __always_inline u32 use_of(long call)
 {
 	switch (call) {
@@ -104,10 +105,10 @@ int BPF_PROG(enter, struct pt_regs *regs, long number)
 	return 0;
 }
 
-// Returns what kind of file it is.
+// Identify a file; returns its kind.
 static __always_inline u32 identify(struct file_key *key, struct file *raw)
 {
-	if (bpf_ksym_exists(bpf_rdonly_cast)) { // Linux 6.2 and later: no copy is made of each field
+	if (bpf_ksym_exists(bpf_rdonly_cast)) { // Linux 6.2 and later: fields are read in place
 		struct inode *inode = typed(struct file, raw)->f_inode;
 		key->inode = inode->i_ino;
 		key->device = inode->i_sb->s_dev;
@@ -145,7 +146,7 @@ static __always_inline void name(struct file_sum *sum, struct file *file, struct
 	before = bpf_map_lookup_elem(&named, key);
 	if (before && now_ns - *before <= NAMED_NS) {
 		sum->is_named = 1;
-	} else if (send_name(file, key)) { // where there is no room for a name, the next call tries again
+	} else if (send_name(file, key)) { // if there is no room for a name, the next call tries again
 		bpf_map_update_elem(&named, key, &now_ns, BPF_ANY);
 		sum->is_named = 1;
 	}

@@ -1,4 +1,4 @@
-// Waits for locks of the kernel, by lock. A lock that is free when it is requested costs nothing.
+// Waits for locks of the kernel, by lock. Locks that are free when requested cost nothing.
 
 #include "bpf/kernel.h"
 #include "bpf/ring.h"

@@ -1,4 +1,4 @@
-// All threads, by an iterator: it runs where it is read, and costs other processes nothing.
+// All threads, by an iterator: it runs when it is read, and costs other processes nothing.
 
 #include "bpf/kernel.h"
 #include "bpf/ids.h"
@@ -38,7 +38,7 @@ struct signal_struct___summed {
 
 #pragma clang attribute pop
 
-// Not on the stack, of which there is little.
+// Not on the stack, where room is scarce.
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);

@@ -1,4 +1,4 @@
-// What found no room is counted, and reported.
+// Counts items that found no room, so that they can be reported.
 #pragma once
 
 #include "bpf/kernel.h"

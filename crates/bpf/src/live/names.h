@@ -1,4 +1,4 @@
-// The open file behind a descriptor, and its path, for what adds up by file.
+// The open file of a descriptor and its path, for programs that add up by file.
 #pragma once
 
 #include "bpf/kernel.h"
@@ -18,7 +18,7 @@ static __always_inline struct file *file_of(struct task_struct *task, int fd)
 	return file;
 }
 
-// The names from a file to the root. Returns how long they are; flags as in `path_event`.
+// The names from a file to the root. Returns their length; flags as in `path_event`.
 static __always_inline u32 names_of(struct file *file, struct scratch_path *path, unsigned short *flags, unsigned short *count)
 {
 	struct dentry *dentry = BPF_CORE_READ(file, f_path.dentry);

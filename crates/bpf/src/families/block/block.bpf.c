@@ -1,16 +1,19 @@
-// Requests to block devices: when each was queued, issued to the driver and completed. One event for each, at its completion.
+// Requests to block devices: one event for each, at its completion, with the times at which it was
+// queued, issued to the driver and completed.
 //
-// A request is known by its address. On its way it is in one of three states:
+// A request is identified by its address. It is in one of three states:
 //
 //   not there      not seen yet
 //   queued         issued_ns is 0: it waits in the queue of the device, or for a flush
 //   issued         the driver has it
 //
-// queued: started (Linux 6.5), inserted (before), or issued where neither came. queued -> issued: issued. issued -> queued: requeued, where the
-// driver had no room. To not there: completed, or merged into another one.
+// queued: when started (Linux 6.5), inserted (before), or issued if neither was seen. queued ->
+// issued: issued. issued -> queued: requeued, when the driver had no room. -> not there: completed,
+// or merged into another one.
 //
-// An interrupt may complete or issue requests while a program here runs on its CPU. The kernel runs no program in itself, so that one
-// misses that request; the next program that sees the request finds it in the wrong state, and counts it as lost.
+// An interrupt may complete or issue requests while a program here runs on its CPU. The kernel does
+// not run a program recursively, so that request is missed; the next program that sees it finds it
+// in the wrong state and counts it as lost.
 
 #include "bpf/kernel.h"
 #include "bpf/ring.h"
@@ -30,7 +33,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define MOST_REQUESTS 16384
 #define MOST_QUEUES 1024
 
-// A request that is not completed.
+// A request that is not completed yet.
 struct open_request {
 	u64 queued_ns, issued_ns;
 	u64 sector, file, inode;
@@ -48,7 +51,7 @@ struct {
 // The queue of a device.
 struct queue {
 	u64 in_flight; // requests that the driver has
-	u64 flush_tid; // who was the last to want a flush; 0: none that is recorded
+	u64 flush_tid; // the thread that requested the last flush; 0: none that is recorded
 };
 
 struct {
@@ -58,7 +61,8 @@ struct {
 	__type(value, struct queue);
 } queues SEC(".maps");
 
-// There was no room for a request: from then on, one that is completed and was never seen need not be older than the recording.
+// There was no room for a request at some time: from then on, a request that was not seen before
+// its completion may be newer than the recording.
 bool was_full = 0;
 
 static __always_inline struct queue *queue_at(u64 key)
@@ -76,7 +80,7 @@ static __always_inline u32 operation_of(struct request *rq)
 	return rq->cmd_flags & OPERATION_MASK;
 }
 
-// Without branches, each of which the verifier would follow.
+// Without branches, because the verifier would follow each of them.
 #define FLAG(bits, name, flag) (((bits) >> bpf_core_enum_value(enum req_flag_bits, __REQ_##name) & 1) * (flag))
 
 static __always_inline u32 flags_of(u32 bits)
@@ -85,7 +89,7 @@ static __always_inline u32 flags_of(u32 bits)
 	       FLAG(bits, PREFLUSH, BLOCK_PREFLUSH);
 }
 
-// Whose pages a part of a request carries: known where that returns 1.
+// Find the pages of a part of a request; returns 1 if they are known.
 static __noinline int find_pages(struct bio *bio, struct open_request *request)
 {
 	struct bio_vec *vector = vector_at(BPF_CORE_READ(bio, bi_io_vec), BPF_CORE_READ(bio, bi_iter.bi_idx));
@@ -105,8 +109,8 @@ static __noinline int find_pages(struct bio *bio, struct open_request *request)
 	return request->file != 0;
 }
 
-// The file whose pages a request carries. Neighbours on the device may have been merged: then the first part decides, or the last one,
-// where only that is of a file that is recorded.
+// Find the file whose pages a request carries. Merged neighbours may be of several files: then the
+// first part decides, or the last one if only that is of a recorded file.
 static __always_inline void find_file(struct request *rq, struct open_request *request)
 {
 	struct bio *first = rq->bio, *last = rq->biotail;
@@ -122,7 +126,8 @@ static __always_inline bool is_read(struct request *rq)
 	return operation_of(rq) == REQ_OP_READ;
 }
 
-// Whether it is to be recorded. What others read for themselves is not; what they write back may have been written by any process.
+// Whether the request is to be recorded. Reads of other programs are not; writeback may be of data
+// that any process wrote.
 static __always_inline bool is_ours(struct request *rq, struct open_request *request)
 {
 	if (config.target == TARGET_ALL || request->tid)
@@ -132,7 +137,7 @@ static __always_inline bool is_ours(struct request *rq, struct open_request *req
 	return request->file != 0;
 }
 
-// Whether it may have been one of those, for all that is known of it.
+// Whether the request may have been one to record, as far as it is known.
 static __always_inline bool may_be_ours(struct request *rq, struct open_request *request)
 {
 	if (operation_of(rq) > REQ_OP_WRITE || (request->flags & BLOCK_FOREIGN && is_read(rq)))
@@ -148,7 +153,7 @@ static __always_inline void count_lost(struct request *rq, struct open_request *
 		lose(EVENT_BLOCK);
 }
 
-// The driver has it no longer.
+// Account for a request that leaves the driver.
 static __always_inline void leave_driver(struct request *rq, struct open_request *request)
 {
 	struct queue *queue = queue_at((u64)rq->q);
@@ -159,14 +164,14 @@ static __always_inline void leave_driver(struct request *rq, struct open_request
 	request->depth = 0;
 }
 
-// It is in a queue from now on. `flags`: what is known of who queued it.
+// Begin a request when it is queued. `flags`: flags that depend on who queued it.
 static __always_inline void begin(struct request *rq, struct open_request *request)
 {
 	u64 key = (u64)rq;
 	struct open_request *old = bpf_map_lookup_elem(&open_requests, &key);
 
 	request->flags |= flags_of(rq->cmd_flags);
-	// The same address again, and its completion was missed.
+	// The same address is used again, so its completion was missed.
 	if (old && old->issued_ns) {
 		leave_driver(rq, old);
 		count_lost(rq, old);
@@ -178,7 +183,7 @@ static __always_inline void begin(struct request *rq, struct open_request *reque
 	count_lost(rq, request);
 }
 
-// Who runs has queued it.
+// The current thread has queued it.
 static __always_inline void name_thread(struct open_request *request)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -191,7 +196,7 @@ static __always_inline void name_thread(struct open_request *request)
 		request->flags |= BLOCK_FOREIGN;
 }
 
-// The flush itself is another request, which is for all who wait for one.
+// The flush itself is a separate request, on behalf of all threads that wait for one.
 static __always_inline void want_flush(u64 queue_key, u32 tid)
 {
 	struct queue *queue = queue_at(queue_key);
@@ -212,7 +217,7 @@ int BPF_PROG(started, struct request *rq)
 	return 0;
 }
 
-// Before Linux 6.5. The kernel has noted when it was made.
+// Before Linux 6.5: the time at which the kernel created the request.
 static __always_inline u64 made_ns(struct request *rq)
 {
 	return rq->start_time_ns ? rq->start_time_ns : bpf_ktime_get_ns();
@@ -225,7 +230,7 @@ int BPF_PROG(inserted, struct request *rq)
 	u64 key = (u64)rq;
 
 	if (bpf_map_lookup_elem(&open_requests, &key))
-		return 0; // it comes back from the driver
+		return 0; // the driver has requeued it
 	name_thread(&request);
 	begin(rq, &request);
 	return 0;
@@ -244,8 +249,8 @@ int BPF_PROG(wanted, struct bio *bio)
 	return 0;
 }
 
-// One that goes to the driver and that no program has seen: a flush; before Linux 6.5 one that went there at once, in the thread that made it;
-// else one that was queued before recording began.
+// A request that no program saw before it was issued: a flush; before Linux 6.5 a request that its
+// thread issued directly; otherwise one that was queued before recording began.
 static __always_inline void begin_late(struct request *rq)
 {
 	struct open_request request = { .queued_ns = made_ns(rq) };
@@ -280,7 +285,7 @@ int BPF_PROG(issued, struct request *rq)
 	request->flags |= flags_of(rq->cmd_flags);
 	if (operation_of(rq) == REQ_OP_FLUSH)
 		request->tid = queue->flush_tid;
-	// What is left of one that the driver gave back is less.
+	// If the driver returned part of it, the rest is smaller.
 	if (!request->bytes || rq->__data_len > request->bytes) {
 		request->sector = rq->__sector;
 		request->bytes = rq->__data_len;
@@ -338,18 +343,18 @@ static __always_inline void write_event(struct request *rq, struct open_request 
 	ring_give(&event->header, position, sizeof(*event), EVENT_BLOCK, 0);
 }
 
-// One that the driver had before recording began.
+// A request that was issued before recording began.
 static __always_inline void count_unseen(struct request *rq)
 {
 	struct open_request request = { .flags = BLOCK_UNSEEN };
 
 	if (was_full)
-		return; // it is counted
+		return; // counted as lost
 	find_file(rq, &request);
 	count_lost(rq, &request);
 }
 
-// One without bytes is done twice that waited for a flush.
+// A request without bytes that waited for a flush completes twice.
 SEC("tp_btf/block_rq_complete")
 int BPF_PROG(completed, struct request *rq, s32 error, u32 bytes)
 {
@@ -365,11 +370,11 @@ int BPF_PROG(completed, struct request *rq, s32 error, u32 bytes)
 			count_unseen(rq);
 		return 0;
 	}
-	if (!request->bytes) { // it never went to the driver
+	if (!request->bytes) { // it was never issued to the driver
 		request->sector = rq->__sector;
 		request->bytes = bytes;
 	}
-	// As one that only wants a flush never does.
+	// A request for a flush only is never issued.
 	if (request->issued_ns || (bytes && error)) {
 		if (is_ours(rq, request))
 			write_event(rq, request);

@@ -1,4 +1,4 @@
-// The few fields of requests to block devices that the programs read, in addition to those in bpf/kernel.h.
+// Fields of requests to block devices that the programs read, in addition to those in bpf/kernel.h.
 #pragma once
 
 #include "bpf/kernel.h"
@@ -35,5 +35,5 @@ struct bio___of_device { // the same as bio
 
 #pragma clang attribute pop
 
-// There since Linux 6.5, with the tracepoint.
+// Since Linux 6.5, like the tracepoint.
 typedef void (*btf_trace_block_io_start)(void *, struct request *);

@@ -1,5 +1,7 @@
-// Operations of libaio: io_submit names any number of them, io_getevents returns their results. There is no tracepoint in between, so both are
-// read at the return of these calls; operations that a program takes from the shared completion ring itself are never seen to end.
+// Operations of libaio: io_submit submits any number of them, io_getevents returns their results.
+//
+// There is no tracepoint in between, so both are read at the return of these calls. If a program
+// reads results directly from the shared completion ring, the end of its operations is not seen.
 #pragma once
 
 #include "bpf/kernel.h"
@@ -29,13 +31,13 @@ struct aio_result { // struct io_event
 
 struct aio_call {
 	u64 list, context, start_ns, now_ns;
-	u64 number; // of operations
+	u64 number; // number of operations
 	u32 tid;
-	struct aio_block block; // of the one that is read
+	struct aio_block block; // the current operation
 	struct aio_result result;
 };
 
-// The one that returns on this CPU. Not on the stack, which is short of room.
+// The call that returns on this CPU. Not on the stack, where room is scarce.
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -52,7 +54,7 @@ static __always_inline struct aio_call *this_aio_call(void)
 
 __noinline s64 vector_bytes(u64 parts, u64 number);
 
-// IOCB_CMD_PREADV and PWRITEV, whose buffer is an array and whose length its number of entries.
+// IOCB_CMD_PREADV and PWRITEV: the buffer is an array, and the length its number of entries.
 static __always_inline int is_vector(u16 opcode)
 {
 	return opcode == 7 || opcode == 8;
@@ -125,7 +127,8 @@ static long aio_reaped(u32 index, void *unused)
 	return 0;
 }
 
-// Before 5.17 the operations after the first few are counted as lost. Global, so that it is verified once and not for each way there.
+// Before 5.17 the operations after the first few are counted as lost. A global function is verified
+// only once, not for each path to it.
 __noinline int aio_each(u32 kind)
 {
 	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop)) {

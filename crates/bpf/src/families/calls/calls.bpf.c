@@ -1,7 +1,9 @@
-// System calls: one event for each, written at its return. The entry leaves no more than its time.
+// System calls: one event for each, written at its return. The program at the entry only stores its
+// time.
 //
-// States of a thread: *outside* -> *entered* (its entry stands in the slot of its CPU) -> *away* (it left the CPU within the call: the entry
-// is in its task storage) -> *outside*. Invariant: the slot of a CPU holds an entry of the thread that runs there, or none.
+// States of a thread: *outside* -> *entered* (its entry is in the slot of its CPU) -> *away* (it
+// left the CPU within the call: the entry is in its task storage) -> *outside*. Invariant: the slot
+// of a CPU contains an entry of the thread that runs there, or none.
 
 #include "bpf/kernel.h"
 #include "events.h"
@@ -25,13 +27,13 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 struct entry {
 	u64 start_ns;
 	u64 file; // SHAPE_FILE_BEFORE
-	u64 task; // whose; 0: no task's. Not the thread id, which an exec may change within the call
-	u64 number; // of a 32-bit program above 16 bits what compat_call says, and ENTRY_COMPAT
+	u64 task; // its task; 0: no task's. Not the thread id, which an exec may change within the call
+	u64 number; // for a 32-bit program the result of compat_call above 16 bits, and ENTRY_COMPAT
 };
 
 #define ENTRY_COMPAT (1ULL << 32)
 
-struct slot { // a cache line: neighbours do not disturb each other
+struct slot { // a cache line, so that neighbours do not disturb each other
 	struct entry entry;
 	u64 calls; // STACKS_EVERY
 	u64 pad[3];
@@ -46,12 +48,13 @@ struct {
 	__type(value, struct entry);
 } away SEC(".maps");
 
-// A call that returns. Not on the stack: in older kernels, such as 6.1, 512 bytes are all that functions have that call each other.
+// A call that returns. Not on the stack: older kernels, such as 6.1, limit it to 512 bytes for a
+// chain of functions.
 struct scratch_call {
 	struct call_event call;
 	struct call_second_file second;
 	struct call_mapping mapping;
-	u64 stack; // not in registers, nor the next two: the verifier would follow all that they can be
+	u64 stack; // not in registers, like the next two: the verifier would follow all their possible values
 	u64 arguments[8];
 	u32 flags, paths_bytes;
 	char paths[2 * (PATH_MAX + 64)];
@@ -64,7 +67,7 @@ struct {
 	__type(value, struct scratch_call);
 } scratch_calls SEC(".maps");
 
-// A task as a number: the verifier allows no other arithmetic on pointers than their difference.
+// A task as a number: the only arithmetic on pointers that the verifier allows is their difference.
 static __always_inline u64 number_of(struct task_struct *task)
 {
 	return (u64)task - (u64)&config;
@@ -76,7 +79,8 @@ static __always_inline struct slot *this_slot(void)
 
 	if (cpu >= CPUS)
 		return 0;
-	// Older verifiers, such as that of 6.1, forget the comparison where the compiler compares a copy.
+	// Older verifiers, such as that of 6.1, forget the comparison if the compiler compares a
+	// copy.
 	asm volatile("%0 &= %1" : "+r"(cpu) : "i"(CPUS - 1));
 	return &slots[cpu];
 }
@@ -86,7 +90,7 @@ static __always_inline u64 argument(struct scratch_call *scratch, u8 index)
 	return scratch->arguments[index & 7];
 }
 
-// The arguments of the call that returns, as a 64-bit program has them.
+// The arguments of the call that returns, in the layout of 64-bit programs.
 static __always_inline void take_arguments(struct scratch_call *scratch, struct pt_regs *regs)
 {
 	scratch->arguments[0] = regs->di;
@@ -97,7 +101,7 @@ static __always_inline void take_arguments(struct scratch_call *scratch, struct 
 	scratch->arguments[5] = regs->r9;
 }
 
-// The same of a 32-bit program. Returns its result.
+// The same for a 32-bit program. Returns the result.
 static __always_inline long take_compat_arguments(struct scratch_call *scratch, struct pt_regs *regs, u16 how, long result)
 {
 	u64 *arguments = scratch->arguments;
@@ -123,7 +127,8 @@ static __always_inline long take_compat_arguments(struct scratch_call *scratch, 
 		arguments[2] = arguments[4];
 	} else if (how == COMPAT_SOCKETS || how == COMPAT_IN_MEMORY) {
 		void *list = (void *)(how == COMPAT_SOCKETS ? arguments[1] : arguments[0]);
-		// Of sockets some calls have fewer, which may end where memory does.
+		// Some socket calls have fewer arguments, which may be at the end of the mapped
+		// memory.
 		if (bpf_probe_read_user(words, sizeof(words), list))
 			bpf_probe_read_user(words, 3 * sizeof(words[0]), list);
 		for (int i = 0; i < 6; i++)
@@ -181,7 +186,7 @@ int BPF_PROG(leave_cpu, bool preempt, struct task_struct *from, struct task_stru
 	return 0;
 }
 
-// The entry of the call that this thread is in; false: it was not seen.
+// Get the entry of the current call of this thread; false: it was not seen.
 static __always_inline bool take_entry(struct task_struct *task, struct entry *entry)
 {
 	struct slot *slot = this_slot();
@@ -201,7 +206,7 @@ static __always_inline bool take_entry(struct task_struct *task, struct entry *e
 	return 1;
 }
 
-// A path argument into the scratch, at `at`. Returns the bytes of its block.
+// Read a path argument to the scratch, at `at`. Returns the length of its block.
 static __noinline u32 read_path(struct scratch_call *scratch, u32 at, const void *text, u64 base)
 {
 	struct call_path *block;
@@ -214,7 +219,7 @@ static __noinline u32 read_path(struct scratch_call *scratch, u32 at, const void
 	long length = bpf_probe_read_user_str(block->bytes, PATH_MAX, text);
 	if (length < 0)
 		block->flags = 1;
-	if (length <= 0) // older kernels, such as 6.1, say 0 of an empty text, which has one byte
+	if (length <= 0) // older kernels, such as 6.1, return 0 for an empty text, which has one byte
 		length = 1;
 	block->length = length - 1;
 	return (sizeof(*block) + (length - 1) + 7) & ~7u & 0x1fff;
@@ -237,15 +242,15 @@ static __always_inline u32 path_argument(
 	return length;
 }
 
-#define PARTS 8            // of a vector, read at once
-#define PARTS_AT_MOST 1024 // the kernel takes no more
+#define PARTS 8            // parts of a vector that are read at once
+#define PARTS_AT_MOST 1024 // the kernel's limit
 
 struct vector {
-	u64 parts, number; // address, length
+	u64 parts, number; // address and length
 	s64 bytes;
 };
 
-// Adds the parts from `index * PARTS` on. Returns 1 at the end.
+// Add the lengths of the parts from `index * PARTS` on. Returns 1 at the end.
 static __noinline long add_parts(u32 index, struct vector *vector)
 {
 	struct iovec parts[PARTS];
@@ -281,7 +286,7 @@ __noinline s64 vector_bytes(u64 parts, u64 number)
 	return vector.bytes;
 }
 
-// The same of a 32-bit program, whose parts have two words of 32 bits.
+// The same for a 32-bit program, whose parts have two 32-bit words.
 static __noinline long add_compat_parts(u32 index, struct vector *vector)
 {
 	u32 parts[2 * PARTS] = {};
@@ -326,7 +331,7 @@ static __noinline s64 compat_message_bytes(u64 header)
 	return compat_vector_bytes(vector[0], vector[1]);
 }
 
-// Bytes that a message has, or has room for.
+// Number of bytes that a message has, or has room for.
 __noinline s64 message_bytes(u64 header)
 {
 	u64 vector[2]; // msg_iov, msg_iovlen
@@ -336,16 +341,16 @@ __noinline s64 message_bytes(u64 header)
 	return vector_bytes(vector[0], vector[1]);
 }
 
-#define MESSAGES 8             // of an array, read without a loop of the kernel
+#define MESSAGES 8             // messages of an array, read without a loop of the kernel
 #define MESSAGES_AT_MOST 65536 // sendmmsg takes 1,024; recvmmsg any number
 
 struct messages {
 	u64 next;       // address of the next msg_len
-	u64 left, size; // how many there are; bytes from one to the next
+	u64 left, size; // number of messages left; bytes from one to the next
 	s64 bytes;
 };
 
-// Adds msg_len of the next messages. Returns 1 at the end.
+// Add msg_len of the next messages. Returns 1 at the end.
 static __noinline long add_messages(u32 index, struct messages *messages)
 {
 	u32 length;
@@ -364,10 +369,11 @@ static __noinline long add_messages(u32 index, struct messages *messages)
 	return 0;
 }
 
-// Bytes of the first `number` messages, which are those that were sent or received; -1: not known.
+// Number of bytes of the first `number` messages, which were sent or received; -1: unknown.
 static __noinline s64 messages_bytes(u64 headers, s64 number, bool compat)
 {
-	// struct mmsghdr: a message header of 56 bytes, of a 32-bit program 28, and msg_len, padded to the size of a pointer.
+	// struct mmsghdr: a message header of 56 bytes (28 for a 32-bit program), and msg_len,
+	// padded to the size of a pointer.
 	struct messages messages = { .next = headers + (compat ? 28 : 56), .left = number, .size = compat ? 32 : 64 };
 
 	if (number < 0 || number > MESSAGES_AT_MOST)
@@ -381,7 +387,7 @@ static __noinline s64 messages_bytes(u64 headers, s64 number, bool compat)
 	return messages.bytes;
 }
 
-// Of enum fsconfig_command and enum landlock_rule_type, which are part of the interface to programs.
+// enum fsconfig_command and enum landlock_rule_type are part of the interface to programs.
 #define FSCONFIG_SET_PATH 3
 #define FSCONFIG_SET_PATH_EMPTY 4
 #define FSCONFIG_SET_FD 5
@@ -396,7 +402,8 @@ static __always_inline bool has_path(struct scratch_call *scratch, const volatil
 	return command == FSCONFIG_SET_PATH || command == FSCONFIG_SET_PATH_EMPTY;
 }
 
-// The descriptor that a call is about of which argument 1 says what the others are. -1: it is about a path.
+// The descriptor of a call in which argument 1 determines the meaning of the others; -1: it uses a
+// path.
 static __noinline int fd_by_command(struct scratch_call *scratch, bool is_rule)
 {
 	u32 command = argument(scratch, 1);
@@ -405,7 +412,7 @@ static __noinline int fd_by_command(struct scratch_call *scratch, bool is_rule)
 	if (!is_rule)
 		return command == FSCONFIG_SET_FD ? (int)argument(scratch, 4) :
 		       command == FSCONFIG_SET_PATH || command == FSCONFIG_SET_PATH_EMPTY ? -1 : fd;
-	// struct landlock_path_beneath_attr: what is allowed, in 8 bytes, and the descriptor.
+	// struct landlock_path_beneath_attr: the allowed access, in 8 bytes, and the descriptor.
 	if (command == LANDLOCK_RULE_PATH_BENEATH &&
 	    !bpf_probe_read_user(&directory, sizeof(directory), (void *)(argument(scratch, 2) + 8)))
 		fd = directory;
@@ -429,13 +436,13 @@ static __always_inline s64 offset_argument(struct scratch_call *scratch, u8 inde
 	return offset == -1 && (flags & SHAPE_POSITION) ? position : offset;
 }
 
-// Whether a place that a copy could be given by a pointer to an offset is that of the file position.
+// Whether a copy uses the file position, although it has a pointer argument for an offset.
 static __always_inline bool is_at_position(struct scratch_call *scratch, u8 index)
 {
 	return index == NONE || !argument(scratch, index);
 }
 
-// After the fixed part: the paths from the scratch, last.
+// Write the parts after the fixed one; the paths in the scratch come last.
 static __always_inline void write_call(
 	struct call_event *fixed, struct scratch_call *scratch, u64 stack, u32 paths_length, u32 flags, u64 now_ns)
 {
@@ -486,7 +493,8 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 	u32 zero = 0;
 	s64 position = -1;
 
-	// A child returns from the call that made it, without an entry; what was in progress at the start has none either.
+	// A child returns from the call that created it without an entry; so do calls in progress
+	// when recording began.
 	if (!take_entry(task, &entry))
 		return 0;
 	scratch = bpf_map_lookup_elem(&scratch_calls, &zero);
@@ -529,11 +537,13 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 		call->file = file_at(call->fd, now_ns, &position);
 	if (shape->offset != NONE || shape_flags & SHAPE_POSITION)
 		call->offset = offset_argument(scratch, shape->offset, shape_flags, position, is_short);
-	// The position, which threads may move, is read before the end of the call is reported: a call that moved it meanwhile overlaps this one.
+	// Threads may move the position, so it is read before the end of the call is reported: a
+	// call that moved it meanwhile overlaps this one.
 	if (shape_flags & SHAPE_POSITION && task->signal->nr_threads > 1)
 		now_ns = bpf_ktime_get_ns();
 	call->duration_ns_and_number = (now_ns - entry.start_ns) << 16 | (entry.number < CALL_NUMBER ? entry.number : CALL_NUMBER);
-	// An offset argument that means the position: where it was before the call. Only here is it known that it does.
+	// The offset argument means the position: store the position before the call. It can only
+	// be recognized here.
 	if (shape->offset != NONE && (shape_flags & (SHAPE_POSITION | SHAPE_OFFSET_POINTER)) == SHAPE_POSITION &&
 	    argument(scratch, shape->offset) == -1ULL) {
 		call->duration_ns_and_number |= CALL_POSITIONS;
@@ -598,7 +608,7 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 	}
 	if (shape_flags & SHAPE_RENAMES && result == 0)
 		count_rename();
-	// Stacks are unwound as those of 64-bit programs.
+	// Stacks are unwound like those of 64-bit programs.
 	if (config.stacks && !compat && shape_flags & SHAPE_STACK && !(shape_flags & SHAPE_EXEC && result == 0)) {
 		struct slot *slot = this_slot();
 		if (slot && wants_stack(now_ns - entry.start_ns, &slot->calls))
@@ -608,7 +618,7 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 	}
 	write_call(call, scratch, scratch->stack, scratch->paths_bytes, scratch->flags, now_ns);
 	if (shape_flags & (SHAPE_SUBMIT | SHAPE_REAP) && result > 0) {
-		if (compat) { // its lists have other pointers
+		if (compat) { // its lists have pointers of another size
 			lose(shape_flags & SHAPE_SUBMIT ? EVENT_AIO_SUBMIT : EVENT_AIO_DONE);
 			return 0;
 		}
@@ -626,7 +636,7 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 	return 0;
 }
 
-// Calls that never return: exit, and whatever a thread was in when it was ended.
+// Calls that never return: exit, and the current call of a thread that is killed.
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(end_in_call, struct task_struct *task)
 {

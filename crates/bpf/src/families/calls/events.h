@@ -1,4 +1,4 @@
-// Events about system calls, and about operations that they begin and end.
+// Events about system calls, and about the operations that they submit and reap.
 #pragma once
 
 #include "bpf/event.h"
@@ -9,40 +9,42 @@ enum calls_kind {
 	EVENT_AIO_DONE = 21, // its result was taken
 };
 
-// Of event_header.flags, for EVENT_CALL. What a flag announces follows the fixed part, in this order.
+// Flags of event_header.flags for EVENT_CALL. The parts that the flags announce follow the fixed
+// part in this order.
 enum call_flag {
 	CALL_SECOND_FILE = 1, // struct call_second_file
 	CALL_MAPPING = 8,     // struct call_mapping
 	CALL_STACK = 32,      // u64: id of the stack
 	CALL_PATH = 2,        // struct call_path: the path argument
 	CALL_SECOND_PATH = 4, // struct call_path: the other path of rename, link, symlink
-	CALL_NO_START = 16,   // its start was not seen: start_ns is that of its return
-	CALL_UNFINISHED = 64, // it never returned: the thread ended in it, as in exit_group
-	CALL_RING = 128,      // no system call of its own: submitted to an io_uring; the number is that of the call which does the same
+	CALL_NO_START = 16,   // its start was not seen: start_ns is the time of its return
+	CALL_UNFINISHED = 64, // it never returned: the thread ended in the call, as in exit_group
+	CALL_RING = 128,      // not a system call, but an operation of io_uring; the number is that of the equivalent call
 };
 
-// Of call_event.duration_ns_and_number, in the lower 16 bits.
+// The lower 16 bits of call_event.duration_ns_and_number.
 enum call_number {
-	CALL_NUMBER = 0x7fff, // the number of the call; of larger ones this
-	// More is reported of file positions. Without a second file: the offset argument, which could have named a place, meant the position. With
-	// one: call_second_file.at_position says so, and is there.
+	CALL_NUMBER = 0x7fff, // the number of the call; greater ones are stored as this
+	// The event has details of file positions. Without a second file: the offset argument meant
+	// the position, although it could have been an offset. With a second file:
+	// call_second_file.at_position is present.
 	CALL_POSITIONS = 0x8000,
 };
 
-// Of call_second_file.at_position.
+// Flags of call_second_file.at_position.
 enum position_flag {
-	POSITION_OF_FIRST = 1, // the offset of the first file is that of its file position, which moves on
+	POSITION_OF_FIRST = 1, // the offset of the first file is its file position, which the call moves
 	POSITION_OF_SECOND = 2,
 };
 
-struct call_event { // 64 B and what the flags announce
+struct call_event { // 64 bytes, and the parts that the flags announce
 	struct event_header header;
 	unsigned long long start_ns;               // CLOCK_MONOTONIC
 	unsigned long long duration_ns_and_number; // duration << 16 | call_number: on x86-64
 	unsigned int tid;
-	int fd;                  // the descriptor worked on, for calls that make one the new one; -1: none
+	int fd;                  // the descriptor used, or created by the call; -1: none
 	long long result;
-	unsigned long long file; // id of the object worked on, after the call where it makes one; 0: none
+	unsigned long long file; // id of the object used, or created by the call; 0: none
 	long long offset;        // file position after the call, or the offset argument of positioned calls; -1: none
 	unsigned long long extra; // bytes requested (transfers), flags (opens), length (truncate); 0: none
 };
@@ -55,8 +57,8 @@ struct call_second_file { // of copies: the file written to; of two-ended calls 
 	unsigned int at_position;
 };
 
-struct call_path { // as the program gave it; the block is padded to 8
-	unsigned long long base; // id of the directory that a relative path starts from; 0: not known
+struct call_path { // as given by the program; the block is padded to 8
+	unsigned long long base; // id of the directory that a relative path starts from; 0: unknown
 	unsigned short length;   // [B], without the NUL; longer paths are cut at 4,095
 	unsigned short flags;    // 1: could not be read
 	unsigned int pad;
@@ -73,12 +75,12 @@ struct call_mapping { // of mmap
 struct aio_submit_event {
 	struct event_header header;
 	unsigned long long at_ns;    // return of io_submit
-	unsigned long long start_ns; // its entry
-	unsigned long long context;  // what io_setup gave
-	unsigned long long block;    // address of the control block: with the context, the operation's name
-	unsigned long long file;     // its id
+	unsigned long long start_ns; // entry of io_submit
+	unsigned long long context;  // result of io_setup
+	unsigned long long block;    // address of the control block, which identifies the operation within the context
+	unsigned long long file;     // id of the file
 	long long offset;            // -1: none
-	long long bytes;             // requested; -1: no transfer, or not known
+	long long bytes;             // bytes requested; -1: no transfer, or unknown
 	unsigned int tid;
 	int fd;
 	unsigned int opcode; // IOCB_CMD_*
@@ -91,6 +93,6 @@ struct aio_done_event {
 	unsigned long long context;
 	unsigned long long block;
 	long long result;
-	unsigned int tid; // who took it
+	unsigned int tid; // thread that reaped it
 	unsigned int pad;
 };

@@ -1,5 +1,6 @@
-// What threads are at while they run: at regular times each CPU samples its thread. In the kernel its functions are found by the kernel
-// itself; the stack of the program is copied as for calls, but once for each place: samples of two instructions are two stacks.
+// Samples: at regular intervals, each CPU records the functions that its thread is in. The kernel
+// itself unwinds its own functions; the stack of the program is copied as for calls, but only once
+// for each location: samples at two different instructions are two stacks.
 
 #define STACKS_WANTED 1
 #define STACKS_OFTEN 0
@@ -10,7 +11,7 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-// struct bpf_perf_event_data, which is part of the interface to programs and does not change.
+// struct bpf_perf_event_data is part of the interface to programs and does not change.
 struct sampled {
 	u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
 	u64 period, address;
@@ -34,7 +35,7 @@ static __always_inline bool is_in_kernel(struct sampled *sampled)
 	return !(sampled->cs & 3);
 }
 
-// Whether there is a program, whose memory can be read.
+// Whether the task has a program, whose memory can be read.
 static __always_inline bool has_program(struct task_struct *task)
 {
 	return task->mm && !(task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_EXITING));

@@ -4,17 +4,17 @@
 #include "bpf/event.h"
 
 enum faults_kind {
-	EVENT_FAULT = 8, // a page fault on a mapped file was served
+	EVENT_FAULT = 8, // a page fault on a mapped file was handled
 };
 
-// Of event_header.flags, for EVENT_FAULT.
+// Flags of event_header.flags for EVENT_FAULT.
 enum fault_flag {
-	FAULT_MAJOR = 1,   // the page had to be waited for
+	FAULT_MAJOR = 1,   // the thread waited for the page
 	FAULT_WRITE = 2,
-	FAULT_FETCH = 4,   // of an instruction
-	FAULT_SHARED = 8,  // what is written reaches the file
-	FAULT_MAPPED = 16, // the page was mapped already, but not for what was tried
-	FAULT_IN_CALL = 32, // the kernel touched the page, for a system call
+	FAULT_FETCH = 4,   // fetch of an instruction
+	FAULT_SHARED = 8,  // writes reach the file
+	FAULT_MAPPED = 16, // the page was mapped already, but not for this access
+	FAULT_IN_CALL = 32, // a system call accessed the page
 	FAULT_COUNTED = 64, // `brought_in_pages` is known
 };
 
@@ -23,11 +23,11 @@ struct fault_event {
 	unsigned long long start_ns; // CLOCK_MONOTONIC
 	unsigned long long duration_ns;
 	unsigned int tid;
-	unsigned int around_pages; // that were offered to be mapped at once, from `around_page` on; 0: not known, or none
+	unsigned int around_pages; // number of pages that were offered for mapping, from `around_page` on; 0: unknown, or none
 	unsigned long long address;
 	unsigned long long file;
-	unsigned long long offset;      // of the page in the file [B]
+	unsigned long long offset;      // offset of the page in the file [B]
 	unsigned long long around_page; // number of the page in the file
-	unsigned int brought_in_pages;  // that were mapped by it
+	unsigned int brought_in_pages;  // number of pages that were mapped
 	unsigned int pad;
 };

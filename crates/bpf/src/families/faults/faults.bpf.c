@@ -1,7 +1,9 @@
-// Page faults on mapped files: what is read and written without a call. One event for each, written when it has been served.
+// Page faults on mapped files: reads and writes without a call. One event for each, written when it
+// has been handled.
 //
-// A fault begins at a tracepoint and ends where the kernel counts it, which is a software event of perf: the same counts as getrusage has.
-// Only there is it asked which mapping the address lies in. Faults on other memory pay for that look, and leave no event.
+// A fault begins at a tracepoint and ends where the kernel counts it, which is a software event of
+// perf: the same counts as those of getrusage. The mapping of the address is looked up only there.
+// Faults on other memory cost that lookup, and create no event.
 
 #include "bpf/kernel.h"
 #include "events.h"
@@ -20,20 +22,21 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define VM_SHARED 8
 #define NO_CPU 0xffffffff
 
-// Of the processor's error code (Intel SDM volume 3, 4.7).
+// Bits of the processor's error code (Intel SDM volume 3, 4.7).
 enum { ERROR_PRESENT = 1, ERROR_WRITE = 2, ERROR_USER = 4, ERROR_FETCH = 16 };
 
-// How many pages of files a process has mapped, in two parts: the count that all CPUs share, and what this CPU has yet to add to it.
+// Number of file pages that a process has mapped, in two parts: the count shared by all CPUs, and
+// the part that this CPU has not added to it yet.
 struct mapped_pages {
 	s64 shared;
 	s32 here;
-	u32 cpu; // this one, or NO_CPU: not known
+	u32 cpu; // the current CPU, or NO_CPU: unknown
 };
 
 struct begun_fault {
-	u64 start_ns; // 0: none is in progress
+	u64 start_ns; // 0: no fault is in progress
 	u64 address;
-	u64 around_page, around_pages; // what was offered to be mapped with it
+	u64 around_page, around_pages; // pages that were offered for mapping with it
 	struct mapped_pages mapped;
 	u64 switches;
 	u32 flags;
@@ -59,7 +62,8 @@ static __always_inline struct mapped_pages mapped_pages(struct mm_struct *mm)
 	return pages;
 }
 
-// Pages that a fault mapped; -1: unknown, as the thread went to another CPU, or another thread of the process may have counted too.
+// Number of pages that a fault mapped; -1: unknown, because the thread moved to another CPU, or
+// another thread of the process may have counted too.
 static __always_inline s64 brought_in(struct task_struct *task, struct begun_fault *fault)
 {
 	struct mapped_pages *before = &fault->mapped, now = mapped_pages(task->mm);
@@ -76,7 +80,7 @@ static __always_inline void begin(unsigned long address, unsigned long error)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct begun_fault *fault;
 
-	// Memory of the kernel is no program's.
+	// Memory of the kernel belongs to no program.
 	if ((s64)address < 0 || !is_wanted(task))
 		return;
 	fault = bpf_task_storage_get(&begun, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -104,13 +108,14 @@ int BPF_PROG(begin_in_program, unsigned long address, struct pt_regs *regs, unsi
 SEC("tp_btf/page_fault_kernel")
 int BPF_PROG(begin_in_call, unsigned long address, struct pt_regs *regs, unsigned long error)
 {
-	// Where an interrupt reads memory, as samples do, nothing is brought in. It may have come in the middle of a fault.
+	// Reads of memory by interrupts, such as samples, load no pages. They may occur in the
+	// middle of a fault.
 	if (!bpf_get_current_task_btf()->pagefault_disabled)
 		begin(address, error);
 	return 0;
 }
 
-// Optional: there is no such tracepoint in older kernels.
+// Optional: older kernels lack this tracepoint.
 SEC("tp_btf/mm_filemap_map_pages")
 int BPF_PROG(map_around, void *mapping, unsigned long first, unsigned long last)
 {
@@ -145,7 +150,8 @@ static long look_at_mapping(struct task_struct *task, struct vm_area_struct *map
 	return 0;
 }
 
-// Whether it could be found out. Where the tree of mappings changes at the very moment, the kernel's helper may still know.
+// Returns whether the lookup succeeded. If the tree of mappings changes at this moment, the
+// kernel's helper may still succeed.
 static __always_inline bool find_mapping(struct task_struct *task, struct found_mapping *found)
 {
 	struct vm_area_struct *mapping = mapping_at(task->mm, found->address);
@@ -156,7 +162,8 @@ static __always_inline bool find_mapping(struct task_struct *task, struct found_
 	return 1;
 }
 
-// Memory that programs share (memfd, SysV, MAP_ANONYMOUS) looks like a file, but stands in no directory.
+// Memory that programs share (memfd, SysV, MAP_ANONYMOUS) looks like a file, but is in no
+// directory.
 static __always_inline bool is_in_directory(struct place *place)
 {
 	struct dentry *dentry = (struct dentry *)place->dentry;
@@ -180,7 +187,7 @@ static __always_inline int end(u32 flags)
 	fault->start_ns = 0;
 	found.address = fault->address & ~((1ull << PAGE_SHIFT) - 1);
 	if (!find_mapping(task, &found)) {
-		lose(EVENT_FAULT); // whether it was a file is unknown
+		lose(EVENT_FAULT); // unknown whether it was a file
 		return 0;
 	}
 	if (!found.is_file || !is_in_directory(&found.place))

@@ -1,22 +1,24 @@
-// Which mapping of the running thread's memory an address lies in.
+// Finds the mapping of an address in the memory of the running thread.
 //
-// The kernel's own helper takes the lock of all mappings, which costs 0.7 us and fails while another thread holds it. Here their tree is
-// walked as the kernel does at a fault: without a lock, since a node that is replaced stays readable as long as a program runs, and says
-// that it was replaced. The mapping itself stays: the fault that is being served holds it.
+// The kernel's helper takes the lock of all mappings, which costs 0.7 us and fails while another
+// thread holds it. Here the tree of mappings is walked without a lock, as the kernel does at a
+// fault: a node that is replaced stays readable as long as a program runs, and is marked as
+// replaced. The mapping itself stays, because the fault in progress holds it.
 #pragma once
 
 #include "bpf/kernel.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 
-// Of linux/maple_tree.h, on 64 bits: a node has 256 bytes, and its address in the tree has the kind in bits 3 to 6.
+// From linux/maple_tree.h, on 64 bits: a node has 256 bytes, and its address in the tree has the
+// kind in bits 3 to 6.
 #define NODE_WORDS 32
 #define NODE_MASK 255ull
 #define TREE_DEPTH 8
 #define ATTEMPTS 4
 enum { NODE_LEAF = 1, NODE_RANGES = 2, NODE_RANGES_AND_GAPS = 3 };
 enum { RANGE_PIVOTS = 15, GAP_PIVOTS = 9 };
-enum { RANGE_SLOTS_AT = 16, RANGE_END_AT = 31, GAP_SLOTS_AT = 10, GAP_END_AT = 30 }; // in words
+enum { RANGE_SLOTS_AT = 16, RANGE_END_AT = 31, GAP_SLOTS_AT = 10, GAP_END_AT = 30 }; // offsets in words
 
 struct tree_node {
 	u64 words[NODE_WORDS];
@@ -29,7 +31,8 @@ struct {
 	__type(value, struct tree_node);
 } scratch_nodes SEC(".maps");
 
-// Number of the slot that an address belongs to. A function of its own, so that the verifier checks it once and not for each level.
+// Index of the slot of an address. A global function, so that the verifier checks it once and not
+// for each level.
 __noinline u32 slot_of(struct tree_node *node, u32 kind, u64 address)
 {
 	u32 end = RANGE_PIVOTS;
@@ -39,7 +42,7 @@ __noinline u32 slot_of(struct tree_node *node, u32 kind, u64 address)
 		return 0;
 	if (kind == NODE_RANGES_AND_GAPS)
 		end = (u8)node->words[GAP_END_AT];
-	else if (!node->words[RANGE_PIVOTS]) // the last pivot: after it stands how many there are
+	else if (!node->words[RANGE_PIVOTS]) // the last pivot: the number of slots follows it
 		end = (u8)node->words[RANGE_END_AT];
 	for (i = 0; i < RANGE_PIVOTS; i++)
 		if (i >= end || node->words[1 + i] >= address)
@@ -47,7 +50,7 @@ __noinline u32 slot_of(struct tree_node *node, u32 kind, u64 address)
 	return i;
 }
 
-// The mapping, as a number; 0: not found.
+// The address of the mapping; 0: not found.
 __noinline u64 walk_mappings(u64 entry, u64 address)
 {
 	u32 zero = 0;
@@ -63,7 +66,7 @@ __noinline u64 walk_mappings(u64 entry, u64 address)
 			return 0;
 		if (bpf_probe_read_kernel(node, sizeof(*node), (void *)place))
 			return 0;
-		if ((node->words[0] & ~NODE_MASK) == place) // it was replaced
+		if ((node->words[0] & ~NODE_MASK) == place) // the node was replaced
 			return 0;
 		u32 slot = slot_of(node, kind, address);
 		if (kind == NODE_RANGES_AND_GAPS && slot > GAP_PIVOTS)
@@ -76,7 +79,8 @@ __noinline u64 walk_mappings(u64 entry, u64 address)
 	return 0;
 }
 
-// The mapping, if it holds the address. Another thread may change the tree meanwhile; a moment later the way is found.
+// The mapping that contains the address. It may be missed while another thread changes the tree,
+// but not a moment later.
 static __always_inline struct vm_area_struct *mapping_at(struct mm_struct *memory, u64 address)
 {
 	if (!bpf_core_type_exists(struct maple_tree)) // before 6.1

@@ -1,7 +1,8 @@
-// Where the kernel keeps a variable that each CPU has for itself: at an address that all share, plus a distance of the CPU.
+// Finds per-CPU variables of the kernel: their address is a shared one plus the offset of the CPU.
 //
-// The distance has a name (this_cpu_off), whose address few kernels reveal. But a map of this kind is such a variable too, and both its
-// addresses can be had: the one that all share stands in the map, the one of this CPU is what looking it up gives.
+// The kernel's symbol for that offset (this_cpu_off) has an address that few kernels reveal. But a
+// per-CPU map is such a variable too, and both its addresses are available: the shared one is in
+// the map, and looking it up gives that of this CPU.
 #pragma once
 
 #include "bpf/kernel.h"
@@ -9,8 +10,8 @@
 #include <bpf/bpf_core_read.h>
 
 struct distance {
-	u64 map, here; // addresses, noted in memory, as the verifier forbids arithmetic on the pointers themselves
-	u64 bytes;     // 0: not yet known
+	u64 map, here; // addresses, stored in memory because the verifier forbids arithmetic on the pointers themselves
+	u64 bytes;     // 0: unknown so far
 };
 
 struct {
@@ -20,7 +21,7 @@ struct {
 	__type(value, struct distance);
 } distances SEC(".maps");
 
-// From the shared address of a variable to that of this CPU; 0: not known.
+// Difference between the shared address of a variable and that of this CPU; 0: unknown.
 static __always_inline u64 distance_of_this_cpu(void)
 {
 	volatile struct distance *distance;

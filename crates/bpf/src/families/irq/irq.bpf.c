@@ -1,7 +1,8 @@
-// Interrupts: what takes a CPU from its thread without the scheduler having a say. One event for each run of a handler, at its end.
+// Interrupts: handlers that take a CPU from its thread without the scheduler. One event for each
+// run of a handler, at its end.
 //
-// They belong to no thread. Where the whole system is not recorded, those are that run while a recorded thread has the CPU, as they take its
-// time, and those that wake one.
+// They belong to no thread. Unless the whole system is recorded, only those are that run while a
+// recorded thread has the CPU, as they use its time, and those that wake a recorded thread.
 
 #include "bpf/kernel.h"
 #include "bpf/ring.h"
@@ -27,7 +28,7 @@ struct timerqueue_node {
 };
 
 struct hrtimer_clock_base {
-	s64 offset; // of its clock to CLOCK_MONOTONIC
+	s64 offset; // offset of its clock to CLOCK_MONOTONIC
 };
 
 struct hrtimer {
@@ -40,7 +41,7 @@ struct hrtimer {
 
 #pragma clang attribute pop
 
-// Whether it is to be recorded, and in whose time it ran: 0: of no process whose events are wanted.
+// Whether the run is to be recorded, and the thread that it interrupted; 0: none that is recorded.
 static __always_inline bool is_ours(struct run *run, u32 *tid)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -62,7 +63,7 @@ static __always_inline int write_interrupt(u32 level, u32 flags, u32 number, con
 		return 0;
 	event = ring_take(ring, size, EVENT_INTERRUPT, now_ns, &position);
 	if (!event)
-		return 0; // it is counted as lost
+		return 0; // counted as lost
 	event->at_ns = now_ns;
 	event->begin_ns = run->begin_ns;
 	event->inner_ns = run->inner_ns;
@@ -98,7 +99,7 @@ int BPF_PROG(handler_ends, int irq, struct irqaction *action)
 	return write_interrupt(LEVEL_HARD, INTERRUPT_HARD, irq, action->name);
 }
 
-// It is raised again and again until it runs: the first time counts.
+// A softirq may be raised several times before it runs: the first time counts.
 SEC("tp_btf/softirq_raise")
 int BPF_PROG(softirq_is_raised, unsigned int number)
 {
@@ -193,7 +194,8 @@ static __always_inline int write_timer(struct run *run, u64 now_ns)
 	return 0;
 }
 
-// Its function may have given the timer back, so it is not asked. That of a hard interrupt ends before that of a softirq goes on.
+// Its function may have freed the timer, so the timer is not read. A hard-interrupt timer ends
+// before the interrupted softirq timer continues.
 SEC("tp_btf/hrtimer_expire_exit")
 int BPF_PROG(timer_ends, struct hrtimer *timer)
 {

@@ -1,7 +1,8 @@
-// What a CPU is interrupted by, and by what that is interrupted in turn.
+// The nesting of interrupts on a CPU.
 //
-// A softirq may be interrupted by a device or by another CPU, and timers expire in both. None is interrupted by one of its own level, so
-// each level has one place on each CPU. What comes in between counts for the next one below, too: its time is taken off there.
+// A softirq may be interrupted by a device or by another CPU, and timers expire in both. A handler
+// is not interrupted by one of its own level, so each CPU has one slot for each level. The time of
+// a handler is subtracted from the handler on the level below that it interrupted.
 #pragma once
 
 #include "bpf/kernel.h"
@@ -12,20 +13,20 @@ enum level { LEVEL_SOFT, LEVEL_SOFT_TIMER, LEVEL_HARD, LEVEL_HARD_TIMER, LEVELS 
 #define SOFTIRQS 16 // there are 10
 #define NOT_KNOWN (-1ll)
 
-// A handler that runs.
+// A running handler.
 struct run {
 	u64 begin_ns;
 	u64 inner_ns;
 	s64 delay_ns;
-	u64 slack_ns, function; // of a timer: it may be gone at its end
+	u64 slack_ns, function; // for a timer, which may be freed at the end
 	u32 woken_tid;
 	u32 pad;
 };
 
 struct runs {
-	u64 raised_ns[SOFTIRQS]; // those that wait for their turn; 0: it does not
+	u64 raised_ns[SOFTIRQS]; // time at which each pending softirq was raised; 0: not pending
 	struct run of[LEVELS];
-	u32 under_way; // levels, as bits
+	u32 under_way; // active levels, as bits
 	u32 pad;
 };
 
@@ -43,7 +44,7 @@ static __always_inline struct runs *this_cpu(void)
 	return bpf_map_lookup_elem(&runs, &zero);
 }
 
-// What runs below this level; NULL: nothing does. The innermost of all: below LEVELS.
+// The handler on the next lower active level; NULL: none. With LEVELS: the innermost handler.
 static __always_inline struct run *running_below(struct runs *here, u32 level)
 {
 	if (level > LEVEL_HARD_TIMER && here->under_way >> LEVEL_HARD_TIMER & 1)
@@ -55,7 +56,7 @@ static __always_inline struct run *running_below(struct runs *here, u32 level)
 	return here->under_way >> LEVEL_SOFT & 1 && level > LEVEL_SOFT ? &here->of[LEVEL_SOFT] : 0;
 }
 
-// It begins to run. What stands on a level above has ended, though its end was not seen.
+// Begin a handler. Handlers on higher levels have ended, even if their end was not seen.
 static __always_inline struct run *begin_run(struct runs *here, u32 level)
 {
 	struct run *run = &here->of[level];
@@ -68,7 +69,7 @@ static __always_inline struct run *begin_run(struct runs *here, u32 level)
 	return run;
 }
 
-// It has run; NULL: its begin was not seen.
+// End a handler; NULL: its begin was not seen.
 static __always_inline struct run *end_run(struct runs *here, u32 level, u64 now_ns)
 {
 	struct run *run = &here->of[level], *outer;

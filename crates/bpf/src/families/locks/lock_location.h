@@ -45,14 +45,15 @@ struct task_struct___grouped {
 
 #pragma clang attribute pop
 
-// The cache of an address; Linux 6.13 and later.
+// The slab cache of an address; Linux 6.13 and later.
 extern struct kmem_cache *bpf_get_kmem_cache(u64 address) __ksym __weak;
 
-// Where the kernel keeps where its memory begins, and what it knows of each page of it. Kernels that name their variables only.
+// Variables with the start of the kernel's mapping of memory, and of its array of pages. Only in
+// kernels that name their variables in BTF.
 extern const void page_offset_base __ksym __weak;
 extern const void vmemmap_base __ksym __weak;
 
-// How a page says that it is one of a slab: by a flag, or from Linux 6.11 on in the highest byte of its type.
+// Marks of a slab page: a flag, or from Linux 6.11 on the highest byte of its type.
 enum pageflags {
 	PG_slab = 9,
 };
@@ -81,7 +82,7 @@ static __always_inline bool is_slab(struct page___typed *page)
 	return 0;
 }
 
-// As the kernel finds it, for kernels that have no function for it: virt_to_slab in mm/slab.h.
+// The same search as virt_to_slab in mm/slab.h, for kernels that have no function for it.
 static __noinline u64 cache_of(u64 address)
 {
 	u64 memory = 0, pages = 0, head = 0;
@@ -142,7 +143,8 @@ static long look_at_cpu(u32 cpu, struct search *search)
 	return 1;
 }
 
-// The run queue of a CPU begins with its lock. Every group of tasks has the addresses of all.
+// Whether the lock is that of a CPU's run queue, which begins with it. Every task group has the
+// addresses of all run queues.
 static __always_inline bool is_run_queue(struct lock_event *event, struct task_struct *task, u64 lock)
 {
 	struct task_struct___grouped *grouped = (void *)task;

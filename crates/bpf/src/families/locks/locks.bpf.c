@@ -1,5 +1,6 @@
-// Locks of the kernel that a thread has to wait for: one event for each wait, at its end, and before the first wait for a lock where that
-// lies: once a second at most for each lock, since memory is used again for something else.
+// Kernel locks that a thread has to wait for: one event for each wait, at its end. Before the first
+// wait for a lock, and once a second at most after that, an event with its location, because memory
+// is reused.
 
 #include "bpf/kernel.h"
 #include "bpf/ring.h"
@@ -22,7 +23,7 @@ struct {
 	__type(value, u64);
 } described SEC(".maps");
 
-// In memory of its own, not in the ring: that is found to be too small only afterwards.
+// In separate memory, not in the ring: whether the ring has room is known only afterwards.
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);

@@ -1,5 +1,7 @@
-// Waits for locks of the kernel, from the events of their beginnings and ends. Who includes this says what becomes of each: at its end
-// `keep_wait` has it. When a wait begins, its stack and who holds the lock are noted: until the lock is free there is time for that.
+// Waits for locks of the kernel, assembled from the events of their beginnings and ends.
+//
+// The including program defines `keep_wait`, which is called at the end of each wait. The stack and
+// the holder of the lock are read when a wait begins: this costs nothing while the lock is held.
 #pragma once
 
 #include "bpf/kernel.h"
@@ -10,7 +12,7 @@
 #include <bpf/bpf_tracing.h>
 
 #define FRAMES 16
-#define TRACEPOINT_FRAMES 3 // of the program itself, and of what calls it
+#define TRACEPOINT_FRAMES 3 // frames of the program itself and its callers
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -31,19 +33,20 @@ struct rw_semaphore {
 struct lock_wait {
 	u64 lock;
 	u64 from_ns;
-	u32 flags; // of the tracepoint
-	u32 bytes; // of the frames
-	u64 holder; // the address of its task
+	u32 flags; // flags of the tracepoint
+	u32 bytes; // size of the frames
+	u64 holder; // address of its task
 	u64 frames[FRAMES];
 };
 
-// It has ended. `flags`: lock_wait_flag.
+// Called when a wait has ended. `flags`: lock_wait_flag.
 static __always_inline void keep_wait(struct task_struct *task, struct lock_wait *wait, u32 flags);
 
-// What begins or ends cannot be followed.
+// Called for a wait whose beginning or end cannot be followed.
 static __always_inline void lose_wait(void);
 
-// Who spins stays on its CPU: its waits, and those of interrupts meanwhile, end in the reverse order of their beginnings.
+// A spinning task stays on its CPU: its waits, and those of interrupts meanwhile, end in the
+// reverse order of their beginnings.
 #define MOST_SPINNING 4
 
 struct spinning {
@@ -59,7 +62,7 @@ struct {
 	__type(value, struct spinning);
 } spinning SEC(".maps");
 
-// Who sleeps, by the address of its task. It waits for one lock at a time.
+// Sleeping tasks by address. Each one waits for one lock at a time.
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
@@ -79,7 +82,7 @@ static __always_inline bool only_spins(u32 flags)
 	return flags & LOCK_SPIN && !(flags & LOCK_MUTEX);
 }
 
-// Mutexes and locks for reading and writing know who holds them. Of several readers none is known.
+// The task that holds a mutex or rwsem; other locks do not store it. 0 if several readers hold it.
 static __always_inline u64 holder_of(u64 lock, u32 flags)
 {
 	u64 owner = 0;
@@ -90,7 +93,7 @@ static __always_inline u64 holder_of(u64 lock, u32 flags)
 		bpf_probe_read_kernel(&owner, sizeof(owner), (void *)lock + bpf_core_field_offset(struct rw_semaphore, owner));
 	else
 		return 0;
-	// The lowest bits are flags; of the second kind the lowest says that readers hold it.
+	// The lowest bits are flags; in an rwsem the lowest one means that readers hold it.
 	return flags & LOCK_MUTEX || !(owner & 1) ? owner & ~7ull : 0;
 }
 
@@ -102,7 +105,7 @@ static __always_inline void note_wait(void *context, struct lock_wait *wait, u64
 	wait->flags = flags;
 	wait->bytes = bytes > 0 ? bytes : 0;
 	wait->holder = holder_of(lock, flags);
-	// What was done until now is no part of the wait.
+	// The time until now is not part of the wait.
 	wait->from_ns = bpf_ktime_get_ns();
 }
 
@@ -116,7 +119,8 @@ static __always_inline void begin_spinning(void *context, u64 lock, u32 flags)
 		return;
 	u32 depth = spins->depth;
 	if (depth >= MOST_SPINNING) {
-		// Ends were missed: more levels than thread, softirq, interrupt and NMI there are not.
+		// Ends were missed: there are no more levels than thread, softirq, interrupt and
+		// NMI.
 		for (u32 lost = 0; lost < MOST_SPINNING; lost++)
 			lose_wait();
 		depth = 0;
@@ -132,7 +136,7 @@ static __always_inline void begin_sleeping(void *context, struct task_struct *ta
 	u32 zero = 0;
 
 	wait = bpf_map_lookup_elem(&sleeping, &key);
-	// Of a mutex the thread first spins and then sleeps: that is one wait.
+	// For a mutex the thread first spins and then sleeps: this is one wait.
 	if (wait && wait->lock == lock) {
 		wait->flags = flags;
 		return;
@@ -159,7 +163,7 @@ int BPF_PROG(contended, void *lock, u32 flags)
 	return 0;
 }
 
-// Who sleeps for a lock may spin for the one that guards its list of waiters.
+// Whether a thread that sleeps for a lock spins for the lock of its list of waiters.
 static __always_inline bool is_nested(u64 task, u64 from_ns)
 {
 	struct lock_wait *outer = bpf_map_lookup_elem(&sleeping, &task);
@@ -167,7 +171,7 @@ static __always_inline bool is_nested(u64 task, u64 from_ns)
 	return outer && outer->from_ns <= from_ns;
 }
 
-// Whether it was a lock that this CPU spun for.
+// End a wait if this CPU spun for the lock; returns whether it did.
 static __always_inline bool end_spinning(struct task_struct *task, u64 lock)
 {
 	struct spinning *spins;
@@ -199,7 +203,7 @@ int BPF_PROG(acquired, void *lock, s32 result)
 		return 0;
 	wait = bpf_map_lookup_elem(&sleeping, &key);
 	if (!wait || wait->lock != (u64)lock)
-		return 0; // it began before recording did
+		return 0; // it began before the recording
 	keep_wait(task, wait, (wait->flags & 63) | (result ? LOCK_GIVEN_UP : 0));
 	bpf_map_delete_elem(&sleeping, &key);
 	return 0;

@@ -1,43 +1,45 @@
-// Events about memory that the kernel allocates: sums by call site, and each time that a thread had to wait for memory.
+// Events about memory that the kernel allocates: sums by call site, and each time that a thread had
+// to wait for memory.
 #pragma once
 
 #include "bpf/event.h"
 
 enum memory_kind {
 	EVENT_ALLOCATIONS = 27, // a sum of allocations (see sums_event)
-	EVENT_MEMORY_STALL = 28, // a thread has freed memory itself before it got some, or was chosen to be killed
+	EVENT_MEMORY_STALL = 28, // a thread has freed memory before it got some, or was chosen to be killed
 };
 
-// Of allocation_site.what.
+// Values of allocation_site.what.
 enum allocation_flag {
 	ALLOCATION_KMALLOC = 1,
 	ALLOCATION_CACHE = 2,
 	ALLOCATION_PAGES = 3,
-	ALLOCATION_FREE = 4, // added to one of these: it was given back
+	ALLOCATION_FREE = 4, // flag added to one of these: freed
 };
 
 #define PAGE_FRAMES 8
 
 // The key of a sum.
 struct allocation_site {
-	unsigned long long call_site;  // the address after the call; ALLOCATION_PAGES: a hash of the frames
-	unsigned long long cache;      // ALLOCATION_CACHE: its address
-	unsigned long long started_ns; // when the process began: numbers of processes are used again
+	unsigned long long call_site;  // the return address; ALLOCATION_PAGES: a hash of the frames
+	unsigned long long cache;      // ALLOCATION_CACHE: address of the cache
+	unsigned long long started_ns; // start of the process: ids of processes are reused
 	unsigned int pid;
 	unsigned int what;
-	unsigned int given_bytes; // for each; ALLOCATION_CACHE: 0, see below; not known where kmalloc's are freed: 0
+	unsigned int given_bytes; // size of each; 0 for ALLOCATION_CACHE (see below), and if it is unknown, as for freed memory of kmalloc
 	unsigned int pad;
 };
 
-// Its value. What follows the first two numbers is set with the first of them and stays.
+// The value of a sum. The fields after the first two numbers are set once, with the first
+// allocation.
 struct allocation_count {
 	unsigned long long number;
-	unsigned long long asked_bytes; // ALLOCATION_KMALLOC; of others it follows from their number
+	unsigned long long asked_bytes; // ALLOCATION_KMALLOC only; for others it follows from their number
 	unsigned long long first_ns;    // CLOCK_MONOTONIC
-	unsigned int object_bytes;      // ALLOCATION_CACHE: what its users see of each, and what each takes
+	unsigned int object_bytes;      // ALLOCATION_CACHE: the size that users of the cache see, and the size that each object takes
 	unsigned int slot_bytes;
 	char cache[32];
-	unsigned long long frames[PAGE_FRAMES]; // ALLOCATION_PAGES: addresses of functions of the kernel, the innermost first
+	unsigned long long frames[PAGE_FRAMES]; // ALLOCATION_PAGES: addresses of functions of the kernel, innermost first
 };
 
 struct allocation_event { // a sums_event
@@ -47,7 +49,7 @@ struct allocation_event { // a sums_event
 	struct allocation_site site;
 };
 
-// In event_header.flags, for EVENT_MEMORY_STALL.
+// Kinds of EVENT_MEMORY_STALL, in event_header.flags.
 enum memory_stall_flag {
 	STALL_DIRECT = 1,     // direct reclaim
 	STALL_GROUP = 2,      // reclaim at the limit of a memory control group
@@ -60,10 +62,10 @@ struct memory_stall_event {
 	struct event_header header;
 	unsigned long long at_ns; // when it ended, CLOCK_MONOTONIC
 	unsigned long long begin_ns;
-	long long pages;    // that were reclaimed; -1: not of this kind
-	unsigned int tid;   // STALL_OOM_KILL: who is killed
-	unsigned int order; // of the allocation that waits, 2^order pages
-	short call;         // number of the system call that it is in; -1: none
+	long long pages;    // number of reclaimed pages; -1: not of this kind
+	unsigned int tid;   // STALL_OOM_KILL: the thread that is killed
+	unsigned int order; // order of the waiting allocation, 2^order pages
+	short call;         // number of the current system call; -1: none
 	unsigned short pad;
 	unsigned int pad2;
 };

@@ -1,5 +1,5 @@
-// Memory of the kernel: allocations are added up here, by call site, and only the sums leave the kernel. Each time that a thread had to wait
-// for memory is an event.
+// Memory of the kernel: allocations are added up here by call site, and only the sums are sent.
+// Each wait of a thread for memory is an event.
 
 #include "bpf/kernel.h"
 #include "bpf/ring.h"
@@ -13,7 +13,7 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define PAGE_SHIFT 12
-#define TRACEPOINT_FRAMES 3 // of the program itself, and of what calls it
+#define TRACEPOINT_FRAMES 3 // frames of the program itself and its callers
 #define MOST_SITES 16384
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -29,7 +29,7 @@ struct compact_control {
 
 #pragma clang attribute pop
 
-// Its memory is there from the start: a map that allocated some here would run these programs again.
+// Preallocated: a map that allocates memory would run these programs again.
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, MOST_SITES);
@@ -37,17 +37,18 @@ struct {
 	__type(value, struct allocation_count);
 } allocations SEC(".maps");
 
-// Of pages, the frames are needed, and following the stack takes 2 us. To read its words that point to code takes less, and they are nearly
-// always the same where the frames are.
+// Allocations of pages need the frames, but following the stack takes 2 us. Reading the words of
+// the stack that point to code is faster, and equal words nearly always mean equal frames.
 #define STACK_WORDS 128
-#define STACK_BYTES 16384 // of a thread or an interrupt on x86-64; it begins at a multiple
+#define STACK_BYTES 16384 // of a thread or an interrupt on x86-64; the stack is aligned to this size
 
 struct page_frames {
 	u64 words[STACK_WORDS];
 	u64 frames[PAGE_FRAMES];
 };
 
-// Of one program only, which is not run again on a CPU before it has ended: an interrupt does not change them meanwhile.
+// Used by one program only, which does not run again on a CPU before it has ended, so an interrupt
+// does not change them meanwhile.
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -63,7 +64,7 @@ struct {
 	__type(value, u64);
 } known_frames SEC(".maps");
 
-// The first of a site: NULL where there is no room for it.
+// Create the sum of a site: NULL if there is no room for it.
 static __noinline struct allocation_count *begin_count(struct allocation_site *site, struct kmem_cache *cache, struct page_frames *frames)
 {
 	struct allocation_count count = {};
@@ -78,7 +79,7 @@ static __noinline struct allocation_count *begin_count(struct allocation_site *s
 	}
 	if (frames)
 		bpf_probe_read_kernel(count.frames, sizeof(count.frames), frames->frames);
-	// Another CPU may have been faster.
+	// Another CPU may have created it.
 	bpf_map_update_elem(&allocations, site, &count, BPF_NOEXIST);
 	return bpf_map_lookup_elem(&allocations, site);
 }
@@ -90,7 +91,7 @@ static __always_inline struct allocation_count *count_of(struct allocation_site 
 	return bpf_map_lookup_elem(&allocations, site);
 }
 
-// Adds one to a sum that is there.
+// Add one to an existing sum.
 static __always_inline bool add_known(struct allocation_site *site, struct task_struct *task)
 {
 	struct allocation_count *count = count_of(site, task);
@@ -132,7 +133,8 @@ int BPF_PROG(frees, u64 call_site)
 
 	if (!is_wanted(bpf_get_current_task_btf()))
 		return 0;
-	// The second argument, which kernels such as 6.1 do not let programs load. Where it is nothing, nothing is given back.
+	// The second argument, which kernels such as 6.1 do not let programs load. If it is NULL,
+	// nothing is freed.
 	bpf_probe_read_kernel(&object, sizeof(object), (void *)&ctx[1]);
 	return object ? add(&site, 0, 0, 0) : 0;
 }
@@ -156,17 +158,18 @@ int BPF_PROG(frees_of_cache, u64 call_site, const void *object, struct kmem_cach
 #define MIX 0x9e3779b97f4a7c15ull
 #define TEXT_BYTES (64ull << 20)
 
-// Code of the kernel, seen on the first stack: the rest of it lies near. Negative numbers lie further off.
+// An address in the kernel's code, taken from the first stack: the rest of the code is near.
+// Negative differences are farther away.
 u64 text_at = 0;
 
-// Of the top of the stack, where the context lies as well.
+// Hash of the words at the top of the stack, where the context is too.
 static __always_inline u64 hash_of_words(void *context, struct page_frames *at)
 {
 	u64 bytes, hash = 0;
 
-	// The verifier takes an address for a number when it comes from a map.
+	// Stored in a map, so that the verifier treats the address as a number.
 	*(volatile u64 *)at->words = (u64)context;
-	// After the end of the stack there may be nothing.
+	// The memory after the end of the stack may be unmapped.
 	bytes = STACK_BYTES - (*(volatile u64 *)at->words & (STACK_BYTES - 1));
 	bytes = at_most(bytes, sizeof(at->words));
 	if (bpf_probe_read_kernel(at->words, bytes, context))
@@ -193,7 +196,7 @@ static __always_inline u64 hash_of_frames(void *context, struct page_frames *at)
 	return hash;
 }
 
-// The tracepoint does not say who requests pages: the stack does.
+// The tracepoint does not state the caller, but the stack does.
 SEC("tp_btf/mm_page_alloc")
 int BPF_PROG(allocates_pages, struct page *page, u32 order)
 {
@@ -268,7 +271,7 @@ static __always_inline int write(struct task_struct *task, u32 kind, struct begu
 
 	event = ring ? ring_take(ring, sizeof(*event), EVENT_MEMORY_STALL, now_ns, &position) : 0;
 	if (!event)
-		return 0; // it is counted as lost
+		return 0; // counted as lost
 	event->at_ns = now_ns;
 	event->begin_ns = wait->at_ns;
 	event->pages = pages;
@@ -333,7 +336,7 @@ int BPF_PROG(node_reclaim_ends, u64 pages)
 SEC("tp_btf/mm_compaction_begin")
 int BPF_PROG(compaction_begins, struct compact_control *control)
 {
-	// No thread waits for a kernel thread that does it ahead of time.
+	// No thread waits for a kernel thread that compacts in advance.
 	return bpf_get_current_task_btf()->flags & PF_KTHREAD ? 0 : begin(STALL_COMPACTION, control->order);
 }
 
@@ -356,7 +359,8 @@ int BPF_PROG(kills, struct task_struct *victim)
 	return kill(victim);
 }
 
-// On kernels such as 6.1 the tracepoint has a number only. Of others than the one that requests memory it cannot be known whether they are recorded.
+// On kernels such as 6.1 the tracepoint has only a number. Unless the victim is the thread that
+// requests memory, it is unknown whether it is recorded.
 SEC("tp_btf/mark_victim")
 int BPF_PROG(kills_number, int pid)
 {

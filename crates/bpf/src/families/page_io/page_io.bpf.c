@@ -1,8 +1,9 @@
-// What the page cache has a block device do for files: pages that are read into it, and pages that are written back later. One event for
-// each request that enters the block layer (a bio), and so for up to some MiB.
+// Requests of the page cache to block devices: reads of pages into the cache, and writeback of
+// pages. One event for each request that enters the block layer (a bio), which is up to some MiB.
 //
-// A request names no file, but its pages do: each lies in the cache of an inode. Reads happen in the thread that needs the pages, also
-// those of read-ahead; writing back is done by threads of the kernel as a rule, so there the inode decides whether it is wanted.
+// A request names no file, but each of its pages is in the cache of an inode. Reads happen in the
+// thread that needs the pages, including read-ahead; writeback is usually done by kernel threads,
+// so for these the inode decides whether the request is recorded.
 
 #include "bpf/kernel.h"
 #include "events.h"
@@ -23,7 +24,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 enum { REQ_OP_READ = 0, REQ_OP_WRITE = 1 };
 enum req_flag_bits { __REQ_RAHEAD };
 
-// Pages that are neighbours on the device may be none in the file: then there is no one place, -1.
+// Pages that are neighbours on the device may not be neighbours in the file: then there is no
+// single offset, and the result is -1.
 static __always_inline s64 offset_of_all(struct bio *bio, struct cached *begin, u32 bytes)
 {
 	struct bio_vec *vectors = BPF_CORE_READ(bio, bi_io_vec);
@@ -50,7 +52,7 @@ static __always_inline u32 flags_of(struct bio *bio, struct inode *inode)
 	return flags;
 }
 
-// Whether it is to be recorded, and as whose: 0 means: of no process whose events are wanted.
+// Whether the request is to be recorded, and its thread; 0: none that is recorded.
 static __always_inline bool is_ours(struct task_struct *task, u32 flags, u64 file, u32 *tid)
 {
 	bool is_kernel = task->flags & PF_KTHREAD;
@@ -60,11 +62,12 @@ static __always_inline bool is_ours(struct task_struct *task, u32 flags, u64 fil
 		*tid = tid_of(task);
 		return 1;
 	}
-	// What others read for themselves is not; what they write back may have been written by any process.
+	// Reads of other programs are not recorded; writeback may be of data that any process
+	// wrote.
 	if (!is_kernel && !(flags & PAGE_IO_WRITE))
 		return 0;
 	if (!file && !(flags & (PAGE_IO_DEVICE | PAGE_IO_MEMORY)) && are_inodes_left_out())
-		lose(EVENT_PAGE_IO); // it may have been one of those
+		lose(EVENT_PAGE_IO); // may have been one to record
 	return file != 0;
 }
 
@@ -106,10 +109,11 @@ int BPF_PROG(queue_pages, struct bio *bio)
 
 	if ((bio->bi_opf & OPERATION_MASK) > REQ_OP_WRITE || !bytes)
 		return 0;
-	// What stands below (a volume manager, a loop device) passes the same pages on in copies of the request.
+	// Lower layers (a volume manager, a loop device) pass the same pages on in copies of the
+	// request.
 	if (bio->bi_flags >> BIO_CLONED & 1 || !bio->bi_vcnt)
 		return 0;
-	// Read as a number: the verifier of 6.1 adds nothing that it does not know to a pointer of the kernel.
+	// Read as a number: the verifier of 6.1 adds no unknown value to a pointer of the kernel.
 	struct cached begin = cached_at(BPF_CORE_READ(bio, bi_io_vec), bio->bi_iter.bi_idx);
 	begin.offset += bio->bi_iter.bi_bvec_done;
 	return write_event(bio, &begin, bytes);

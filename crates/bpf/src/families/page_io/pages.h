@@ -1,4 +1,4 @@
-// Whose page a piece of memory is.
+// The file or memory that a page belongs to.
 #pragma once
 
 #include "bpf/kernel.h"
@@ -9,17 +9,19 @@
 #define PAGE_SHIFT 12
 #define S_IFMT 0170000
 #define S_IFBLK 0060000
-// Of page.compound_head: the rest is the address of the first page. Of mapping: it is none, but belongs to memory of a process.
+// Mark in page.compound_head: the rest is the address of the first page. Mark in mapping: the page
+// is not in the page cache, but belongs to memory of a process.
 #define IS_TAIL 1ull
 #define IS_NO_CACHE 3ull
-// Of file systems that are in memory (include/uapi/linux/magic.h): memory that processes share, too.
+// Magic numbers of file systems in memory (include/uapi/linux/magic.h), which include memory that
+// processes share.
 #define TMPFS_MAGIC 0x01021994
 #define HUGETLBFS_MAGIC 0x958458f6
 
-// Where a piece of memory lies in the page cache.
+// Location of a piece of memory in the page cache.
 struct cached {
-	struct inode *inode; // NULL: it does not
-	u64 offset;	     // of its first byte in the file
+	struct inode *inode; // NULL: not in the page cache
+	u64 offset;	     // offset of its first byte in the file
 };
 
 static __always_inline struct bio_vec *vector_at(struct bio_vec *vectors, u32 number)
@@ -27,7 +29,7 @@ static __always_inline struct bio_vec *vector_at(struct bio_vec *vectors, u32 nu
 	return (void *)vectors + (u64)number * bpf_core_type_size(struct bio_vec);
 }
 
-// The first of the pages that are kept together with this one.
+// The first of the pages that form one folio with this one.
 static __always_inline struct folio *folio_of(struct page *page)
 {
 	u64 head = BPF_CORE_READ(page, compound_head);
@@ -35,7 +37,8 @@ static __always_inline struct folio *folio_of(struct page *page)
 	return (void *)(head & IS_TAIL ? head - IS_TAIL : (u64)page);
 }
 
-// The inode whose cache they lie in; NULL: none. A device reads and writes memory that processes share only by direct I/O, and for another file.
+// The inode whose cache contains the pages; NULL: none. For memory that processes share it is NULL:
+// a device accesses it only by direct I/O, for another file.
 static __always_inline struct inode *inode_of(struct folio *folio)
 {
 	struct address_space *cache = BPF_CORE_READ(folio, mapping);

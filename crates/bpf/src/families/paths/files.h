@@ -1,5 +1,6 @@
-// Files as the events name them: by an id, made of all that distinguishes one place of one file from another. Where that place is, a path event
-// says, once for each id as long as the memory of ids already reported lasts; then again.
+// Ids of files in events: a hash of everything that distinguishes one path of one file from
+// another. A path event reports the path once for each id, as long as the id stays in the memory of
+// reported ids; then again.
 #pragma once
 
 #include "bpf/kernel.h"
@@ -23,13 +24,13 @@ extern void *bpf_rdonly_cast(const void *object, u32 type) __ksym __weak;
 #define OLD_PATH_NAMES 16
 
 struct reported_ids {
-	u64 renames; // a rename changes the paths of files that have ids already: with it all ids are new
-	u64 ids[REPORTED_IDS]; // each place holds the last id that was reported for it
+	u64 renames; // number of renames: part of the ids, because a rename changes the paths of files that have ids already
+	u64 ids[REPORTED_IDS]; // each slot contains the last id that was reported for it
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE); // the user side may have them reported again
+	__uint(map_flags, BPF_F_MMAPABLE); // the user side may clear them to have paths reported again
 	__uint(max_entries, 1);
 	__type(key, u32);
 	__type(value, struct reported_ids);
@@ -57,14 +58,15 @@ static __always_inline u64 mix(u64 a, u64 b)
 
 static __always_inline u64 id_of(const struct place *place, struct reported_ids *memory)
 {
-	u64 dentry, mount; // a file may be seen in several places
+	u64 dentry, mount; // a file may be visible in several places
 
 	if (bpf_ksym_exists(bpf_rdonly_cast)) {
-		// The verifier allows no arithmetic on pointers but their difference, which is as good: the other one stays where it is.
+		// The verifier allows no arithmetic on pointers except their difference, which is
+		// sufficient: the other one is constant.
 		dentry = place->dentry - (u64)memory;
 		mount = place->mount - (u64)memory;
 	} else {
-		// Some are numbers here, from which it allows no pointer to be taken away.
+		// Some are numbers here, from which no pointer may be subtracted.
 		bpf_probe_read_kernel(&dentry, sizeof(dentry), &place->dentry);
 		bpf_probe_read_kernel(&mount, sizeof(mount), &place->mount);
 	}
@@ -76,7 +78,8 @@ static __always_inline u64 id_of(const struct place *place, struct reported_ids 
 	return h | 1; // 0 means none
 }
 
-// Names of objects without a directory have no hash, and some of them share an inode: `[eventfd]` differs from `[timerfd]` in its letters.
+// Names of objects without a directory have no hash, and some of them share an inode: `[eventfd]`
+// and `[timerfd]` differ in their letters.
 static __always_inline u64 letters_of(struct dentry *raw)
 {
 	u64 letters[2] = {};
@@ -110,7 +113,7 @@ static __always_inline void place_of_dentry(struct place *place, struct dentry *
 		place->name_hash ^= letters_of(raw);
 }
 
-// Global functions are checked once by the verifier, not at each of their calls.
+// The verifier checks global functions once, not at each of their calls.
 __noinline int tell_path(struct place *place, u64 id, u64 now_ns)
 {
 	u32 zero = 0;
@@ -210,7 +213,8 @@ static __always_inline void count_rename(void)
 		__sync_fetch_and_add(&memory->renames, 1);
 }
 
-// Id of the file that a descriptor of the running thread stands for; 0: none. And the file position; -1: it has none.
+// Id of the file of a descriptor of the running thread; 0: none. And the file position; -1: it has
+// none.
 __noinline u64 file_at(int fd, u64 now_ns, s64 *position)
 {
 	struct place place = {};

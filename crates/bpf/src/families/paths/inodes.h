@@ -1,4 +1,5 @@
-// Which of the files that events name an inode belongs to: for programs that see pages, and so no directory and no descriptor.
+// Finds the file that an inode belongs to, for programs that see pages but no directory and no
+// descriptor.
 #pragma once
 
 #include "bpf/kernel.h"
@@ -12,7 +13,8 @@ struct inode_key {
 	u32 generation;
 };
 
-// The id that was reported last for each; room for one where it is not needed (set before loading).
+// The last reported id of each inode; it has room for one entry if it is not needed (set before
+// loading).
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -21,7 +23,7 @@ struct {
 	__type(value, u64);
 } inode_ids SEC(".maps");
 
-// How many inodes found no room there.
+// Number of inodes that found no room.
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);

@@ -1,4 +1,4 @@
-// The way from a file to the root: the names of its directories.
+// Collects the names of directories from a file to the root.
 #pragma once
 
 #include "bpf/kernel.h"
@@ -20,7 +20,7 @@ struct walk {
 	u32 used, count, flags;
 };
 
-// One step towards the root. Returns 1 at the end of the way.
+// One step towards the root. Returns 1 at the end.
 static long step(u32 number, struct walk *walk)
 {
 	struct dentry *dentry = walk->dentry, *parent = BPF_CORE_READ(dentry, d_parent);
@@ -46,7 +46,7 @@ static long step(u32 number, struct walk *walk)
 	walk->used = used + length + 1;
 	walk->count++;
 	walk->dentry = parent;
-	// Pipes, sockets and memory files stand in no directory.
+	// Pipes, sockets and memory files are in no directory.
 	if (dentry != parent)
 		return 0;
 	walk->flags = PATH_NO_DIRECTORY;

@@ -1,6 +1,7 @@
-// Places that the user named: at each one an event with the arguments that were requested. A program and its thread are held up meanwhile.
+// Probes that the user named: an event for each hit, with the requested arguments. The thread that
+// hits a probe is delayed.
 
-// The header of USDT probes reads the registers as the kernel names them.
+// The header of USDT probes reads the registers by the kernel's names.
 #define __VMLINUX_H__
 #define RING_PREEMPTIBLE
 #define STACKS_WANTED 1
@@ -14,13 +15,14 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-// Where arguments are found.
+// Where the arguments are.
 enum source { AT_ENTRY, AT_RETURN, AT_USDT, AT_TRACEPOINT };
 
 // Set before loading.
 const volatile bool with_stacks SEC(".rodata.probes") = 0;
 
-// Programs at places of programs may be interrupted by another thread, whose program then finds the scratch in use.
+// A uprobe program may be interrupted by another thread, whose program then finds the scratch in
+// use.
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -84,7 +86,7 @@ static __always_inline s64 value_of(void *context, enum source source, u32 numbe
 	}
 }
 
-// Copies a text; returns its length with the NUL.
+// Copy a text; returns its length with the NUL.
 static __always_inline s64 copy_text(char *to, void *context, s64 value, struct argument *argument)
 {
 	if (argument->kind == ARGUMENT_TEXT)
@@ -104,7 +106,7 @@ static __always_inline int reached(void *context, u64 number, enum source source
 
 	if (!ring || !probe || !is_wanted(task))
 		return 0;
-	// At a return the stack has the kernel's own return address.
+	// At a return the stack contains the kernel's own return address.
 	if (source != AT_RETURN && task->mm && !(task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_EXITING)))
 		stack = stack_here(now_ns);
 	u32 values = at_most(probe->arguments, MOST_ARGUMENTS), texts = at_most(probe->texts, MOST_ARGUMENTS);

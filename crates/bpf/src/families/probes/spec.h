@@ -1,4 +1,5 @@
-// What the user side says of each probe: what its arguments are, and where. `attach.rs` writes it.
+// Specification of each probe by the user side: its arguments and their locations. `attach.rs`
+// writes it.
 #pragma once
 
 #include "bpf/kernel.h"
@@ -10,20 +11,20 @@
 
 enum argument_kind {
 	ARGUMENT_VALUE = 0,
-	ARGUMENT_TEXT = 1,      // the address of a text of the program
-	ARGUMENT_TEXT_FAR = 2,  // a tracepoint's: the lower half says where in its data the text lies (__data_loc)
-	ARGUMENT_TEXT_HERE = 3, // a tracepoint's: the text lies there
+	ARGUMENT_TEXT = 1,      // the address of a text in the program
+	ARGUMENT_TEXT_FAR = 2,  // tracepoints only: the lower half is the offset of the text in the event data (__data_loc)
+	ARGUMENT_TEXT_HERE = 3, // tracepoints only: the text is at the offset
 };
 
 struct argument {
-	u16 offset; // of a tracepoint: in its data
-	u8 bytes;   // of a tracepoint: 1, 2, 4 or 8
+	u16 offset; // tracepoints only: offset in the event data
+	u8 bytes;   // tracepoints only: 1, 2, 4 or 8
 	u8 kind;
 };
 
 struct probe {
 	u32 arguments;
-	u32 texts; // how many of them are texts
+	u32 texts; // number of arguments that are texts
 	struct argument argument[MOST_ARGUMENTS];
 };
 

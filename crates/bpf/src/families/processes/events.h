@@ -4,11 +4,11 @@
 #include "bpf/event.h"
 
 enum processes_kind {
-	EVENT_FORK = 3, // a process or thread was made
+	EVENT_FORK = 3, // a process or thread was created
 	EVENT_EXEC = 4, // a process runs another program
 	EVENT_EXIT = 5, // a thread ended
 	EVENT_SIGNAL = 6, // a signal was delivered to a thread
-	EVENT_TASK = 7, // a thread that was there when recording began (written by the user side, from /proc)
+	EVENT_TASK = 7, // a thread that existed when recording began (written by the user side, from /proc)
 };
 
 struct fork_event {
@@ -16,7 +16,7 @@ struct fork_event {
 	unsigned long long at_ns;
 	unsigned int parent_tid, parent_pid;
 	unsigned int tid, pid; // pid: thread group
-	unsigned int user_id;  // real, of the initial user namespace; so below
+	unsigned int user_id;  // real user id, of the initial user namespace; also below
 	unsigned int pad;
 	char comm[16];
 };
@@ -25,9 +25,9 @@ struct exec_event {
 	struct event_header header;
 	unsigned long long at_ns;
 	unsigned int tid, pid;
-	unsigned int old_tid;          // of the thread that called exec: it gets the id of the first
-	unsigned short filename_length; // bytes of `text` that are the path given to exec
-	unsigned short arguments_length; // bytes after those: arguments, each ended by NUL; cut at 1,024
+	unsigned int old_tid;          // id of the thread that called exec, which gets the id of the first thread
+	unsigned short filename_length; // length of the path given to exec, at the start of `text` [B]
+	unsigned short arguments_length; // length of the arguments after it [B], each terminated by NUL; cut at 1,024
 	unsigned int user_id;
 	unsigned int pad;
 	char comm[16];
@@ -38,16 +38,16 @@ struct exit_event {
 	struct event_header header;
 	unsigned long long at_ns;
 	unsigned int tid, pid;
-	unsigned int status;     // as wait has it
-	unsigned int last;       // 1: no thread of the process is left
+	unsigned int status;     // as returned by wait
+	unsigned int last;       // 1: last thread of the process
 	unsigned int user_id;
 	unsigned int pad;
-	unsigned long long user_ns, system_ns;     // of the thread, by the kernel's clock tick: good for their ratio only
+	unsigned long long user_ns, system_ns;     // of the thread, by the kernel's clock tick: only their ratio is accurate
 	unsigned long long minor_faults, major_faults;
-	unsigned long long read_chars, write_chars, read_calls, write_calls; // as /proc/PID/io has them, of the thread
+	unsigned long long read_chars, write_chars, read_calls, write_calls; // of the thread, as in /proc/PID/io
 	unsigned long long read_bytes, write_bytes, cancelled_bytes;
-	unsigned long long cpu_ns; // both together, exactly
-	char comm[16];             // the thread's own name
+	unsigned long long cpu_ns; // exact sum of both
+	char comm[16];             // name of the thread
 };
 
 struct signal_event {
@@ -63,9 +63,9 @@ struct task_event {
 	struct event_header header;
 	unsigned long long started_ns; // CLOCK_MONOTONIC
 	unsigned int tid, pid, parent_pid;
-	unsigned int user_id; // 0xffffffff: not known
+	unsigned int user_id; // 0xffffffff: unknown
 	unsigned short arguments_length;
 	unsigned short pad[3];
 	char comm[16];
-	char arguments[]; // each ended by NUL; padded to 8
+	char arguments[]; // each terminated by NUL; padded to 8
 };

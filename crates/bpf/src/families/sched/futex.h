@@ -1,11 +1,14 @@
-// Who has the lock of a program that a thread waits for. The kernel knows a futex as an address only; what lies there may say it:
+// Finds the holder of a user-space lock that a thread waits for. The kernel knows a futex only as
+// an address, but the memory there may identify the holder:
 //
-// - the mutexes of glibc: the word itself, a count, the thread id of the owner (struct __pthread_mutex_s in sysdeps/x86/nptl/bits/struct_mutex.h).
-//   Who waits expects a 2 in the word: locked, with others that wait (sysdeps/nptl/lowlevellock.h);
-// - robust mutexes, those with priority inheritance and those of musl: the word is the thread id of the owner, with a mark that others wait
-//   (futex(2), FUTEX_WAITERS).
+// - mutexes of glibc: the word itself, a count, the thread id of the owner (struct
+//   __pthread_mutex_s in sysdeps/x86/nptl/bits/struct_mutex.h). A waiter expects a 2 in the word:
+//   locked, with waiters (sysdeps/nptl/lowlevellock.h);
+// - robust mutexes, those with priority inheritance and those of musl: the word is the thread id of
+//   the owner, with a flag for waiters (futex(2), FUTEX_WAITERS).
 //
-// Other futexes (conditions, semaphores) may look like these by chance: the user side takes only numbers of threads that it knows.
+// Other futexes (conditions, semaphores) may look like these by chance: the user side accepts only
+// ids of threads that it knows.
 #pragma once
 
 #include "bpf/task.h"
@@ -28,7 +31,8 @@ struct glibc_mutex {
 	u32 word, count, owner;
 };
 
-// Whether a program of this thread numbers threads as we do: that of another PID namespace does not.
+// Whether the program of this thread uses the same thread ids as the recorder: one in another PID
+// namespace does not.
 static __always_inline bool has_our_numbers(struct task_struct *task)
 {
 	struct pid *pid = BPF_CORE_READ(task, thread_pid);
@@ -38,7 +42,8 @@ static __always_inline bool has_our_numbers(struct task_struct *task)
 	return pid && BPF_CORE_READ((struct upid *)((void *)pid + at), nr) == tid_of(task);
 }
 
-// The thread id of the one that has the lock which `task`, the current thread, waits for in futex(2); 0: not known.
+// The id of the thread that holds the lock for which `task`, the current thread, waits in futex(2);
+// 0: unknown.
 static __noinline u32 holder_of_futex(struct task_struct *task)
 {
 	struct pt_regs *regs = (void *)bpf_task_pt_regs(task);

@@ -1,5 +1,5 @@
-// When threads run, what they wait for when they do not, and who wakes them: one event for each switch of a CPU from or to a recorded
-// thread, and one for each time that one is woken.
+// Running and waiting of threads: one event for each switch of a CPU from or to a recorded thread,
+// and one for each wake-up of one.
 
 #include "bpf/kernel.h"
 #include "bpf/ring.h"
@@ -38,25 +38,26 @@ int BPF_PROG(switched, bool preempt, struct task_struct *from, struct task_struc
 	u64 now_ns = bpf_ktime_get_ns();
 	event = ring_take(ring, sizeof(*event), EVENT_SWITCH, now_ns, &position);
 	if (!event)
-		return 0; // it is counted as lost
+		return 0; // counted as lost
 	event->at_ns = now_ns;
 	event->from_tid = from_tid;
 	event->to_tid = to_tid;
 	event->state = preempt ? 0 : state;
 	event->cpu = bpf_get_smp_processor_id();
 	event->call = call;
-	// The kernel counts a switch before it shows it.
+	// The kernel counts a switch before the tracepoint.
 	event->switches = from->nvcsw + from->nivcsw;
 	event->holder_tid = holder_tid;
 	ring_give(&event->header, position, sizeof(*event), EVENT_SWITCH, flags);
 	return 0;
 }
 
-// Whether a thread that runs does something of its own in the kernel. Else what happens there in its time is an interrupt.
+// Whether the running thread does work of its own in the kernel. If not, kernel code that runs
+// there is an interrupt.
 static __always_inline bool is_at_work(struct task_struct *task)
 {
 	if (task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_EXITING))
-		return task->pid != 0; // the idle threads of the CPUs
+		return task->pid != 0; // idle threads of CPUs have id 0
 	return call_of(task) >= 0;
 }
 

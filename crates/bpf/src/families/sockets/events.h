@@ -4,10 +4,10 @@
 #include "bpf/event.h"
 
 enum sockets_kind {
-	EVENT_SOCKET = 30, // what is known of a socket, at some time; the last one counts
+	EVENT_SOCKET = 30, // the known properties of a socket at some time; the last one counts
 };
 
-// Of socket_event.known.
+// Flags of socket_event.known.
 enum socket_flag {
 	SOCKET_ADDRESSES = 1, // ports and addresses
 	SOCKET_COUNTS = 2,    // bytes, retransmits, round trip
@@ -18,18 +18,18 @@ struct socket_event {
 	struct event_header header;
 	unsigned long long at_ns; // CLOCK_MONOTONIC
 	unsigned long long inode;
-	unsigned long long peer; // inode
+	unsigned long long peer; // inode of the other end
 	unsigned long long received_bytes;
-	unsigned long long sent_bytes; // each counted once
+	unsigned long long sent_bytes; // each byte counted once
 	unsigned int retransmits;
 	unsigned int round_trip_us; // smoothed
 	unsigned short family; // AF_*
 	unsigned short protocol; // IPPROTO_*; 0: a local socket
 	unsigned short local_port;
 	unsigned short remote_port;
-	unsigned int known; // socket_flag
-	unsigned int length; // of the name; 0: none is known
+	unsigned int known; // socket_flag: fields that are known
+	unsigned int length; // length of the name; 0: unknown
 	unsigned char local[16];
 	unsigned char remote[16];
-	char name[]; // of a local socket; padded to 8
+	char name[]; // name of a local socket; padded to 8
 };

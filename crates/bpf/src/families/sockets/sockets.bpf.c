@@ -1,4 +1,5 @@
-// The two ends of TCP connections, when they are made and when they end. A socket that is still open is found by the user side (census.rs).
+// The two ends of TCP connections, when they are made and when they end. The user side finds
+// sockets that are still open (census.rs).
 
 #include "bpf/kernel.h"
 #include "bpf/ring.h"
@@ -16,7 +17,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define TCP_ESTABLISHED 1
 #define TCP_CLOSE 7
 
-// As /proc and `socket:[...]` have it. 0: the connection is not accepted yet, or the last descriptor is closed.
+// The inode as in /proc and `socket:[...]`. 0: the connection is not accepted yet, or the last
+// descriptor is closed.
 static __always_inline u64 inode_of_socket(const struct sock *sk)
 {
 	struct socket *socket = BPF_CORE_READ(sk, sk_socket);
@@ -69,7 +71,7 @@ int BPF_PROG(set_state, const struct sock *sk, int before, int after)
 	u64 now_ns = bpf_ktime_get_ns();
 	event = ring_take(ring, sizeof(*event), EVENT_SOCKET, now_ns, &position);
 	if (!event)
-		return 0; // it is counted as lost
+		return 0; // counted as lost
 	event->at_ns = now_ns;
 	event->inode = inode;
 	event->peer = 0;

@@ -1,7 +1,10 @@
-// Where in the memory of a process an interpreter of Python keeps its threads. The binary that may hold it is asked by the tables that
-// the loader uses, as they lie in memory: so it needs no permission to read files, and no time passes in which functions have no names.
+// Finds a Python interpreter's list of threads in the memory of a process.
 //
-// A page that the program has not touched cannot be read here. Then it is tried again, at the 2nd, 4th, 8th, ... stack.
+// Symbols of the binary are looked up in the tables of the loader, in memory: this needs no
+// permission to read files, and functions have names from the start.
+//
+// A page that the program has not accessed cannot be read here. Then the search is repeated at the
+// 2nd, 4th, 8th, ... stack.
 #pragma once
 
 #include "layouts.h"
@@ -16,17 +19,17 @@
 #define MOST_DYNAMIC 64
 #define LONGEST_CHAIN 64
 
-// Results that are no addresses.
+// Results that are not addresses.
 #define ABSENT 0
 #define UNREADABLE 1
 
-// What the loader finds symbols by.
+// The tables in which the loader looks up symbols.
 struct symbols {
 	u64 bias, table, buckets, chain;
 	u32 number, first;
 };
 
-// The beginning of _PyRuntime from 3.13 on (struct _Py_DebugOffsets): what of it is used.
+// The used fields of the beginning of _PyRuntime from 3.13 on (struct _Py_DebugOffsets).
 struct debug_offsets {
 	u64 cookie, version, free_threaded;
 	u64 runtime_size, finalizing, interpreters_head;
@@ -36,17 +39,19 @@ struct debug_offsets {
 	u64 code_size, filename, name, qualname, lines, first_line, arguments, names, kinds, code;
 };
 
-// What is read on the way. Not on the stack: in older kernels, such as 6.1, 512 bytes are all that functions have that call each other.
+// Memory for the search. Not on the stack: older kernels, such as 6.1, limit it to 512 bytes for a
+// chain of functions.
 struct seeking {
 	struct symbols symbols;
 	u64 header[8], segment[7], entry[3];
 	u32 hashes[4];
 	struct debug_offsets offsets;
-	// Of the loops, which are calls of bpf_loop: the verifier would follow each round of others, which takes long.
+	// State of the loops, which are calls of bpf_loop: the verifier would follow each iteration
+	// of an ordinary loop, which takes long.
 	u64 at;     // address of the first entry
-	u64 found;  // so far
+	u64 found;  // result so far
 	u64 hash_table;
-	u32 wanted; // hash
+	u32 wanted; // hash that is searched for
 	u32 index;
 };
 
@@ -59,7 +64,7 @@ struct {
 
 #define read_user(to, from) bpf_probe_read_user(&(to), sizeof(to), (void *)(from))
 
-// The hash of a name, as in DT_GNU_HASH. Of a literal, the compiler makes a number.
+// The hash of a name, as in DT_GNU_HASH. For a literal, the compiler computes it.
 static __always_inline u32 hash_of(const char *name, u32 length)
 {
 	u32 hash = 5381;
@@ -90,7 +95,8 @@ static long look_at_segment(u32 index, struct seeking **one)
 	return 0;
 }
 
-// The address of the table of dynamic things; fills in by how much addresses differ from those that the file states.
+// The address of the dynamic table; also sets the difference between addresses in memory and those
+// in the file.
 __noinline u64 dynamic_of(struct seeking *seeking, u64 header)
 {
 	if (!seeking || read_user(seeking->header, header))
@@ -118,7 +124,7 @@ static long look_at_dynamic(u32 index, struct seeking **one)
 	}
 	if (!entry[0])
 		return 1;
-	// The loader of glibc has made addresses of them, that of musl has not.
+	// The loader of glibc converts these offsets to addresses, that of musl does not.
 	u64 address = entry[1] < bias ? entry[1] + bias : entry[1];
 	if (entry[0] == DT_SYMTAB)
 		seeking->found = address;
@@ -127,7 +133,7 @@ static long look_at_dynamic(u32 index, struct seeking **one)
 	return 0;
 }
 
-// Returns ABSENT, UNREADABLE, or something else: they are found.
+// Find the tables. Returns ABSENT, UNREADABLE, or another value if they are found.
 __noinline u64 find_symbols(struct seeking *seeking, u64 header)
 {
 	if (!seeking)
@@ -169,7 +175,8 @@ static long look_at_chain(u32 step, struct seeking **one)
 	return found & 1;
 }
 
-// The address of a symbol. That another one has the same hash is not thought of: what is found is held against other things.
+// The address of a symbol. Other symbols with the same hash are not excluded: the caller verifies
+// the result.
 __noinline u64 address_of(struct seeking *seeking, u32 hash)
 {
 	if (!seeking || !seeking->symbols.number)
@@ -189,7 +196,7 @@ __noinline u64 address_of(struct seeking *seeking, u32 hash)
 
 #define COOKIE 0x7970677562656478ULL // "xdebugpy"
 
-// 3.13 and newer. Returns whether its structures are those that `python.h` reads.
+// 3.13 and newer. Returns whether the structures are those that `python.h` reads.
 static __always_inline bool use_offsets(struct python *python, struct debug_offsets *offsets)
 {
 	python->interpreters = offsets->interpreters_head;
@@ -204,7 +211,7 @@ static __always_inline bool use_offsets(struct python *python, struct debug_offs
 	       offsets->qualname == 128 && offsets->lines == 136 && offsets->first_line == 68 && offsets->code == 200;
 }
 
-// 3.11 and 3.12 do not state them: these are from their headers.
+// 3.11 and 3.12 do not state the offsets: these are from their headers.
 static __always_inline void use_known(struct python *python, bool is_12)
 {
 	python->interpreters = 40;
@@ -212,11 +219,11 @@ static __always_inline void use_known(struct python *python, bool is_12)
 	python->threads = is_12 ? 72 : 16;
 	python->next_thread = 8;
 	python->thread_id = is_12 ? 136 : 152;
-	python->frame = 56; // of the thread: cframe, which leads to the frame
+	python->frame = 56; // offset in the thread of cframe, which leads to the frame
 	python->version = is_12 ? 312 : 311;
 }
 
-// Looks for the interpreter of a process. Returns UNREADABLE, ABSENT or its runtime.
+// Find the interpreter of a process. Returns UNREADABLE, ABSENT or the address of its runtime.
 static __always_inline u64 look_for_python(struct python *python, struct seeking *seeking)
 {
 	u64 found = find_symbols(seeking, python->header);

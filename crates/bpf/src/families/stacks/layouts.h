@@ -1,6 +1,9 @@
-// Where in the address space of a process code of files lies: what a stack's words are held against, and what the user side resolves
-// addresses by. Each state of it is an *image*. An event reports how an image came to be: a program was started, or a file was mapped
-// into an earlier image. So the user side needs no other order of events than that, and children share the images of their parents.
+// The location of code of files in the address space of a process. Words of a stack are compared
+// with it, and the user side resolves addresses with it.
+//
+// Each state of it is an *image*. An event reports how an image was created: a program was started,
+// or a file was mapped into an earlier image. The user side therefore needs no other order of
+// events, and children share the images of their parents.
 #pragma once
 
 #include "bpf/kernel.h"
@@ -14,27 +17,27 @@
 
 #define PROTECTION_EXEC 4
 #define LAYOUT_TAGS 1024
-// The size of a loader is not reported; Debian's has 214 kB.
+// Size of a loader, which is not reported; Debian's has 214 kB.
 #define LOADER_BYTES (256 << 10)
-// Bytes of the address space that a tag stands for, as a power of two.
+// Size of the address range of a tag, as a power of two.
 #define GRANULE_SHIFT 17
 // The first eight letters of libpython3.11.so.1.0, as a number.
 #define LIBPYTHO 0x6f6874797062696cULL
 
 enum python_state {
 	PYTHON_NONE,   // nothing looks like an interpreter
-	PYTHON_SOUGHT, // a binary may hold one
+	PYTHON_SOUGHT, // a binary may contain one
 	PYTHON_FOUND,
 };
 
-// Where an interpreter of Python keeps its threads: `interpreters.h`.
+// Location of an interpreter's list of threads: `interpreters.h`.
 struct python {
-	u64 header;    // of the binary, in the memory of the process
+	u64 header;    // header of the binary, in the memory of the process
 	u64 runtime;   // _PyRuntime
 	u64 code_type; // PyCode_Type
 	u32 state;
 	u32 tries;
-	// Places of fields: in the runtime, in an interpreter, and in the state of a thread.
+	// Offsets of fields in the runtime, in an interpreter, and in the state of a thread.
 	u16 interpreters, next_interpreter, threads, next_thread, thread_id, frame;
 	u16 version; // 311 means 3.11
 	u16 pad;
@@ -42,9 +45,9 @@ struct python {
 
 struct layout {
 	u64 image;
-	u64 code_start, code_bytes; // of the program itself, which may be larger than all tags
-	u64 low, bytes;             // everything that has tags lies between
-	u16 tags[LAYOUT_TAGS];      // by the lower bits of a granule's number: the upper bits of one that holds code
+	u64 code_start, code_bytes; // code of the program itself, which may be larger than the range of tags
+	u64 low, bytes;             // the range of all addresses with tags
+	u16 tags[LAYOUT_TAGS];      // by the lower bits of a granule's number: the upper bits of a granule with code
 	struct python python;
 };
 
@@ -81,7 +84,7 @@ static __always_inline bool is_text(const struct layout *layout, u64 address)
 
 struct marking {
 	struct layout *layout;
-	u64 first, last; // granules
+	u64 first, last; // range of granules
 };
 
 static long mark(u32 index, struct marking *marking)
@@ -108,7 +111,8 @@ static __always_inline void mark_text(struct layout *layout, u64 start, u64 end)
 	bpf_loop(LAYOUT_TAGS, mark, &marking, 0);
 }
 
-// The layout of a process, a new one if it has none: of what was there before recording, or came in by a group, nothing is known.
+// The layout of a process, a new one if it has none: nothing is known about mappings from before
+// recording, or of a process that joined through a group.
 static __always_inline struct layout *layout_of(u32 pid, bool anew)
 {
 	u32 zero = 0;
@@ -123,7 +127,8 @@ static __always_inline struct layout *layout_of(u32 pid, bool anew)
 	return bpf_map_lookup_elem(&layouts, &pid);
 }
 
-// A binary that may hold an interpreter; its header may not be in memory yet, so nothing is checked here.
+// Note a binary that may contain an interpreter. Its header may not be in memory yet, so it is not
+// checked here.
 static __always_inline void seek_python_in(struct layout *layout, u64 header)
 {
 	layout->python.header = header;
@@ -159,7 +164,7 @@ __noinline int tell_mapped(u64 start, struct call_mapping *mapping, u64 file, in
 	u64 length = mapping->length, offset = mapping->offset;
 	if (!length)
 		return 0;
-	// Linkers lay code as far after the header in memory as in the file.
+	// Linkers keep the distance between header and code the same in memory and in the file.
 	if (is_python_library(fd))
 		seek_python_in(layout, start - offset);
 	u64 parent = layout->image;
@@ -180,7 +185,7 @@ __noinline int tell_mapped(u64 start, struct call_mapping *mapping, u64 file, in
 	return 0;
 }
 
-// The running process has started another program: the kernel has mapped it, and its loader.
+// The running process has started another program: the kernel has mapped it and its loader.
 __noinline int tell_program(u64 now_ns)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -218,12 +223,12 @@ __noinline int tell_program(u64 now_ns)
 	ring_give(&event->header, position, sizeof(*event), EVENT_PROGRAM, 0);
 	if (loader)
 		mark_text(layout, loader, loader + LOADER_BYTES);
-	// The table of segments follows the header of the file in its first page.
+	// The program headers follow the header of the file in its first page.
 	seek_python_in(layout, headers & ~4095ULL);
 	return 0;
 }
 
-// A new process has the images of the one that made it.
+// A new process has the images of its parent.
 static __always_inline void inherit_layout(u32 parent, u32 child)
 {
 	struct layout *layout = bpf_map_lookup_elem(&layouts, &parent);

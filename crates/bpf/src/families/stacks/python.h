@@ -1,7 +1,11 @@
-// Functions of Python on the stack. An interpreter keeps a frame for each, linked from the innermost on; the C stack shows its evaluation
-// loop only, which is the same for all. So frames are read at each call and are a part of the stack's fingerprint.
+// Functions of Python on the stack.
 //
-// Versions differ in where a frame has what; `interpreters.h` finds out which one it is. What is no code object ends the chain.
+// An interpreter keeps a frame for each function, linked from the innermost on; the C stack only
+// shows its evaluation loop, which is the same for all. Frames are therefore read at each call and
+// are part of the stack's fingerprint.
+//
+// The layout of frames depends on the version; `interpreters.h` finds the version. A frame without
+// a valid code object ends the chain.
 #pragma once
 
 #include "interpreters.h"
@@ -12,19 +16,19 @@
 #define MOST_THREADS 256
 #define SEARCHED_ONCE_IN 64
 #define FRAME_WORDS 9
-// Of a code object, from its second word on: type, size, ..., lines.
+// Words of a code object that are read, from its second word on: type, size, ..., lines.
 #define CODE_WORDS 17
 #define code_word(offset) ((offset) / 8 - 1)
-// From the frame to the id of a thread, and a power of two.
+// Words from the frame to the id of a thread; a power of two.
 #define THREAD_WORDS 16
-// Of a string, before its characters.
+// Words of a string before its characters.
 #define TEXT_WORDS 5
-// Of a table of lines: size, hash, the first entries.
+// Words of a table of lines that are hashed: size, hash, the first entries.
 #define LINES_WORDS 4
 #define OWNED_BY_C_STACK 3
 
 struct reported_codes {
-	u64 ids[REPORTED_CODES]; // each place holds the last one that was reported for it
+	u64 ids[REPORTED_CODES]; // each slot contains the last id that was reported for it
 };
 
 struct {
@@ -36,8 +40,8 @@ struct {
 } reported_codes SEC(".maps");
 
 struct python_thread {
-	u64 state; // address of what the interpreter keeps of the thread
-	u64 searches; // without success, since the last one
+	u64 state; // address of the interpreter's state of the thread
+	u64 searches; // failed searches since the last success
 };
 
 struct {
@@ -53,7 +57,7 @@ struct scratch_python {
 	u64 frame[FRAME_WORDS];
 	u64 code[CODE_WORDS];
 	u64 lines[LINES_WORDS];
-	u64 thread[THREAD_WORDS]; // the first leads to the innermost frame
+	u64 thread[THREAD_WORDS]; // the first word leads to the innermost frame
 	u64 text[TEXT_WORDS];
 	u32 number, flags;
 };
@@ -70,7 +74,7 @@ struct searching {
 	u64 interpreter, state, wanted;
 };
 
-// Visits a thread of an interpreter, or goes on to the next interpreter. Returns 1 at the end.
+// Visit a thread of an interpreter, or continue with the next interpreter. Returns 1 at the end.
 static long search_thread(u32 index, struct searching *searching)
 {
 	struct python *python = searching->python;
@@ -89,7 +93,7 @@ static long search_thread(u32 index, struct searching *searching)
 	return 0;
 }
 
-// Reads what is needed of the state of a thread, at once. Returns whether it is that of the wanted one.
+// Read the needed part of a thread state at once. Returns whether it is that of the wanted thread.
 static __always_inline bool is_thread(u64 state, struct python *python, struct scratch_python *scratch, u64 wanted)
 {
 	u32 id_at = ((u32)python->thread_id - (u32)python->frame) / 8;
@@ -99,8 +103,9 @@ static __always_inline bool is_thread(u64 state, struct python *python, struct s
 	return *(volatile u64 *)&scratch->thread[id_at & (THREAD_WORDS - 1)] == wanted;
 }
 
-// What the interpreter keeps of the running thread leads to its innermost frame: into the scratch; false: it keeps nothing. Threads are known by their own
-// pointers (pthread_self), which are the same in all namespaces and in forked children.
+// Find the interpreter's state of the running thread, which leads to its innermost frame, and read
+// it to the scratch; false: there is none. Threads are identified by pthread_self, which is the
+// same in all namespaces and in forked children.
 static __always_inline bool find_thread(struct task_struct *task, struct python *python, struct scratch_python *scratch)
 {
 	struct python_thread *thread = bpf_task_storage_get(&python_threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -110,7 +115,7 @@ static __always_inline bool find_thread(struct task_struct *task, struct python 
 		return 0;
 	if (thread->state && is_thread(thread->state, python, scratch, wanted))
 		return 1;
-	// Threads of C do not become threads of Python as a rule.
+	// Threads of C rarely become threads of Python.
 	thread->state = 0;
 	u64 searches = thread->searches++;
 	if (searches & (searches - 1) && searches % SEARCHED_ONCE_IN)
@@ -133,12 +138,13 @@ struct walking {
 	u64 frame, h, process;
 };
 
-// The id of the code object whose words are in the scratch. One that takes the place of another in memory differs in one of these.
+// The id of the code object with the words in the scratch. A code object that replaces another one
+// in memory differs in one of these words.
 static __always_inline u64 id_of_code(struct walking *walking, u64 address)
 {
 	u64 *words = walking->scratch->code;
-	// Products that do not wait for one another: of size, numbers with the first line, from 3.12 on a number that no other code object has
-	// had, file, name, lines.
+	// Independent products of: size, flags with the first line, from 3.12 on a unique version
+	// number, file, name, lines.
 	u64 sum = words[code_word(16)] * 0x9e3779b97f4a7c15ULL + words[code_word(64)] * 0xc2b2ae3d27d4eb4fULL +
 		  words[code_word(72)] * 0x165667b19e3779f9ULL + words[code_word(88)] * 0xd6e8feb86659fd93ULL +
 		  words[code_word(112)] * 0xa0761d6478bd642fULL + words[code_word(128)] * 0xe7037ed1a0b428dbULL +
@@ -146,7 +152,7 @@ static __always_inline u64 id_of_code(struct walking *walking, u64 address)
 	u64 id = mix(mix(walking->process, address), sum);
 	if (walking->python->version != 311 || (u32)words[code_word(72)] > 1)
 		return id;
-	// All modules begin at line 1; 3.11 has no number for each.
+	// All modules begin at line 1, and 3.11 has no unique number.
 	u64 *lines = walking->scratch->lines;
 	bpf_probe_read_user(lines, sizeof(walking->scratch->lines), (void *)(words[code_word(136)] + 16));
 	return mix(mix(mix(id, lines[0]), lines[2]), lines[3]);
@@ -167,7 +173,8 @@ static long walk_frame(u32 index, struct walking *walking)
 	bool is_entry = is_11 && words[8] >> 32 & 0xff;
 	walking->frame = previous;
 	if (!is_11 && (words[8] >> 48 & 0xff) == OWNED_BY_C_STACK) {
-		// Not a frame, but where the evaluation loop was called for the one before.
+		// Not a frame, but the mark of the call of the evaluation loop for the previous
+		// one.
 		if (number)
 			scratch->frames[at_most(number - 1, PYTHON_FRAMES - 1)].entry = 1;
 	} else {
@@ -190,7 +197,8 @@ static long walk_frame(u32 index, struct walking *walking)
 	return 1;
 }
 
-// The fingerprint of the frames of the running thread with that of its stack, `h`. They stay in the scratch.
+// The fingerprint of the frames of the running thread, combined with that of its stack, `h`. The
+// frames stay in the scratch.
 static __always_inline u64 mix_python(struct task_struct *task, struct layout *layout, struct scratch_python *scratch, u64 h)
 {
 	struct python *python = &layout->python;
@@ -199,7 +207,8 @@ static __always_inline u64 mix_python(struct task_struct *task, struct layout *l
 	if (!find_thread(task, python, scratch))
 		return h;
 	walking.frame = scratch->thread[0];
-	// 3.11 and 3.12: one step more, to a structure on the C stack, in which the frame stands after another word or first.
+	// 3.11 and 3.12: one more indirection, to a structure on the C stack that has the frame
+	// first or after another word.
 	if (python->version < 313 && read_user(walking.frame, walking.frame + (python->version == 311 ? 8 : 0)))
 		return h;
 	walking.process = mix(task->tgid, python->runtime ^ config.secret);
@@ -208,15 +217,15 @@ static __always_inline u64 mix_python(struct task_struct *task, struct layout *l
 	return walking.h;
 }
 
-// `words` is room for the head of a string.
+// `words` is a buffer for the head of a string.
 static __always_inline void read_text(struct python_text *text, u64 *words, u64 object, u32 version)
 {
-	// All zeroes where it cannot be read.
+	// All zeros if it cannot be read.
 	bpf_probe_read_user(words, TEXT_WORDS * sizeof(*words), (void *)object);
 	text->length = words[2];
 	text->state = words[4];
 	u32 kind = text->state >> 2 & 7, bytes = PYTHON_NAME_BYTES;
-	// The characters follow the head, which is longer where they are not ASCII.
+	// The characters follow the head, which is longer for text that is not ASCII.
 	u64 head = text->state & 64 ? 40 : 56;
 	if (version == 311)
 		head += text->state & 64 ? 8 : 16;
@@ -226,7 +235,7 @@ static __always_inline void read_text(struct python_text *text, u64 *words, u64 
 		text->length = 0;
 }
 
-// Reports a code object; returns 0 where that was lost.
+// Report a code object; returns 0 if the event was lost.
 __noinline int report_code(u64 code, u64 id, u32 version, u64 now_ns)
 {
 	u32 zero = 0;
@@ -274,7 +283,7 @@ static long report_frame(u32 index, struct reporting *reporting)
 	return 0;
 }
 
-// Reports the frames in the scratch, for the stack with this id. Returns 0 where they were lost.
+// Report the frames in the scratch, for the stack with this id. Returns 0 if they were lost.
 static __always_inline bool tell_python(
 	struct scratch_python *scratch, struct layout *layout, u64 id, u32 tid, u64 now_ns, u32 flags)
 {

@@ -1,30 +1,33 @@
-// Where in a program a call was made, or a sample was taken. Words of the user's stack that point to code, and the place of the call,
-// are hashed: the *fingerprint* is the id of the stack. The first time, registers and the stack itself are copied; the user side finds
-// the frames in the copy by the tables that compilers leave for exceptions. Once in a while a known stack is copied again, so that it can
-// be reported how often two stacks had the same id.
+// Stacks of calls and of samples.
 //
-// All words on top of the stack are checked. Further up, beyond buffers that functions may have there, are more words than could
-// be checked each time: where such a top is seen for the first time, the places of those that point to code are *learned*; from then on
-// they are checked too.
+// Words of the user's stack that point to code, and the address of the call, are hashed: this
+// *fingerprint* is the id of the stack. The first time, the registers and the stack itself are
+// copied; the user side unwinds the copy with the tables that compilers write for exceptions. Once
+// in a while a known stack is copied again, to measure how often two stacks had the same id.
 //
-// Who includes this says in STACKS_WANTED whether it calls stack_of, and in STACKS_OFTEN whether that is so often that a shorter time counts
-// more than the time to load the programs.
+// All words at the top of the stack are checked. Further up, beyond buffers that functions may have
+// there, are more words than can be checked each time: when a top is seen for the first time, the
+// positions of words that point to code are *learned*; from then on these are checked too.
+//
+// The including program defines STACKS_WANTED, whether it calls stack_of, and STACKS_OFTEN, whether
+// it calls it so often that speed is more important than the time to load the programs.
 #pragma once
 
 #include "python.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 
-// Words on top of the stack that are checked; places further up that are learned.
+// Number of words at the top of the stack that are checked, and of positions further up that are
+// learned.
 #define TOP_WORDS 64
 #define MOST_PLACES 15
 #define LEARNED_TOPS 16384
-// Pages that are learned from and copied.
+// Number of pages that are learned from and copied.
 #define PAGE 4096ULL
 #define STACK_PAGES 9
 #define KNOWN_STACKS 65536
 #define KNOWN_PLACES 4
-// Of so many calls with known stacks one has its stack copied again.
+// One in this many calls with known stacks has its stack copied again.
 #define CHECKED_ONCE_IN 4096
 
 struct known_stacks {
@@ -40,7 +43,7 @@ struct {
 } known_stacks SEC(".maps");
 
 struct learned_top {
-	u64 top; // fingerprint of the words on top
+	u64 top; // fingerprint of the words at the top
 	u16 number;
 	u16 places[MOST_PLACES]; // in words from the top
 };
@@ -68,14 +71,15 @@ struct {
 	__type(value, struct scratch_stack);
 } scratch_stacks SEC(".maps");
 
-struct copying { // on the stack, which is short of room
+struct copying { // on the stack, where room is scarce
 	struct pt_regs *regs;
 	u64 id, image, now_ns, sp, end;
 	u32 flags;
 	bool lost;
 };
 
-// Copies a page, each as an event of its own: an event must be shorter than the slack of a ring. Returns 1 at the end.
+// Copy a page, as a separate event: an event must be shorter than the slack of a ring. Returns 1 at
+// the end.
 static long copy_page(u32 index, struct copying *copying)
 {
 	u64 start = index ? (copying->sp & ~(PAGE - 1)) + index * PAGE : copying->sp;
@@ -119,12 +123,12 @@ static long copy_page(u32 index, struct copying *copying)
 	return !bytes;
 }
 
-// The end of what may be read of a stack.
+// The end of the readable part of a stack.
 static __always_inline u64 end_of_stack(struct task_struct *task, u64 sp)
 {
 	u64 bottom = task->mm->start_stack & ~7ULL;
 
-	// What lies after the first frame of a process is its arguments and environment.
+	// Arguments and environment follow the first frame of a process.
 	return sp < bottom && bottom - sp < STACK_PAGES * PAGE ? bottom + 64 : ~7ULL;
 }
 
@@ -146,7 +150,7 @@ static __always_inline bool copy_stack(
 	return !copying.lost;
 }
 
-// Words from an address on, into the scratch; returns their number.
+// Read words from an address on to the scratch; returns their number.
 static __always_inline u32 read_words(struct scratch_stack *scratch, u64 address)
 {
 	if (!bpf_probe_read_user(scratch->words, sizeof(scratch->words), (void *)address))
@@ -163,10 +167,11 @@ struct learning {
 	struct layout *layout;
 	struct learned_top *top;
 	u64 sp, end;
-	u32 from; // of the words that are checked
+	u32 from; // index of the first of the words that are checked
 };
 
-// Whether a call instruction stands before an address, in any of its usual forms: E8, or FF with 2 in the middle of the next byte.
+// Whether a call instruction precedes an address, in any of its usual forms: E8, or FF with 2 in
+// the middle of the next byte.
 static __always_inline bool is_return_address(u64 address)
 {
 	u64 code = 0;
@@ -184,7 +189,7 @@ static long learn_word(u32 index, struct learning *learning)
 	if (index >= TOP_WORDS)
 		return 1;
 	u64 word = learning->scratch->words[index];
-	// The number stays in memory, where the verifier does not follow its values.
+	// The number stays in memory, where the verifier does not track its values.
 	u32 found = *(volatile u16 *)&top->number;
 	if (found < MOST_PLACES && is_text(learning->layout, word) && is_return_address(word)) {
 		top->places[found] = learning->from + index;
@@ -193,14 +198,14 @@ static long learn_word(u32 index, struct learning *learning)
 	return 0;
 }
 
-// Learns the places of code in the next words. Returns 1 at the end.
+// Learn the positions of code addresses in the next words. Returns 1 at the end.
 static long learn_words(u32 index, struct learning *learning)
 {
 	learning->from = (index + 1) * TOP_WORDS;
 	u64 address = learning->sp + learning->from * 8ULL;
 	u32 number = address < learning->end ? read_words(learning->scratch, address) : 0;
 
-	// One by one: the verifier takes long for each loop that it has to follow.
+	// One by one in a helper: the verifier takes long for each loop that it has to follow.
 	bpf_loop(number, learn_word, learning, 0);
 	return number < TOP_WORDS;
 }
@@ -222,7 +227,7 @@ static long mix_place(u32 index, struct further *further)
 	return 0;
 }
 
-// The fingerprint of what stands after the words on top, whose fingerprint is `h`.
+// The fingerprint of the words after those at the top; `h` is the fingerprint of the top.
 static __always_inline u64 mix_further(struct scratch_stack *scratch, struct layout *layout, u64 sp, u64 end, u64 h, u64 now_ns)
 {
 	u32 zero = 0;
@@ -252,7 +257,7 @@ static __always_inline u64 mix_further(struct scratch_stack *scratch, struct lay
 	return further.h;
 }
 
-// The fingerprint with that of functions of Python, where there are any.
+// The fingerprint combined with that of functions of Python, if there are any.
 static __always_inline u64 with_python(struct task_struct *task, struct layout *layout, u64 h)
 {
 	u32 zero = 0;
@@ -282,7 +287,7 @@ static long look_at_word(u32 index, struct looking *looking)
 	return 0;
 }
 
-// The fingerprint of the words on top.
+// The fingerprint of the words at the top.
 static __always_inline u64 mix_top(struct scratch_stack *scratch, struct layout *layout, u32 number, u64 h)
 {
 	if (!STACKS_OFTEN) {
@@ -290,7 +295,7 @@ static __always_inline u64 mix_top(struct scratch_stack *scratch, struct layout 
 		bpf_loop(number, look_at_word, &looking, 0);
 		return looking.h;
 	}
-	// Faster, but it takes long to load.
+	// Faster, but slow to load.
 	for (u32 i = 0; i < TOP_WORDS; i++) {
 		if (i >= number)
 			break;
@@ -308,7 +313,8 @@ __noinline u64 stack_of(u64 now_ns, u32 flags)
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	u32 zero = 0;
 
-	// Older verifiers, such as that of 6.1, check it also where nothing calls it and its maps are small.
+	// Older verifiers, such as that of 6.1, also check the function if nothing calls it and its
+	// maps are small.
 	if (!STACKS_WANTED)
 		return 0;
 	struct scratch_stack *scratch = bpf_map_lookup_elem(&scratch_stacks, &zero);

@@ -7,18 +7,19 @@ enum syscalls_kind {
 	EVENT_CALL_TIMES = 31, // a sum of calls (see sums_event)
 };
 
-// Durations below so many ns have classes of their own; above, each power of two has so many classes.
+// Number of classes of durations per power of two; each duration below this many ns has its own
+// class.
 #define CLASSES_OF_A_POWER 8
 
 // The key of a sum.
 struct call_times_key {
-	unsigned long long started_ns; // when the process began: numbers of processes are used again
+	unsigned long long started_ns; // start of the process: ids of processes are reused
 	unsigned int pid;
-	unsigned short number; // of the call
+	unsigned short number; // number of the call
 	unsigned short duration_class;
 };
 
-// Its value.
+// The value of a sum.
 struct call_times {
 	unsigned long long number;
 	unsigned long long failed;

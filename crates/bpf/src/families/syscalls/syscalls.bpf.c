@@ -1,4 +1,4 @@
-// Durations of system calls, added up here: how many calls of a process took how long. No event leaves the kernel for a call.
+// Durations of system calls, added up here by process and call. No event is sent for a call.
 
 #include "bpf/kernel.h"
 #include "bpf/ring.h"
@@ -14,7 +14,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define MOST_SUMS 262144
 #define ERRORS 4095
 
-// Memory for the entries is taken as they come: most programs need some hundred.
+// Entries are allocated on demand: most programs need some hundred.
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -35,7 +35,8 @@ struct {
 	__type(value, struct started);
 } calls_started SEC(".maps");
 
-// As `bounds` in times.rs has it. clang 14 takes all memory where it is to count leading zeros for BPF.
+// The inverse of `bounds` in times.rs. clang 14 runs out of memory when it counts leading zeros for
+// BPF.
 static __always_inline u16 duration_class(u64 duration_ns)
 {
 	u64 rest = duration_ns;
@@ -51,14 +52,14 @@ static __always_inline u16 duration_class(u64 duration_ns)
 	return (power - 2) * CLASSES_OF_A_POWER + ((duration_ns >> ((power - 3) & 63)) & (CLASSES_OF_A_POWER - 1));
 }
 
-// The sum of a key that has none yet; NULL: there is no room for it.
+// Create the sum of a key; NULL: there is no room for it.
 static __noinline struct call_times *begin_times(struct call_times_key *key, u64 now_ns)
 {
 	struct call_times times = {.first_ns = now_ns};
 
 	if (!key)
 		return 0;
-	// Another CPU may have been faster.
+	// Another CPU may have created it.
 	bpf_map_update_elem(&call_times, key, &times, BPF_NOEXIST);
 	return bpf_map_lookup_elem(&call_times, key);
 }
@@ -92,7 +93,8 @@ int BPF_PROG(call_ends, struct pt_regs *regs, long result)
 	struct call_times *times;
 	u64 now_ns, duration_ns;
 
-	// A child returns from the call that made it, without an entry; what was in progress at the start has none either.
+	// A child returns from the call that created it without an entry; so do calls in progress
+	// when recording began.
 	if (!started || !started->at_ns)
 		return 0;
 	now_ns = bpf_ktime_get_ns();

@@ -1,13 +1,14 @@
-// What the kernel counts of the whole machine, read by the recorder in regular intervals. No program in the kernel makes these events.
+// The kernel's counters of the whole machine, read by the recorder at regular intervals. No BPF
+// program creates these events.
 #pragma once
 
 #include "bpf/event.h"
 
 enum system_kind {
-	EVENT_SYSTEM = 26, // a file of /proc, or of the control group
+	EVENT_SYSTEM = 26, // contents of a file of /proc or of the control group
 };
 
-// Of system_event.source.
+// Values of system_event.source.
 enum system_source_flag {
 	SYSTEM_STAT = 1,
 	SYSTEM_LOAD = 2,
@@ -31,5 +32,5 @@ struct system_event {
 	unsigned short source;
 	unsigned short is_missing; // there is no such file
 	unsigned int length;       // of the text
-	char text[];               // the lines that are wanted
+	char text[];               // the required lines
 };

@@ -1,5 +1,5 @@
-// Requests of io_uring, which are no system calls: one event for each, written at its completion, with the number of the call that does
-// the same.
+// Requests of io_uring, which are not system calls: one event for each, written at its completion,
+// with the number of the equivalent call.
 
 #include "bpf/kernel.h"
 #include "families/calls/events.h"
@@ -12,7 +12,7 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-// Of enum io_uring_op, which is part of the interface to programs: its numbers do not change.
+// enum io_uring_op is part of the interface to programs: its numbers do not change.
 enum op { READV = 1, WRITEV, FSYNC, READ_FIXED, WRITE_FIXED, POLL_ADD, SYNC_FILE_RANGE = 8, SENDMSG, RECVMSG, ACCEPT = 13, CONNECT = 16,
 	FALLOCATE, OPENAT, CLOSE, STATX = 21, READ, WRITE, FADVISE, MADVISE, SEND, RECV, OPENAT2, SPLICE = 30, SHUTDOWN = 34, RENAMEAT,
 	UNLINKAT, MKDIRAT, SYMLINKAT, LINKAT, OPS = 64 };
@@ -28,31 +28,31 @@ struct request {
 	u64 start_ns;
 	s64 offset;
 	s64 requested;
-	u64 file; // of CLOSE: it is gone at the completion
+	u64 file; // file of CLOSE, which is gone at the completion
 	u32 tid;
 	s32 fd;
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 65536); // that may be in progress at a time
+	__uint(max_entries, 65536); // requests in progress
 	__type(key, u64);
 	__type(value, struct request);
 } requests SEC(".maps");
 
 #define PATH_MAX 4096
 
-// The path of an open, as a block of its event. The ring's own copy is gone at the completion, and only there it is known that the open
-// failed and has no file to be named by.
+// The path of an open, as a block of its event. The ring's own copy is gone at the completion, but
+// only then is it known that the open failed, so that no file identifies it.
 struct kept_path {
-	u64 size; // of the block
+	u64 size; // length of the block
 	char block[sizeof(struct call_path) + PATH_MAX + 8];
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 4096); // that may be in progress at a time; others have no path
+	__uint(max_entries, 4096); // opens in progress with a path; others have none
 	__type(key, u64);
 	__type(value, struct kept_path);
 } kept_paths SEC(".maps");
@@ -105,7 +105,7 @@ static __always_inline void begin(struct io_kiocb *submission)
 
 	if (!is_wanted(task))
 		return;
-	// As a number, which it is at the completion: the verifier would not store a pointer as a key.
+	// A number, as at the completion: the verifier would not store a pointer as a key.
 	bpf_probe_read_kernel(&key, sizeof(key), &pointer);
 	request.start_ns = bpf_ktime_get_ns();
 	request.tid = tid_of(task);
@@ -113,7 +113,7 @@ static __always_inline void begin(struct io_kiocb *submission)
 	if (moves_bytes(op)) {
 		struct io_rw *transfer = (void *)submission;
 		request.offset = BPF_CORE_READ(transfer, kiocb.ki_pos);
-		// Of vectors it is their number.
+		// For vectors, len is the number of buffers.
 		request.requested = op == READV || op == WRITEV ? -1 : (s64)BPF_CORE_READ(transfer, len);
 	}
 	if (op == CLOSE) {
@@ -128,7 +128,8 @@ static __always_inline void begin(struct io_kiocb *submission)
 		lose(EVENT_CALL);
 }
 
-// Of these two, and of the two at the completion, the verifier takes the one that fits the kernel's tracepoint.
+// Of these two programs, and of the two for the completion, the one that fits the kernel's
+// tracepoint is loaded.
 SEC("tp_btf/io_uring_submit_req")
 int BPF_PROG(submitted, struct io_kiocb *submission)
 {
@@ -162,13 +163,14 @@ static __always_inline void end(struct io_kiocb *submission, s32 result)
 	if (op == CLOSE) {
 		file = request->file;
 	} else if (opens(op) && result >= 0) {
-		// Workers of the ring share the descriptors of the process that submitted. Without a descriptor (`file_index`) nothing names the file.
+		// Workers of the ring share the descriptors of the process that submitted. Without
+		// a descriptor (`file_index`) nothing names the file.
 		fd = result;
 		file = file_at(fd, now_ns, &unused);
 	} else if (place_of_file(&place, BPF_CORE_READ(submission, file), &unused)) {
 		file = report_file(&place, now_ns);
 	} else {
-		// Names, times and the like: the ring knows no descriptor.
+		// Operations on paths, timeouts and the like: the ring knows no descriptor.
 		fd = -1;
 	}
 	struct kept_path *kept = opens(op) && result < 0 ? bpf_map_lookup_elem(&kept_paths, &key) : 0;
