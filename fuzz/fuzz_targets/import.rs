@@ -14,7 +14,7 @@ use libfuzzer_sys::fuzz_target;
 use sysdock_strace::{ImportError, Logs, Options};
 use sysdock_table::{Cancel, Manifest, Recording, TableEntry};
 
-/// Of so many inputs, one is imported by two threads too: starting them takes longer than all else.
+/// One in this many inputs is also imported by two threads, because starting them is slow.
 const BY_TWO: u64 = 16;
 
 /// Rows and hashes of the tables; nothing if the input was refused.

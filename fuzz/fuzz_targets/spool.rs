@@ -1,5 +1,5 @@
-//! Any bytes as the spool of a kernel recorder: no panic, truthful coverage. Checksums of frames are not looked at here, so that what is in
-//! them is read too.
+//! Any bytes as the spool of a kernel recorder: no panic, truthful coverage. Checksums of frames are not
+//! verified here, so that their contents are read too.
 
 #![no_main]
 

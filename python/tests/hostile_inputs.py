@@ -23,7 +23,7 @@ _KNOWHOW = sorted(
     path for path in (ROOT / "knowhow").rglob("*") if path.suffix in (".sql", ".md", ".toml", ".json")
 )
 _LONGEST_LOG = 1 << 20
-# Of mke2fs: file systems with and without checksums, journal and extents.
+# Options of mke2fs: file systems with and without checksums, journal and extents.
 _FORMATS = (
     ["-t", "ext4"],
     ["-t", "ext3"],

@@ -215,7 +215,7 @@ class RecordingMaker:
         return self.write(tables, name, recorder="experiment", about="experiment")
 
     def make_each_kind(self) -> list[Path]:
-        """Of calls, with times of waiting, a disk, an experiment, probes, a load, jobs, ranks and a crash dump."""
+        """One recording of each kind: calls, waits, a disk, an experiment, probes, a load, jobs, ranks and a crash dump."""
         return [
             self.make(),
             self.make_waits(),
@@ -444,7 +444,7 @@ class RecordingMaker:
         return self.write(tables, name, recorder="dump", about="dump")
 
     def _stopped(self) -> dict[str, list[dict[str, Any]]]:
-        """Where the kernel stopped, and what was under way then."""
+        """Where the kernel stopped, and the work in progress at that time."""
         panic = {"ts_ns": STARTED_NS + 10**8, "uptime_ns": 10**9, "cause": "sysrq", "sequence": 0, "taint": 0}
         panic |= {"record": "sysrq: Trigger a crash", "cpu": 0, "pid": 1, "comm": "init", "status": "ok"}
         register = {"cpu": 0, "pid": 1, "origin": "dump", "name": "ip", "value": "ffffffff975c3643"}

@@ -43,7 +43,7 @@ def turn(place: str) -> int:
 
 
 class FilesOrTests(LoadFileScheduling):
-    """Tests of one file run one after the other where they share what they record."""
+    """Tests of one file run one after another if they share a recording."""
 
     def _split_scope(self, nodeid: str) -> str:
         place, _, name = nodeid.partition("::")

@@ -10,7 +10,7 @@ import duckdb
 
 
 def stated(folder: Path) -> dict[str, Any]:
-    """recording.json, with what its captures count summed up beside it, and whether all processes ended.
+    """recording.json, with the sums over its captures, and whether all processes ended.
 
     Switches that the kernel of this machine left out are no issue of a test.
     """

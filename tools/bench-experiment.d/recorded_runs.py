@@ -29,7 +29,7 @@ _DRY = 20
 
 @dataclass(frozen=True)
 class Series:
-    """Runs of a workload one after the other under one pattern: the values of each metric. `load`: of the machine, before and after."""
+    """Consecutive runs of a workload under one pattern: the values of each metric. `load`: load of the machine, before and after."""
 
     workload: str
     pattern: str

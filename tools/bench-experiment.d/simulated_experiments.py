@@ -145,7 +145,7 @@ def _visible(blocks: int, alpha: float, number: int, seed: int, progress: Progre
 
 
 def visible_effects(unchanged: Sequence[Sequence[Pair]], alpha: float) -> tuple[list[float], float]:
-    """Of experiments without an effect: the smallest visible one that each prints, and the one that is found in nine of ten."""
+    """For experiments without an effect: the smallest visible effect that each prints, and the effect found in nine of ten."""
     claim = Claim(alpha, 0.0)
 
     def found(effect: float) -> int:

@@ -1,6 +1,6 @@
 """Comparisons of a command with itself, on real runs: whatever is claimed is false.
 
-The runs of a series lie one after the other. Two neighbours are a block, and which of them is A is drawn by the engine's plan, for each comparison
+The runs of a series are consecutive. Two neighbours are a block, and which of them is A is drawn by the engine's plan, for each comparison
 anew: as both run the same command, that is the same as if it had been drawn before the runs. A comparison is a stretch of the series with enough
 blocks for the last look. Next to it, the runs that the comparison used, by the common way: the first half is A, the second half is B, Welch's test at
 .05. Nothing is rejected, as `sysdock experiment compare` rejects nothing.

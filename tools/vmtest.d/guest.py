@@ -32,7 +32,7 @@ LEFT_OUT = shutil.ignore_patterns(
 )
 MARK = "vmtest: "
 
-# Of the first file system, which is in memory.
+# Script of the first file system, which is in memory.
 INIT = """#!/bin/busybox sh
 /bin/busybox mount -t devtmpfs dev /dev
 for module in {modules}; do
@@ -43,7 +43,7 @@ echo '{mark}the disk cannot be mounted'
 /bin/busybox poweroff -f
 """
 
-# Of the disk. What was recorded goes to the second disk; of the mapped files only the faults are compared.
+# Script on the disk. Recordings go to the second disk; for mapped files only the faults are compared.
 GUEST = """#!/bin/sh
 export PATH=/usr/bin:/usr/sbin:/bin:/sbin HOME=/root LANG=C.UTF-8
 mount -t proc proc /proc

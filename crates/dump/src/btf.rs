@@ -32,7 +32,7 @@ pub(crate) struct Field {
     pub(crate) offset: u64,
     /// Size of the whole member [B].
     pub(crate) size: usize,
-    /// Of a bit field: its first bit, and the number of its bits.
+    /// Bit fields only: the first bit, and the number of bits.
     pub(crate) bits: Option<(u32, u32)>,
     /// The number of its type.
     pub(crate) of_type: u32,
@@ -70,7 +70,7 @@ pub(crate) struct Types {
     /// Offset of each type; the first of a kernel is `void`.
     starts: Vec<usize>,
     structures: FxHashMap<Vec<u8>, u32>,
-    /// Of a module: the types of the kernel, whose numbers and text offsets are below those of the
+    /// Modules only: the types of the kernel, whose numbers and text offsets are below those of the
     /// module.
     kernel: Option<Arc<Types>>,
     first: u32,

@@ -29,7 +29,7 @@ impl Code {
     pub(crate) fn function(&self, address: u64) -> Option<(&str, u64)> {
         let end = self.functions.partition_point(|(start, _)| *start <= address);
         let (last, _) = self.functions[..end].last()?;
-        // Of several names at one address the first, as in the kernel.
+        // The first of several names at one address, as in the kernel.
         let first = self.functions[..end].partition_point(|(start, _)| start < last);
         self.functions.get(first).map(|(start, name)| (name.as_str(), address - start))
     }

@@ -11,7 +11,7 @@ use crate::coding::{put, take, unzigzag, zigzag};
 pub struct Block {
     /// Virtual address of its first instruction.
     pub address: u64,
-    /// Its code.
+    /// Code of the block.
     pub code: Box<[u8]>,
     /// Length of each instruction [B], 1 to 15.
     pub lengths: Box<[u8]>,

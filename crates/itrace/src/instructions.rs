@@ -20,13 +20,13 @@ pub struct Chosen {
     pub first_step: u64,
     /// Up to, but not including, this step.
     pub end_step: Option<u64>,
-    /// Of this thread, by its id or its name.
+    /// Only of this thread: its id or its name.
     pub task: Option<String>,
     /// `user`, `library` or `kernel`.
     pub mode: Option<String>,
-    /// Of a file whose path contains this.
+    /// Only of files whose path contains this.
     pub image: Option<String>,
-    /// Of this function.
+    /// Only of this function.
     pub function: Option<String>,
     /// At, or with access to, an address from the first one up to, but not including, the second
     /// one.
@@ -48,7 +48,7 @@ pub struct Executed<'a> {
     pub image: &'a str,
     /// The function.
     pub function: &'a str,
-    /// Its address.
+    /// Address of the instruction.
     pub address: u64,
     /// Disassembled in Intel syntax.
     pub instruction: &'a str,

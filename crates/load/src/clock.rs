@@ -9,7 +9,7 @@ pub(crate) fn now_ns() -> u64 {
 
 /// Offset of the Unix time to the monotonic clock [ns].
 pub(crate) fn to_epoch_ns() -> i64 {
-    // Of several attempts, the one with the least time between its readings of the monotonic clock.
+    // The attempt with the least time between its readings of the monotonic clock.
     let reading = |_| {
         let (before, wall, after) = (now_ns(), read(libc::CLOCK_REALTIME), now_ns());
         (after - before, wall as i64 - (before + (after - before) / 2) as i64)

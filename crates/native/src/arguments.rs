@@ -201,16 +201,16 @@ pub(crate) struct ItraceDump {
     /// Up to this step, which is not among them.
     #[arg(long, value_name = "STEP")]
     pub(crate) end_step: Option<u64>,
-    /// Of this task: its number or its name.
+    /// Only of this task: its number or its name.
     #[arg(long, value_name = "TASK")]
     pub(crate) task: Option<String>,
     /// user, library or kernel.
     #[arg(long, value_name = "MODE", value_parser = ["user", "library", "kernel"])]
     pub(crate) mode: Option<String>,
-    /// Of files whose path contains this.
+    /// Only of files whose path contains this.
     #[arg(long, value_name = "TEXT")]
     pub(crate) image: Option<String>,
-    /// Of this function.
+    /// Only of this function.
     #[arg(long, value_name = "NAME")]
     pub(crate) function: Option<String>,
     /// That lie at, or touch, an address from FIRST up to END (hexadecimal; without END: FIRST alone).

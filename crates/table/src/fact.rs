@@ -77,7 +77,7 @@ impl Facts {
         self.0.is_empty()
     }
 
-    /// Add one after the others.
+    /// Add a fact at the end.
     pub fn push(&mut self, fact: Fact) {
         self.0.push(fact);
     }

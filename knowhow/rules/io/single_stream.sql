@@ -32,7 +32,7 @@
 -- evidence: io/offsets --process {process}
 -- tags:   time, processes, bytes
 WITH threads AS (
-    -- Without the longest: that one may be a singular point.
+    -- Without the longest, which may be an outlier.
     SELECT task_id, sum(dur_ns) AS ns, count(*) FILTER (WHERE waits) - 1 AS waits, sum(dur_ns) FILTER (WHERE waits) - max(dur_ns) FILTER (WHERE waits) AS wait_ns,
         sum(transferred_bytes) FILTER (WHERE waits) - arg_max(transferred_bytes, dur_ns) FILTER (WHERE waits) AS bytes
     FROM (

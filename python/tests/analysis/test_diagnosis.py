@@ -218,7 +218,7 @@ def test_the_rules_of_the_library_answer(maker: RecordingMaker, open_session) ->
     assert {finding.rule for finding in open_session(maker.make_itrace()).diagnose()} == of_itrace
     assert {finding.rule for finding in open_session(maker.make_ranks()).diagnose()} == of_calls | of_ranks
     assert open_session(maker.make_experiment()).diagnose() == []
-    # What was broken off before its first table is not beyond the rules of its kind: they could not tell.
+    # A recording that ended before its first table is not outside the rules of its kind: they are inconclusive.
     for about, asked in (("calls", of_calls), ("scan", of_disks)):
         begun = open_session(maker.write({}, f"begun: {about}", about=about)).diagnose()
         assert {finding.status for finding in begun} == {"unknown"}

@@ -1,4 +1,4 @@
-"""Units on axes and labels beside bars."""
+"""Units on axes and labels next to bars."""
 
 from __future__ import annotations
 

@@ -181,7 +181,7 @@ def test_old_formats_have_their_own_ticks_and_no_children(tmp_path: Path) -> Non
     assert (job.real, float(job.user)) == (pytest.approx(100, rel=1e-3), pytest.approx(10, rel=1e-3))
     assert job.remark
     assert "does not tell which processes it started" in job.remark.text("en")
-    # 2^40 ticks do not fit into a comp_t; the comp2_t beside it holds them.
+    # 2^40 ticks do not fit into a comp_t; the comp2_t next to it holds them.
     long = write(tmp_path / "long", [old_process("p", 1 << 40, 1), old_process("p", 5000, 1)])
     assert [row[3] for row in rows(long)] == [1 << 40, 5000]
     first = write(tmp_path / "v1", [old_process("p", 5000, 1, version=1)])

@@ -181,7 +181,7 @@ def free_blocks(image: Path) -> list[tuple[int, int]]:
     """Free space by dumpe2fs: first and last block of each piece, across groups."""
     text = run("dumpe2fs", image)
     sizes = {name: int(size) for name, size in re.findall(r"^(Block|Cluster) size: +(\d+)", text, flags=re.M)}
-    # Of a piece it names the first block of the first and of the last cluster.
+    # For each piece it prints the first block of the first and of the last cluster.
     cluster = sizes.get("Cluster", sizes["Block"]) // sizes["Block"]
     pieces: list[tuple[int, int]] = []
     for line in re.findall(r"^  Free blocks: (\d.*)$", text, flags=re.M):

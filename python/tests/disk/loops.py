@@ -145,7 +145,7 @@ def interleaved(folder: Path, files: int, pieces: int, piece: int) -> None:
 
 
 def fill_with_all_kinds(root: Path) -> None:
-    """Files of many kinds: small and large, with holes, in pieces, with odd and with several names."""
+    """Files of many kinds: small and large, with holes, fragmented, with odd and with several names."""
     (root / "folder").mkdir()
     for number in range(300):
         (root / "folder" / f"small{number}").write_bytes(os.urandom(37 * number))

@@ -91,7 +91,7 @@ def patterned(file: int, inode: int, first: int, blocks: int, salt: int) -> None
 
 
 def fill(root: Path) -> None:
-    """Files that run over many stripes, in pieces, with holes, written anew in part, without their last block."""
+    """Files over many stripes: fragmented, with holes, partly rewritten, without their last block."""
 
     def write(name: str, places: list[tuple[int, int]], salt: int = 0) -> None:
         file = os.open(root / name, os.O_RDWR | os.O_CREAT)
@@ -228,7 +228,7 @@ def test_copies_are_copies(kind: str, found: Found) -> None:
     )
     count = COPIES.get(KINDS[kind][1], 1)
     kept = Counter(block for piece in found.pieces("unreferenced") for block in blocks_of(found.read(*piece)))
-    # Of what is no longer referred to, all copies are told so.
+    # All copies of an unreferenced block are reported as such.
     assert all(times % count == 0 for times in kept.values())
     blocks = Counter(block for piece in first for block in blocks_of(found.read(*piece)))
     for block, times in kept.items():
@@ -273,7 +273,7 @@ def test_parity_is_the_sum_of_what_lies_beside_it(kind: str, found: Found) -> No
         assert within + length <= STRIPE
         own = chunk.slots.index((device, begin))
         contents = [found.read(number, slot + row * STRIPE + within, length) for number, slot in chunk.slots]
-        # Which columns these are follows from the numbers of the slots alone; which of them is parity is what is looked at.
+        # The numbers of the slots determine the columns; the test checks which of them is parity.
         turned = contents[row % len(contents) :] + contents[: row % len(contents)]
         columns, parities = turned[: chunk.columns], turned[chunk.columns :]
         total = bytes(length)

@@ -1,4 +1,4 @@
-"""btrfs that is written to while it is scanned, and what files share: beside `btrfs filesystem du` and a writer in the background."""
+"""btrfs that is written to while it is scanned, and what files share: compared with `btrfs filesystem du`, with a writer in the background."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_where_writes_never_cease_the_scan_says_so_and_frees_nothing_of_files(
 
 
 def test_what_is_shared_is_that_of_btrfs(root: Path, scan: Callable) -> None:
-    """Of each file, by its reference, by a snapshot, and within itself."""
+    """Shared bytes of each file: by a reflink, by a snapshot, and within the file."""
     run("cp", "--reflink=always", root / "large", root / "again")
     (root / "anew").write_bytes(os.urandom(MIB))
     os.sync()

@@ -1,4 +1,4 @@
-"""What a request costs, as a scan measures it: beside a device whose cost is known, as the kernel holds it back."""
+"""The cost of a request that a scan measures, on a device of known cost: the kernel throttles it."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_free_device_is_measured_by_few_reads(image: Path, scan: Callable, lib
 
 
 def sectors_read(device: Path) -> int:
-    """Of 512 bytes, since the device is there (Documentation/block/stat.rst)."""
+    """Number of sectors of 512 bytes read since the device appeared (Documentation/block/stat.rst)."""
     return int(Path(f"/sys/block/{device.name}/stat").read_text().split()[2])
 
 

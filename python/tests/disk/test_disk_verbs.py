@@ -210,7 +210,7 @@ def counted(root: Path) -> dict[str, int]:
         path for path in inodes.values() if stat.S_IFMT(path.lstat().st_mode) in (stat.S_IFREG, stat.S_IFDIR)
     ]
     told = filefrag(stored)
-    # Of directories of xfs filefrag cannot ask.
+    # filefrag cannot query directories of xfs.
     bmap = {path: run_tool("xfs_bmap", path) for path in stored if path not in told}
     of_bmap = [sum(": [" in row and "hole" not in row for row in said.splitlines()) for said in bmap.values()]
     fragments = [*told.values(), *of_bmap]

@@ -1,4 +1,4 @@
-"""The raw reader beside the kernel: fragments by filefrag, mounted devices, journals that were not replayed."""
+"""The raw reader compared with the kernel: fragments by filefrag, mounted devices, journals that were not replayed."""
 
 from __future__ import annotations
 

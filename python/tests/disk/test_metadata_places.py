@@ -1,4 +1,4 @@
-"""The rule on metadata away from data, beside the blocks that debugfs names."""
+"""The rule on metadata away from data, compared with the blocks that debugfs names."""
 
 from __future__ import annotations
 

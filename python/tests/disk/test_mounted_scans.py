@@ -90,7 +90,7 @@ def test_all_that_is_told_is_the_device(kind: str, root: Path, found: Scan) -> N
 
 @pytest.mark.parametrize("kind", ["ext4", "ext3"], indirect=True)
 def test_free_space_is_that_of_e2freefrag(kind: str, root: Path, found: Scan, tmp_path: Path) -> None:
-    """Of a copy: of a mounted one e2freefrag asks the kernel, which takes what it keeps ready for open files for used."""
+    """Run on a copy: for a mounted file system e2freefrag asks the kernel, which counts blocks preallocated for open files as used."""
     source = subprocess.run(
         ["findmnt", "-no", "SOURCE", root], capture_output=True, text=True, check=True
     ).stdout.strip()

@@ -24,7 +24,7 @@ FILES = "SELECT path, size_bytes, fragments, allocated_bytes FROM inodes JOIN pa
 
 @pytest.fixture
 def image(tmp_path: Path) -> Path:
-    """An ext4 with many files in pieces."""
+    """An ext4 with many fragmented files."""
     needs_root()
     ext_images.needs("mkfs.btrfs")
     path = tmp_path / "image"

@@ -45,7 +45,7 @@ for name, access in zip(sys.argv[1:], (mmap.ACCESS_READ, mmap.ACCESS_WRITE, mmap
 
 @pytest.fixture(params=MAKE)
 def root(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
-    """A file system with a file in pieces, one with two names, and on btrfs one in a subvolume."""
+    """A file system with a fragmented file, one with two names, and on btrfs one in a subvolume."""
     with made(tmp_path / "image", MAKE[request.param], 512 * MIB) as point:
         if request.param == "btrfs":
             run_tool("btrfs", "subvolume", "create", point / "inner")
@@ -149,7 +149,7 @@ def usage(root: Path, used: Path, tmp_path: Path, library: Library) -> dict[str,
 
 
 def busy_ns(spans: list[tuple[int, int]]) -> int:
-    """How long at least one of them was under way: a second implementation, of the kind that is plainly right."""
+    """Time during which at least one of them was in progress: a second implementation that is simple enough to be correct."""
     ends = sorted({time for span in spans for time in span})
     return sum(
         end - begin

@@ -199,7 +199,7 @@ def test_files_of_btrfs_that_were_told_are_kept(
     check(failed, sound, library)
     assert failed.status == 2
     assert 0 < len(files_of(failed.scan)) < len(files_of(sound))
-    # Nobody knows whose the other data is.
+    # The owner of the other data is unknown.
     parts = {part for (part,) in failed.scan.rows("SELECT DISTINCT part FROM layout")}
     assert ("unreferenced" in parts, "metadata" in parts) == (False, True)
     free = "SELECT physical_bytes, length_bytes, device FROM free_extents ORDER BY ALL"

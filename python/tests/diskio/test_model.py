@@ -185,7 +185,7 @@ def test_queries_take_what_their_bytes_take() -> None:
     settings = Settings(scale=100)
     found = {each.query: each for each in queries(device(), settings)}
     assert found["scan"].cold_s == pytest.approx(100 * TABLE_BYTES / 1e8)
-    # 1,000 leaves and 1,000 pages of the table, few of them twice, one after the other, at 1,000 a second.
+    # 1,000 leaves and 1,000 pages of the table, few of them twice, sequentially, at 1,000 a second.
     assert found["fetch"].cold_s == pytest.approx(2.0, rel=0.02)
     # Twice over the table, with a flush for each 32 pages.
     assert (found["vacuum"].warm_s, found["vacuum"].limit) == (

@@ -1,9 +1,11 @@
-"""Words that are not to come back in what users read: each stands here with what is said instead."""
+"""Words that are not to come back in what users and developers read: each stands here with what is said instead."""
 
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -44,6 +46,14 @@ GONE = {
     r"メモリー|プロセッサー|レイテンシー": "メモリ、プロセッサ、レイテンシ",
     r"計算機": "マシン",
     r"空白の時間": "無活動区間",
+}
+# Comments that say nothing, or not in English, as a pattern, and what to do instead.
+RIDDLES = {
+    r"\A(Of|That was|Those that)\b": "name the subject first",
+    r"\AIts \w+\.\Z": "say what it is the property of, or leave it out",
+    r"\AThe same\.\Z": "say what it is the same as",
+    # A search for a word replaced it by the name of a type.
+    r"(?<!`)\b[A-Z][a-z]{2,}[A-Z]\w* (it|its|them|a|an)\b": "a verb, in place of the name of a type",
 }
 PAGES = ("docs/explain", "docs/howto", "docs/casebook", "docs/tutorial", "knowhow")
 
@@ -127,3 +137,75 @@ def test_messages_say_it_in_the_words_of_the_field() -> None:
         if found := [each for text in said for each in found_in(text)]:
             wrong[str(module.relative_to(ROOT))] = found
     assert wrong == {}
+
+
+def comments_of_rust_or_c(text: str) -> Iterator[tuple[int, str]]:
+    """The comments of a source file, each with the number of its first line; lines that follow one another are one."""
+    first, lines = 0, []
+    for number, line in enumerate([*text.splitlines(), ""], 1):
+        if match := re.match(r"\s*//[/!]? ?(.*)", line):
+            first = first if lines else number
+            lines.append(match[1])
+            continue
+        if lines:
+            yield first, "\n".join(lines)
+            lines = []
+        # A comment behind code; a string may hold two slashes, but no blank follows them.
+        if (match := re.search(r"\S\s+// (.*)", line)) and '"' not in line:
+            yield number, match[1]
+
+
+def comments_of_python(text: str) -> Iterator[tuple[int, str]]:
+    """The comments and docstrings of a module, each with the number of its first line."""
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string.removeprefix("#").strip()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and (
+            docstring := ast.get_docstring(node)
+        ):
+            yield node.body[0].lineno, docstring
+
+
+def sources() -> Iterator[tuple[Path, Iterator[tuple[int, str]]]]:
+    """The source files whose comments are checked, with their comments."""
+    compiled = [*ROOT.glob("crates/*/**/*.rs"), *ROOT.glob("fuzz/**/*.rs")]
+    compiled += [path for end in ("h", "c") for path in ROOT.glob(f"crates/bpf/src/**/*.{end}")]
+    for path in compiled:
+        if "target" not in path.parts:
+            yield path, comments_of_rust_or_c(path.read_text("utf-8"))
+    for path in [*ROOT.glob("python/tests/**/*.py"), *ROOT.glob("tools/**/*")]:
+        if path.is_file() and (
+            path.suffix == ".py" or (not path.suffix and b"python" in path.read_bytes().partition(b"\n")[0])
+        ):
+            yield path, comments_of_python(path.read_text("utf-8"))
+
+
+def test_comments_say_it_in_the_words_of_the_field() -> None:
+    wrong, kinds = [], set()
+    for path, comments in sources():
+        kinds.add(path.suffix)
+        for number, comment in comments:
+            said = re.sub(r"`[^`]*`", "", comment)
+            found = found_in(said)
+            found += [
+                f"{match[0]!r}: {instead}"
+                for pattern, instead in RIDDLES.items()
+                for match in re.finditer(pattern, said)
+            ]
+            wrong += [f"{path.relative_to(ROOT)}:{number}: {each}" for each in found]
+    assert kinds == {".rs", ".h", ".c", ".py", ""}
+    assert wrong == []
+
+
+def test_riddles_in_comments_are_found() -> None:
+    rust = "/// Its name.\nname: u32,\nlet x = 1; // Of a file.\n//! One\n//! EncoderThread it.\n"
+    assert list(comments_of_rust_or_c(rust)) == [
+        (1, "Its name."),
+        (3, "Of a file."),
+        (4, "One\nEncoderThread it."),
+    ]
+    python = '"""Of a file."""\n\n# That was it.\nx = "# no comment"\n'
+    assert sorted(comments_of_python(python)) == [(1, "Of a file."), (3, "That was it.")]
+    for text in ("Its name.", "Of a file.", "One\nEncoderThread it.", "That was it.", "Those that end."):
+        assert any(re.search(pattern, text) for pattern in RIDDLES), text

@@ -45,7 +45,7 @@ class MadeDump:
 
 
 def make_once(factory: pytest.TempPathFactory, name: str, *words: str) -> MadeDump:
-    """The dump of that name: made by the first test that wants it, also if others run beside it."""
+    """The dump of that name, made by the first test that needs it, also if tests run in parallel."""
     root = factory.getbasetemp()
     folder = (root.parent if "PYTEST_XDIST_WORKER" in os.environ else root) / "dumps" / name
     folder.parent.mkdir(exist_ok=True)

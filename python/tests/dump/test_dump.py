@@ -144,7 +144,7 @@ class TestTruth:
             "ret_from_fork",
             "ret_from_fork_asm",
             "asm_exc_page_fault",
-            # Of user code, when the kernel stopped its processor.
+            # User code, when the kernel stopped its processor.
             "asm_sysvec_reboot",
         }
         assert set(ends) <= entries | {"secondary_startup_64_no_verify", "common_startup_64"}, ends

@@ -105,7 +105,7 @@ def test_the_kernel_that_runs_is_read_as_its_dump(flown: MadeDump, recording: Pa
     assert sorted(zip(*(found["dump_locks"][name] for name in names), strict=True)) == sorted(locks)
     tasks = found["dump_tasks"]
     read = zip(tasks["pid"], tasks["comm"], tasks["wait_function"], tasks["state"], strict=True)
-    # Those that hang do so for good.
+    # Hanging processes stay so.
     hanging = {
         pid for name in ("chain-splicer", "chain-pipe", "chain-file", "seeker") for pid in flown.started[name]
     }

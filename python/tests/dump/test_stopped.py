@@ -1,4 +1,4 @@
-"""What was under way when a kernel stopped, against what it said of itself before."""
+"""Work in progress when a kernel stopped, compared with its earlier state from /proc."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ class TestTruth:
         for name in ("tcp", "tcp6", "udp", "udp6"):
             for line in made.files[0, name].splitlines()[1:]:
                 words = line.split()
-                # Those that belong to no descriptor: a connection that nobody has accepted.
+                # Sockets without a descriptor: a connection that was not accepted yet.
                 if not words or words[9] == "0":
                     continue
                 own, other = (internet(word) for word in words[1:3])

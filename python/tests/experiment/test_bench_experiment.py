@@ -43,7 +43,7 @@ def test_planned_looks_claim_a_change_by_chance_as_rarely_as_one_look() -> None:
     results = list(simulated_experiments.peeking(400, SEED, Progress()))
     claims = [each.value for each in results if each.is_met is not None]
     assert len(claims) == 3
-    # Of 400 experiments, 4 are expected at most; with this seed there are fewer than 12.
+    # At most 4 of 400 experiments are expected; with this seed there are fewer than 12.
     assert max(claims) < 0.03
     experiment = simulated_experiments.experiment_of(None)
     assert level(experiment.plan, experiment.claim.alpha) < experiment.claim.alpha
@@ -90,7 +90,7 @@ def test_intervals_hold_effects_that_were_injected_into_kept_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made_series(tmp_path, 200)
-    # Of all series those of one workload.
+    # Only the series of one workload.
     monkeypatch.setattr(recorded_runs, "WORKLOADS", {"CPU": recorded_runs.WORKLOADS["CPU"]})
     results = list(unchanged_runs.calibration(60, 200, SEED, tmp_path, tmp_path, Progress()))
     covered = [each.value for each in results if each.what.startswith("95 %")]

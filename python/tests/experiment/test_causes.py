@@ -85,7 +85,7 @@ def test_a_count_alone_is_named_although_no_time_differs() -> None:
 
 
 def test_nothing_is_named_where_nothing_differs() -> None:
-    """Of 300 such comparisons at most 1 % may name something."""
+    """At most 1 % of 300 such comparisons may name a cause."""
     wrong = sum(len(causes(pairs_of({}, noise=0.05, seed=seed))) > 1 for seed in range(300))
     assert wrong <= 3
 

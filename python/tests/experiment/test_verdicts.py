@@ -25,7 +25,7 @@ def samples(
     primary: bool = True,
     case: int = 1,
 ) -> Samples:
-    """Of one metric."""
+    """Samples of one metric."""
     metric = "elapsed_s" if primary else f"m{scenario}"
     return Samples(case, "w", scenario, metric, primary, scenario == "A/A", tuple(before), tuple(after))
 
@@ -103,7 +103,7 @@ def test_a_verdict_that_rests_on_outliers_is_none() -> None:
     verdict = one(samples([1.0] * 20, after))
     assert (verdict.p <= 0.01, verdict.verdict) == (True, "inconclusive")
     assert verdict.reason == "it rests on outliers: without them it is not significant"
-    # Outliers beside blocks that differ anyway change nothing.
+    # Outliers in addition to blocks that differ anyway change nothing.
     numbers = random.Random(3)
     small = [0.02 + numbers.gauss(0, 0.002) for _ in range(10)]
     assert (
@@ -223,7 +223,7 @@ def test_where_no_difference_is_significant_no_effect_is_visible() -> None:
 
 
 def noisy(scenario: str, effect: float, *, primary: bool = True) -> Samples:
-    """Of 16 blocks; the noise of each is the same."""
+    """Samples of 16 blocks with equal noise."""
     numbers = random.Random(7)
     before = [1 + numbers.gauss(0, 0.02) for _ in range(16)]
     after = [(1 + effect) * (1 + numbers.gauss(0, 0.02)) for _ in range(16)]

@@ -83,7 +83,7 @@ def test_a_request_has_the_same_steps_each_time(guest: Path, tmp_path: Path) -> 
     # The server itself, and a child for the connection.
     assert first["busybox", "user"] > 5_000
     assert first["client", "user"] > 50
-    # Which threads of the kernel execute beside it, and how long the processor waits, is up to the machine that the guest runs on.
+    # The host determines which kernel threads execute in addition, and how long the processor waits.
     of_request = {"busybox", "client"}
     one, two = (
         sum(count for (comm, _), count in run.items() if comm in of_request) for run in (first, second)
@@ -112,7 +112,7 @@ def test_a_request_can_be_what_the_server_does_with_it(guest: Path, tmp_path: Pa
 
 
 def done_steps(native: Path, folder: Path) -> tuple[int, int, int]:
-    """Of the events: instructions of all blocks but the last one, those of that, and how many blocks a fault broke off."""
+    """Number of instructions of all blocks except the last, of the last one, and number of blocks that a fault ended."""
     words = [native, "itrace", "decode", "--", folder]
     text = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     events = [line.split() for line in text.splitlines()]
@@ -174,7 +174,7 @@ def test_every_instruction_of_a_known_program_is_counted(build: Build, guest: Pa
         JOIN traced_tasks t ON t.task_id = s.task_id JOIN images i ON i.image_id = s.image_id
         WHERE comm = 'known' AND path = '/srv/www/cgi-bin/known'
     """
-    # Of an instruction with a REP prefix, qemu executes one more to see that no iteration is left, which is no step.
+    # For an instruction with a REP prefix, qemu executes one more to see that no iteration is left, which is not a step.
     with Session(Recording.open(rec)) as session:
         assert session.fetch(counted) == [(20_108, 20_009)]
 

@@ -72,7 +72,7 @@ def run_job(job: str, script: str, folder: Path, **environment: str) -> None:
 
 
 def rows(lake: Path, sql: str) -> list[tuple[object, ...]]:
-    """Of a lake, if it is there already."""
+    """Rows of a query on a lake; none if the lake does not exist yet."""
     if not is_lake(lake):
         return []
     with Session(Lake.open(lake)) as session:

@@ -45,7 +45,7 @@ class Collector:
 
     @property
     def url(self) -> str:
-        """Its address."""
+        """The collector's address."""
         return f"http://127.0.0.1:{self.port}"
 
     def post(self, body: bytes, token: str = "token-of-c", **headers: str) -> tuple[int, str]:
@@ -298,7 +298,7 @@ class TestCollector:
         self, collector: Callable[..., Collector], body: bytes, token: str, status: int, fact: str
     ) -> None:
         one = collector()
-        # What is right beside it lands.
+        # Correct parts of the same batch are stored.
         found, text = one.post(
             body + (batch(7) if status == 200 else b""), token, **{"x-sysdock-sent-before": "0"}
         )

@@ -52,7 +52,7 @@ class Receiver:
 
     @property
     def url(self) -> str:
-        """Its address."""
+        """The receiver's address."""
         return f"http://127.0.0.1:{self.server.server_port}"
 
     def take(self, path: str, headers: dict[str, str], body: bytes) -> Answer:
@@ -69,7 +69,7 @@ class Receiver:
         return answer
 
     def sums(self, name: str, **attributes: str) -> dict[str, int]:
-        """Of each job, all points of a metric added up; seconds are whole nanoseconds."""
+        """Sum of all points of a metric, by job; seconds are given in nanoseconds."""
         found: dict[str, int] = defaultdict(int)
         for job, metric, point in self.points():
             if metric["name"] == name and attributes.items() <= named(point["attributes"]).items():

@@ -14,7 +14,7 @@ from sysdock.jobs.epilogue import judged, lines_of
 
 
 def answer(**more: Any) -> dict[str, Any]:
-    """Of a job that reads a gigabyte in pieces of a kilobyte, and mostly waits for it."""
+    """The answer for a job that reads a gigabyte in requests of a kilobyte, and mostly waits for it."""
     total = job_total(7, wait_s=400, reads=1 << 20, cpu_ns=10**9, **more)
     # As the agent writes it: without what is NULL.
     return {"total": {key: value for key, value in total.items() if value is not None}, "files": []}

@@ -84,7 +84,7 @@ def test_at_most_ten_subjects_and_the_rest_is_stated(judge) -> None:
 def test_a_file_opened_for_every_record_is_found(judge) -> None:
     finding = one(judge("io/repeated_open", opens("/etc/app.conf", 100)))
     assert (finding.status, finding.subject, finding.value) == ("finding", "/etc/app.conf", 100)
-    # One call less than all: the longest may be a singular point.
+    # One call less than all: the longest may be an outlier.
     assert (finding.cost_ns, finding.gain_ns) == (200_000, 199_000 * 99 // 100)
     assert finding.reason == "Opened 100 times by 1 process."
 

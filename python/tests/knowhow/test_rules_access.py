@@ -276,7 +276,7 @@ class TestDirectoryStat:
         assert (finding.status, finding.cost_ns, finding.certainty) == ("finding", None, "low")
 
 
-class TestSingularPoints:
+class TestOutliers:
     def test_one_long_open_among_short_ones_is_found(self, judge) -> None:
         calls = opens("/t", 246, dur_ns=30_000)
         calls += many(1, "openat", "open", "/t", t=2.5, dur_ns=13_936 * MS, result=3)
@@ -327,7 +327,7 @@ class TestSingularPoints:
         calls += many(1, "poll", "wait", t=1.2, dur_ns=200 * MS, pid=3, tid=3)
         assert "1 other slow call at the same time" in one(judge("io/outliers", calls)).reason
 
-    def test_waiting_for_another_program_is_no_singular_point(self, judge) -> None:
+    def test_waiting_for_another_program_is_no_outlier(self, judge) -> None:
         pipe = {"path": "pipe:[1]", "kind": "pipe"}
         calls = [c | pipe for c in transfers("", [9] * 30) + transfers("", [9], dur_ns=900 * MS)]
         assert one(judge("io/outliers", calls)).status == "ok"

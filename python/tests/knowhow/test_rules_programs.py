@@ -10,7 +10,7 @@ MIB = 1 << 20
 
 
 def spread(calls: list[dict], step_s: float, start_s: float = 0.0) -> list[dict]:
-    """The same, one after the other."""
+    """The same calls at regular intervals."""
     return [{**call, "t": start_s + number * step_s} for number, call in enumerate(calls)]
 
 
@@ -95,7 +95,7 @@ def test_several_threads_or_memory_are_fine(judge) -> None:
 
 
 def users(writes: int, gap_s: float = 0.0, **more: object) -> list[dict]:
-    """Two processes that write one file in turn, or one after the other."""
+    """Two processes that write one file in turn, or one after another."""
     one_ = spread(transfers("/log", [10] * writes, "write", dur_ns=50_000, pid=1, tid=1, **more), 0.0001)
     other = transfers("/log", [10] * writes, "write", dur_ns=50_000, pid=2, tid=2, **more)
     return one_ + spread(other, 0.0001, gap_s)
@@ -151,7 +151,7 @@ def test_a_log_without_durations_is_named(judge) -> None:
 
 
 def children(count: int, life_s: float, every_s: float) -> list[dict]:
-    """A parent and its children, one after the other."""
+    """A parent and its children, which run one after another."""
     row = {"execs": 1, "calls": 1, "depth": 1, "comm_id": 0}
     end = STARTED_NS + round(count * every_s * 1e9)
     rows = [

@@ -84,7 +84,7 @@ class TestSerial:
         crew = [life(tid, 1000) for tid in (100, 101, 102)]
         found = self.serial(judge, crew, [away(100, 800, 101), away(100, 800, 102)])
         assert (found.status, found.value, found.cost_ns, found.process) == ("finding", 80, 800 * MS, 100)
-        # Nobody knows whether the work of this thread can be divided.
+        # It is unknown whether the work of this thread can be divided.
         assert found.gain_ns is None
         assert "in merge. 2 other workers wait" in found.reason
 
@@ -383,7 +383,7 @@ class TestPeer:
 
 
 class TestWork:
-    """Of the program itself, and of the kernel for it."""
+    """Work of the program itself, and of the kernel for it."""
 
     def working(
         self,

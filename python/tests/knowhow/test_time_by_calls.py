@@ -58,7 +58,7 @@ def test_waits_for_children_are_what_the_child_did_meanwhile(log: Log) -> None:
     session = log(PARALLEL)
     parts = whole(session)
     assert sum(parts.values()) == 602_000
-    # Of the first wait what `short` did, of the second what `long` still had to do.
+    # During the first wait the path is in `short`, during the second in the rest of `long`.
     assert parts["waiting: timer"] == 100_000
     assert parts["in calls: writing to disk"] == 520_000 - 132_000
     # From the end of a job until make knew of it.

@@ -49,7 +49,7 @@ def sysdock(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A directory to load, beside the plan of a class."""
+    """A directory to load, next to the plan of a class."""
     (tmp_path / "tiny.toml").write_text(PLAN)
     (tmp_path / "data").mkdir()
     return tmp_path / "data"

@@ -102,7 +102,7 @@ def test_an_order_is_not_sent_twice(server: Served, tmp_path: Path) -> None:
     result = load(server.url, *words)
     errors = result["errors"]
     assert result["reopened"] == 0
-    # One that met a connection which the server was closing is an error, since nobody knows what became of it.
+    # One that met a connection which the server was closing is an error, since its result is unknown.
     assert result["answered"] == len(server.requests)
     assert result["due"] == result["answered"] + errors["closed"] + errors["reset"]
 

@@ -1,4 +1,4 @@
-"""Two loads beside each other: what only one of them measured is not known of the other."""
+"""Two loads compared: values that only one of them measured are unknown for the other."""
 
 from __future__ import annotations
 

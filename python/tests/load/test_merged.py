@@ -75,7 +75,7 @@ def test_hosts_one_after_the_other_do_not_overlap() -> None:
 
 
 def test_a_hosts_own_late_starter_counts() -> None:
-    # Of the second host one process ran for the last half second only.
+    # One process of the second host ran for the last half second only.
     both = of_two(row(), row(overlap=0.5))
     assert both["overlap"] == pytest.approx(0.5)
     assert both["status"] == "measured"

@@ -186,7 +186,7 @@ def test_a_generator_that_is_killed(tmp_path: Path, two: tuple[list[str], str], 
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     wait_for(lambda: len(list(data.glob(".sysdock-load-*/*log*"))) >= 2)
     started = time.monotonic()
-    # Of both, as none may be waited for alone.
+    # Either of the two, because the verb must not wait for one of them only.
     os.kill(sorted(generators(data))[which], signal.SIGKILL)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 2

@@ -90,7 +90,7 @@ def restarted_in_halves(main: Actor) -> None:
 
 
 def slow_close(main: Actor) -> None:
-    """A close that is under way when another thread gets the number."""
+    """A close in progress when another thread gets the number."""
     call, child = main.spawn("thread")
     main.system.end(call)
     old = main.open(b"/data/slow", NEW).result

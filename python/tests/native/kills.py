@@ -375,7 +375,7 @@ def _judge(trial: Trial, native: Path) -> None:
     if (trial.out / "recording.json").exists():
         _judge_recording(trial)
     else:
-        # Of a tracer that is killed before it says anything nothing is recorded.
+        # If a tracer is killed before it prints anything, nothing is recorded.
         missing = trial.started and not trial.killed_is("tracer")
         trial.expect(not missing, "the command ran, and there is no recording.json")
 

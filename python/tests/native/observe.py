@@ -29,7 +29,7 @@ ATTRIBUTES = {
     "no_new_privileges": 39,
     "no_huge_pages": 42,
 }
-# Of /proc/self/status. TracerPid is left out: strace is a tracer.
+# Fields of /proc/self/status. TracerPid is left out: strace is a tracer.
 STATUS = "Umask Uid Gid Groups SigPnd ShdPnd SigBlk SigIgn SigCgt CapInh CapPrm CapEff CapBnd CapAmb Seccomp Cpus_allowed Mems_allowed"
 LIBC = ctypes.CDLL(None, use_errno=True)
 

@@ -209,7 +209,7 @@ def libaio(depth: int, direct: int) -> Callable[[Recorder, Path], None]:
 # Requests to block devices
 
 IMAGE_BYTES, RAW_BYTES = 64 * MIB, 16 * MIB
-# Of include/uapi/linux/loop.h.
+# From include/uapi/linux/loop.h.
 LOOP_CONFIGURE, LOOP_CLR_FD, LOOP_CTL_GET_FREE = 0x4C0A, 0x4C01, 0x4C82
 
 
@@ -401,7 +401,7 @@ def interrupts(recorder: Recorder, folder: Path) -> None:
 
 
 def wait_for_events(spool: Path) -> None:
-    """Until a recorder of the whole machine has written some, beside what it notes at the start."""
+    """Wait until a recorder of the whole machine has written some, in addition to its notes at the start."""
     seen = -1
     for _ in range(600):
         size = spool.stat().st_size if spool.exists() else 0

@@ -24,7 +24,7 @@ STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 @dataclass
 class Total:
-    """Of one call: number, errors, bytes moved, time in ns, and how many had no known result."""
+    """Totals of one call: number, errors, bytes transferred, time [ns], and number of calls without a known result."""
 
     calls: int = 0
     errors: int = 0

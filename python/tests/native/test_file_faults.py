@@ -106,7 +106,7 @@ def test_random_access_keeps_the_order_of_the_program(recorded: Recorded, query:
 
 
 def test_a_sequence_is_read_in_order_and_mapped_around(recorded: Recorded, query: Query) -> None:
-    """Of a range that is mapped at once only one page has a fault."""
+    """Only one page of a range that is mapped at once has a fault."""
     rows = faults_of(
         recorded, query, "sequence", "offset_bytes, fault_around_offset_bytes, fault_around_bytes, ts_ns"
     )

@@ -373,7 +373,7 @@ def parts(log: Path, calls: str) -> list[tuple[int, int, str]]:
     return found
 
 
-# Of each case: the calls to look at, what their lines return in this order, and which of them are one call.
+# For each case: the call, the results of its lines in this order, and the groups of lines that are one call.
 RESTARTS = {
     "restart": ("read", ["? ERESTARTSYS", "1"], [[0, 1]]),
     "twice": ("read", ["? ERESTARTSYS", "? ERESTARTSYS", "1"], [[0, 1, 2]]),
@@ -494,7 +494,7 @@ def overlapping(reads: list[Read], span: str, tolerance: int) -> set[Read]:
 
 
 def recorded(recording: Path) -> dict[int, list[tuple]]:
-    """Of the reads that got a record, by thread and in order: start, end, offset, whether it is uncertain."""
+    """The reads that got a record, by thread and in order: start, end, offset, whether the offset is uncertain."""
     found = defaultdict(list)
     columns = "tid, ts_ns, ts_ns + dur_ns, offset_bytes, offset_uncertain"
     where = "call = 'read' AND path LIKE '%/records' AND transferred_bytes = 16"

@@ -75,7 +75,7 @@ def test_nothing_is_lost(everything: Run, command: Run, manifest: Callable) -> N
 
 
 def numbers_are_those_counted(run: Run, query: Query, file: str, where: Callable[[str], str | None]) -> int:
-    """Of all counters of a file; returns how many runs those are. What comes while it is read may be there or not."""
+    """Check all counters of a file; returns the number of runs. Runs that occur while it is read may be counted or not."""
     before, after = (counted(run.folder / f"{file}.{name}") for name in ("begin", "end"))
     (earliest, first), (last, latest) = (run.moments(f"{file}.{name}") for name in ("begin", "end"))
     total = 0

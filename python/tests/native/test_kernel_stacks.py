@@ -69,8 +69,8 @@ def calls_of(query: Query, recording: Path, file: str) -> list[tuple]:
 
 
 def wrong(calls: list[tuple], stacks: dict[int, list[Frame]], root: str, source: str = "") -> Counter:
-    """The calls whose stack does not say what their offset says; by what was found. Only frames in a file of this name are looked at, if
-    one is given; the outer line is 0 where nobody says which it is."""
+    """Calls with a stack that contradicts their offset, by what was found. If a file name is given, only frames in
+    that file are checked; the outer line is 0 if it is not given."""
     found: Counter = Counter()
     for offset, _, stack in calls:
         frames = stacks.get(stack, [])
@@ -96,7 +96,7 @@ def test_every_call_has_the_lines_that_it_comes_from(
     for _, moved, stack in calls_of(query, recording, "printed"):
         [line] = [frame.line for frame in stacks[stack] if frame.function == "main"]
         assert line == moved
-    # Of a stack that is longer than what is copied, the inner frames are there, and the last one says so.
+    # A stack longer than the copy has its inner frames, and the last frame states that it was cut.
     [(offset, _, stack)] = calls_of(query, recording, "too_deep")
     innermost = next(frame for frame in stacks[stack] if frame.function == "descend")
     assert (innermost.line, stacks[stack][-1].function) == (offset % 100_000, "[stack copy ended]")

@@ -55,7 +55,7 @@ def wait_for(condition: Callable[[], object], what: str, seconds: float = 20) ->
 
 
 def size(path: Path) -> int:
-    """Of a file that may not be there yet [B]."""
+    """Size of a file that may not exist yet [B]."""
     return path.stat().st_size if path.exists() else 0
 
 
@@ -102,7 +102,7 @@ def test_a_killed_recorder_has_all_but_the_last_second_and_the_command_does_not_
     found = rows(out, sql)
     numbers = [offset // RECORD for offset, _ in found]
     assert numbers == sorted(set(numbers))
-    # Of what came later the events of one CPU may be there and those of another not.
+    # Later events of one CPU may be present, and those of another missing.
     due = [number for number, time_ns in enumerate(times) if time_ns < before - MISSING * 1e9]
     assert set(due) - set(numbers) == set()
     # Each began right behind the moment that the program noted; clocks are compared twice a second.

@@ -74,7 +74,7 @@ def test_git_is_known(recorder: Recorder, tmp_path: Path) -> None:
     done = recorder.record(tmp_path / "rec", "git", "-C", tree, "status", "--porcelain")
     assert done.returncode == 0, done.stderr
     with Session(Recording.open(tmp_path / "rec"), Library()) as session:
-        # Of any share: one read that has to wait for a busy processor takes longer than all of these calls.
+        # Any share counts: one read that has to wait for a busy processor takes longer than all of these calls.
         [rule] = [rule for rule in session.library.rules() if rule.id == "io/metadata_cost"]
         [asked] = diagnose_by(session, rule, {"min_share": 0, "min_ratio": 1e-6})
     assert asked.product == "Git"

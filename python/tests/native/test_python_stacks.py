@@ -37,7 +37,7 @@ def kernel(native: Path) -> Recorder:
 
 
 def chains(query: Query, recording: Path) -> dict[int, list[list]]:
-    """Of each stack the functions of Python, the innermost first: name, file, line."""
+    """The Python functions of each stack, innermost first: name, file, line."""
     found: dict[int, list[list]] = defaultdict(list)
     # Frames of Python lie at no address.
     sql = """SELECT stack_id, function, object, source FROM stacks

@@ -35,7 +35,7 @@ def test_requests_of_a_socket_are_those_of_its_client(scene: Callable[..., Path]
 
 
 def test_slow_requests_wait_for_what_makes_them_slow(scene: Callable[..., Path]) -> None:
-    """Each 20th request sleeps. On a busy machine others may be as slow, for want of a CPU."""
+    """Each 20th request sleeps. On a busy machine others may be as slow, for lack of a CPU."""
     with session_of(scene("served_requests")) as session:
         rows = session.run("requests/where", {"slow_share": 0.05}).rows()
         placed = session.fetch("SELECT row_number() OVER (ORDER BY ts_ns) FROM requests ORDER BY dur_ns DESC")

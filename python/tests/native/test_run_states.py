@@ -125,7 +125,7 @@ def test_waits_are_for_those_who_end_them(run: Run) -> None:
 
 
 def test_a_mutex_says_who_has_it(run: Run) -> None:
-    """Also while the wait is still under way, when nobody has released it yet."""
+    """Also while the wait is in progress and the mutex has not been released."""
     [(holder, waker)] = run.fetch(
         "SELECT holder_task_id, waker_task_id FROM run_states "
         f"WHERE task_id = {run.task_of['main']} AND cause = 'lock' ORDER BY wait_ns DESC LIMIT 1"
@@ -161,7 +161,7 @@ def test_the_critical_path_is_what_others_did_meanwhile(run: Run) -> None:
 
 
 def test_parts_add_up(run: Run) -> None:
-    """Of the command, and of each thread."""
+    """For the command, and for each thread."""
     sql = "SELECT start_ts_ns, end_ts_ns FROM processes WHERE task_id = {}"
     with Session(Recording.open(run.folder), Library(Path(__file__).parents[3] / "knowhow")) as session:
         rows = session.run("time/where").rows()

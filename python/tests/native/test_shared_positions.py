@@ -1,4 +1,4 @@
-"""Threads that move one file position at the same time: whichever recorder looked, what nobody can tell is marked."""
+"""Threads that move one file position at the same time: with any recorder, positions that cannot be determined are marked."""
 
 from __future__ import annotations
 

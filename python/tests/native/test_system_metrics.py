@@ -98,7 +98,7 @@ def test_cpus_add_up_to_the_machine(run: Run, query: Query) -> None:
         FROM system_metrics WHERE source = 'cpu' AND metric IN ('user', 'system')""",
     )
     readings = len(values(run, query, "ctxt"))
-    # The sums of the kernel are rounded, and it reads the CPUs one after the other.
+    # The sums of the kernel are rounded, and it reads the CPUs one after another.
     assert one == pytest.approx(many, abs=readings * 4 * (os.cpu_count() or 1) * TICK_NS)
 
 

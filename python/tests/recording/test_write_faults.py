@@ -56,7 +56,7 @@ class Writer:
     faults: Sequence[tuple[str, str]] = FAULTS
     follow: bool = True
     status: int = 0
-    # Of many calls, or pages, of one kind these.
+    # Numbers of the calls, or pages, of one kind that fail.
     some: Sequence[int] = (1, 2, 3, 6, 11, 24, 45)
     # Files that it takes away, and others that it writes to.
     taken: set[str] = field(default_factory=set)
@@ -281,7 +281,7 @@ def test_salvage(way: str, native: Path, writer: Callable, tmp_path: Path) -> No
     check_all(made, runs_of(way, made, tmp_path), more)
 
 
-# Of the recorders less is tried: each run starts programs.
+# Recorders are tested with fewer faults, because each run starts programs.
 RECORDER_FAULTS = (
     (WRITE, "ENOSPC"),
     (WRITE, "EIO"),
@@ -311,7 +311,7 @@ def test_a_recorder(way: str, name: str, native: Path, writer: Callable, tmp_pat
         status=37,
         follow=False,
         faults=RECORDER_FAULTS,
-        # Of the kernel's, each of whose runs loads programs: from the first call on, one alone, from a later one on.
+        # Fewer for the kernel recorder, because each run loads programs: from the first call on, one alone, from a later one on.
         some=(1, 4, 9) if name == "kernel" else (1, 2, 4, 9, 20),
         extra=("rec/spool",),
         elsewhere=[ended],
@@ -332,7 +332,7 @@ PYTHON_FAULTS = ((SYNC, "EIO"), (MOVE, "EIO"), (WRITE, "ENOSPC"), (WRITE, "EIO")
 
 @pytest.fixture
 def python_writer(maker: RecordingMaker, writer: Callable, tmp_path: Path) -> Callable[..., Writer]:
-    """Makes one that reads the recording `rec`, with other files beside it."""
+    """Makes one that reads the recording `rec`, with other files next to it."""
 
     def make(*command: str | Path, others: dict[str, str] | None = None, **options: object) -> Writer:
         def before(folder: Path) -> None:

@@ -80,7 +80,7 @@ class _Reader:
             elif place is not None and not any(
                 place in (_above(one.path), one.path) for one in self.changes[began:]
             ):
-                # Of what another thread does to the file meanwhile, nobody knows whether it is synced: then nothing is.
+                # It is unknown whether changes by another thread meanwhile are synced, so none are assumed to be.
                 self.changes.append(Change("sync", place))
         elif call in WRITES or call in ("ftruncate", "fallocate"):
             if opened and (place := self.inside(opened[0])) is not None:

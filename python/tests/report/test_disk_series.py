@@ -1,4 +1,4 @@
-"""A series of scans as a film strip and a graph, beside dumpe2fs and debugfs."""
+"""A series of scans as a film strip and a graph, compared with dumpe2fs and debugfs."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def run(*words: object) -> str:
 def layout_score(image: Path) -> float:
     """The part of the blocks that lie right behind the one before, or as far as in the file, block by block."""
     behind = all_ = 0
-    # Those that have a name; an inode keeps its list of blocks when it is deleted.
+    # Only inodes with a name: a deleted inode keeps its list of blocks.
     named = list(ext_images.names(image, list(range(11, 2049))))
     for stat in ext_images.stats(image, [2, *named]).values():
         blocks = sorted(stat.data.items())

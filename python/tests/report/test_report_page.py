@@ -145,5 +145,5 @@ def test_it_stays_small(page_file: Path, session: Session, tmp_path: Path) -> No
     assert page_file.stat().st_size < 1_500_000
     started = time.process_time()
     write_report(session, tmp_path / "again.html")
-    # The goal is 3 s; a test that runs beside others only looks for a change of kind.
+    # The goal is 3 s; a test that runs in parallel with others only detects a change of magnitude.
     assert time.process_time() - started < 10

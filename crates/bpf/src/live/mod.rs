@@ -87,7 +87,7 @@ pub(crate) fn load_with(object: &[u8], values: &[(&str, &[u8])]) -> Result<Objec
     };
     let mut open = objects::open(object, &config)?;
     let cpus = libbpf_rs::num_possible_cpus().map_err(failed("count the CPUs"))?;
-    // Of the rings, only the number matters.
+    // Only the number of rings matters.
     if let Some(mut map) = open.maps_mut().find(|map| map.name() == OsStr::new("rings")) {
         map.set_max_entries(cpus as u32).and_then(|()| map.set_value_size(8)).map_err(failed(STEP))?;
     }

@@ -63,7 +63,7 @@ impl Space {
     #[must_use]
     pub fn new(size: u64, block: u64, mut pieces: Vec<Piece>) -> Self {
         let mut space = Space { size, block: block.max(1), ..Space::default() };
-        // Of ranges that begin at the same offset, those that match the search come first, then the
+        // Among ranges with the same start, those that match the search come first, then the
         // longest.
         let order = |piece: &Piece| (piece.start, !piece.is_lit, u64::MAX - piece.length);
         if !pieces.is_sorted_by_key(order) {

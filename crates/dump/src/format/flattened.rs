@@ -19,7 +19,7 @@ const KCORE: &str = "/proc/kcore";
 #[derive(Debug)]
 pub(crate) struct Bytes {
     content: Content,
-    /// Of a flattened file: the offsets at which pieces belong, and at which they are stored.
+    /// Flattened files only: the offset of each piece in the dump, and in the file.
     /// Sorted, and without overlaps.
     pieces: Option<Vec<Piece>>,
     /// Whether the record of the end is missing.

@@ -164,8 +164,7 @@ fn add_symbols<'d, S: ObjectSymbol<'d>>(symbols: impl Iterator<Item = S>, functi
         }
         let whole = name.split(".cold").next().unwrap_or(name);
         let entry = functions.entry(symbol.address()).or_insert((None, symbol.address().saturating_add(symbol.size())));
-        // Of several names of a function, the one with the fewest leading underscores is used in
-        // programs.
+        // The name with the fewest leading underscores is the one that programs use.
         let underscores = |name: &str| name.len() - name.trim_start_matches('_').len();
         if entry.0.as_ref().is_none_or(|known| underscores(whole) < underscores(known)) {
             entry.0 = Some(whole.to_owned());

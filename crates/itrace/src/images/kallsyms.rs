@@ -28,7 +28,7 @@ impl Kallsyms {
             let module = words.next().map(|word| names.module(word.trim_matches(['[', ']'])));
             names.symbols.push((address, name.into(), module));
         }
-        // Of several names of an address, the first one in the file.
+        // The first of several names of an address in the file.
         names.symbols.sort_by_key(|symbol| symbol.0);
         names.symbols.dedup_by_key(|symbol| symbol.0);
         names

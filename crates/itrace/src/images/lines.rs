@@ -72,7 +72,7 @@ impl Lines {
                     Some((number, u32::try_from(line.get()).unwrap_or(u32::MAX)))
                 }
             };
-            // Of several rows of one address, the last one describes the code.
+            // The last of several rows of one address describes the code.
             match self.rows.last_mut().filter(|(address, known)| *address == row.address() && known.is_some()) {
                 Some(last) if place.is_some() => last.1 = place,
                 _ => self.rows.push((row.address(), place)),

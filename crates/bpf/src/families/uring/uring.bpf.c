@@ -128,8 +128,8 @@ static __always_inline void begin(struct io_kiocb *submission)
 		lose(EVENT_CALL);
 }
 
-// Of these two programs, and of the two for the completion, the one that fits the kernel's
-// tracepoint is loaded.
+// One of these two programs is loaded, and one of the two for the completion: the one that fits the
+// kernel's tracepoint.
 SEC("tp_btf/io_uring_submit_req")
 int BPF_PROG(submitted, struct io_kiocb *submission)
 {
