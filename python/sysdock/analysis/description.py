@@ -54,7 +54,7 @@ def describe(session: Session) -> dict[str, Any]:
         for name in recording.tables
     }
     described["damage"] = session.views.damage()
-    # Of a damaged recording no one knows which there are.
+    # The issues of a damaged recording are unknown.
     issues_known: list[dict[str, Any]] | None = None if described["damage"] else []
     described |= {
         "has_exits": None,

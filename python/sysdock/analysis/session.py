@@ -182,7 +182,7 @@ class Session:
         return [analysis for analysis in usable if analysis.id not in needless]
 
     def _others(self, analysis: Analysis) -> list[Analysis]:
-        """What would answer in its place, one after the other."""
+        """The analyses that replace it, in the order in which they are tried."""
         chain = [analysis]
         while chain[-1].otherwise is not None:
             other = self.library.analysis(chain[-1].otherwise)

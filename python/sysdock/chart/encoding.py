@@ -273,7 +273,7 @@ def _latencies(chart: _Chart) -> dict[str, Any]:
 
 
 def _lengths(chart: _Chart) -> dict[str, Any]:
-    """Of bars that are stacked."""
+    """The scale of stacked bars."""
     return _upward(chart, (0.0, _longest_bar(chart.marks)))
 
 

@@ -87,12 +87,12 @@ def flame(reducer: Reducer, wanted: Wanted, limit: int) -> Marks:
 
 
 def parts_of(part: str, level: int) -> tuple[str, str, str]:
-    """Of a part of a stack: its function, the file that holds that, and what it is, one of KINDS."""
+    """The function of a part of a stack, the file that contains it, and its kind, one of KINDS."""
     for pattern, kind in _TEXTS:
         if found := pattern.match(part):
             groups = found.groupdict()
             return groups.get("function", part), groups.get("object", ""), kind
-    # Of a wake-up, the second level is the process that was woken.
+    # The second level of a wake-up is the process that was woken.
     return part, "", PROCESS if level <= 2 and not part.startswith("[") else OTHER
 
 
@@ -139,7 +139,7 @@ def _count(root: _Node) -> int:
 
 def _choose(root: _Node, most: int) -> int:
     """Marks the widest ones as drawn. What lies above one is drawn, too: it is as wide, and comes first."""
-    # Those that could be next: each is at least as wide as all below it. The number decides between equals.
+    # Candidates for the next frame: each is at least as wide as all below it. The number breaks ties.
     waiting = [(-root.total, 0, "", 0, root)]
     met, drawn = 0, 0
     while waiting and drawn < most:

@@ -19,10 +19,10 @@ from sysdock.text import human_ns
 
 SERIES = 8
 REST = "the rest"
-# Of the longest bar: shorter ones are added to the rest, and a longer rest is not drawn.
+# As a part of the longest bar: shorter ones are added to the rest, and a longer rest is not drawn.
 _SHORTEST = 0.004
 _LONGEST_REST = 20
-# Of a heat map: narrower steps could not be distinguished.
+# Greatest number of steps of a heat map: narrower ones could not be distinguished.
 _STEPS = 120
 
 

@@ -58,11 +58,11 @@ _PLAIN_SECTIONS = ("kernel", "cpu", "memory", "tool", "recorder")
 _PLAIN_OF_HOST = ("operating system", "machine")
 _NAME_IN_MOUNT = re.compile(r"^(\S+) on (\S+) (\(.*\))$", re.DOTALL)
 _PLAIN_OPTIONS = re.compile(r"[a-z_]+(=\d+[kmg]?)?")
-# Of recording.json; all others are left out with hashed names.
+# Keys of recording.json; all others are left out with hashed names.
 _KNOWN_KEYS = {
     "format_version", "tool", "started_ns", "duration_ns", "exit_code", "exit_signal", "complete", "captures",
 }  # fmt: skip
-# Of a capture; reasons why a family is missing are texts of the kernel and of sysdock.
+# Keys of a capture; reasons why a family is missing are texts of the kernel and of sysdock.
 _KNOWN_KEYS_OF_CAPTURE = {
     "recorder", "unit", "total", "understood", "lost", "clock", "families", "sources", "counts", "issues",
     "complete", "ended_by",

@@ -31,7 +31,7 @@ ALIASES = {
 _NEEDED = ("user", "real")
 _DELIMITERS = "\t|;,"
 _LONGEST_LINE = 1 << 16
-# Of a number of cores.
+# Greatest number of digits of a number of cores.
 _MOST_DIGITS = 9
 
 

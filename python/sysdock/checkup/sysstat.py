@@ -16,7 +16,7 @@ _HINT = "give the output of `sadf -j FILE -- -d -b`, `sar -d -f FILE` or `sar -b
 # Blocks of `sar -b` are sectors.
 _SECTOR = 512
 _KIB = 1024
-# Of bytes a second, milliseconds and percent.
+# Greatest plausible value of bytes per second, milliseconds and percent.
 _MOST = 1e12
 
 

@@ -19,7 +19,7 @@ def open_packed(path: Path) -> IO[bytes]:
         file = open(path, "rb")  # noqa: SIM115 (the caller closes it)
         if file.peek(2)[:2] != _GZIP:
             return file
-        # Of what IO promises it lacks what no reader asks for.
+        # It lacks only methods of IO that no reader uses.
         return cast(IO[bytes], gzip.open(file))
     except OSError as error:
         raise UserError(

@@ -26,7 +26,7 @@ _QUESTION = Question(
     columns={"subject": "path", "value": "moved", "limit_value": "size"},
     names={"subject": "path", "host": "host"},
 )
-# Of a row of the rule; all others are about the files together.
+# Columns about one file; all others are about the files together.
 _OF_ONE_FILE = ("path", "moved", "size", "direction")
 _MOST_NAMED = 3
 _MOST_FILES = 100_000

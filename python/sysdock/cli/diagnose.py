@@ -120,7 +120,7 @@ def command(
             from sysdock.cli.color import painted
             from sysdock.text import fitted, wrapped
 
-            # Of an experiment only a rule of somebody's own has anything to say.
+            # Only rules of the user apply to an experiment.
             judged = diagnosis_lines(findings, recording, lang, terminal_width())
             if cost := tracer_cost(session):
                 judged[1:1] = wrapped(say(cost.words, lang), min(terminal_width() or COLUMNS, COLUMNS))

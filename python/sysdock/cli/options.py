@@ -306,7 +306,7 @@ def what_options(function: Function) -> Function:
 
 
 def detail_options(function: Function) -> Function:
-    """Of these, what goes beyond words."""
+    """Adds the options for details of a recording: presets, stacks, probes and the like."""
     choices = (
         click.option(
             "--preset",

@@ -13,7 +13,7 @@ _NAME = "part"
 
 @dataclass(frozen=True)
 class Plan:
-    """`files` files of `size` bytes, in pieces of `piece` bytes; mode classic writes `at_once` by turns."""
+    """`files` files of `size` bytes, in fragments of `piece` bytes; mode classic writes `at_once` in turn."""
 
     files: int
     size: int

@@ -16,7 +16,7 @@ _CALLS = """SELECT path, sum(calls) AS calls, 0 AS faults,
 FROM file_use
 WHERE class IN ('read', 'write', 'copy') AND kind IN ('file', 'unknown')
 GROUP BY path"""
-# Operations of libaio and io_uring are under way side by side: each counts for the time in which those that
+# Operations of libaio and io_uring run in parallel: each counts for the time in which those that
 # began before it had ended, so that the sum is the time in which there was any.
 _OPERATIONS = """SELECT path, count(*) AS calls, 0 AS faults,
     sum(transferred_bytes) FILTER (WHERE class = 'read') AS read_bytes,

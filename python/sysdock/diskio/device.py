@@ -46,7 +46,7 @@ class Sampler:
     """Draws latencies."""
 
     def __init__(self, of: Latencies, generator: random.Random) -> None:
-        """Of these classes, by their counts."""
+        """Draws from these classes according to their counts."""
         self._values = [(low + high) / 2 for low, high, _ in of.classes]
         self._sums: list[int] = []
         for _, _, count in of.classes:

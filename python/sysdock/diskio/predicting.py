@@ -20,7 +20,7 @@ from sysdock.diskio.transactions import (
     with_images,
 )
 
-# Of a core, for a row that is read, compared in a sort, fetched by an index, visited by vacuum [s].
+# CPU time for a row that is read, compared in a sort, fetched by an index, visited by vacuum [s].
 _ROW_S, _COMPARE_S, _FETCH_S, _VACUUM_ROW_S = 0.000_000_18, 0.000_000_06, 0.000_01, 0.000_000_2
 FETCHES = 1000
 # Buffers that vacuum uses (256 KiB).

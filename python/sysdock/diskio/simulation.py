@@ -1,8 +1,8 @@
-"""Clients, processors, reads, locks and flushes as events: how many transactions a second come of it.
+"""Clients, processors, reads, locks and flushes as events: the resulting transactions per second.
 
-A client computes, reads what is in no cache, locks its branch (TPC-B), computes, and waits until its commit
-lasts. One flush is under way at a time. Who comes meanwhile waits, and the next flush takes all that wait:
-group commit.
+A client computes, reads pages that are in no cache, locks its branch (TPC-B), computes, and waits until its
+commit is durable. One flush is in progress at a time. Commits that come meanwhile wait, and the next flush
+takes them all: group commit.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Outcome:
     tps: float
     commits_per_flush: float
     flushes_per_s: float
-    # Part of the time in which a flush was under way, and in which the processors computed.
+    # Part of the time in which a flush was in progress, and in which the processors computed.
     flush_busy: float
     cpu_busy: float
     # Seconds of a transaction: in its processors with waiting for them, its reads, its lock, its flush.
@@ -79,7 +79,7 @@ class Limit:
     """
 
     def __init__(self, flush_s: float) -> None:
-        """`flush_s`: mean time of flushes, one after the other [s]."""
+        """`flush_s`: mean time of consecutive flushes [s]."""
         self._per_slice = _SLICE_S / flush_s
         self._start = self._used = 0.0
 

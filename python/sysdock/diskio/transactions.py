@@ -39,7 +39,7 @@ class Settings:
     cpu_s: float | None = None
     # Log of a transaction as a real server counted it; None: that of pgbench.
     wal_bytes: float | None = None
-    # Of all databases; None: that of pgbench's scale.
+    # Size of all databases; None: that of pgbench's scale.
     database_bytes: int | None = None
     # Part of that in indexes.
     index_part: float = INDEX_BYTES / (TABLE_BYTES + INDEX_BYTES)
@@ -72,7 +72,7 @@ class Transaction:
 
     workload: str
     cpu_s: float
-    # Pages that the device reads for it, one after the other, on average.
+    # Mean number of pages that the device reads for it, sequentially.
     reads: float
     # What it adds to the log, and whether it waits for that.
     wal_bytes: float

@@ -26,7 +26,7 @@ from sysdock.library.header import convert
 from sysdock.recording.writing import add_part
 
 MEMORY_MB = 1024
-# Of a script that does not end by itself, in which a table is found that has no end.
+# Limit for a script that finds a table without end.
 MOST_ROWS = 250_000
 # How long it may take until a script begins, and how long one that is over its time may take to say so [s].
 _START_S, _GRACE_S = 120, 5
@@ -252,7 +252,7 @@ def add_results(recording: Path, library: Library, results: Iterable[Result]) ->
 def run_scripts(
     scripts: Iterable[DumpScript], core: Path, params: Mapping[str, Mapping[str, Any]], *, user_memory: bool
 ) -> Iterator[Result]:
-    """Runs those of the scripts that have a function, one after the other; each result as it comes."""
+    """Runs the scripts that have a function, one after another; yields each result as it comes."""
     wanted = [script for script in scripts if script.columns]
     if not wanted:
         return

@@ -82,7 +82,7 @@ def make_broken_files(
     folder: str = "broken",
     data: str = "data",
 ) -> None:
-    """Makes files in pieces, as `sysdock disk fragment` does."""
+    """Makes fragmented files, as `sysdock disk fragment` does."""
     foretold = MODES[mode](_new_folder(bench, data, folder), Plan(files, size_bytes, piece_bytes, files))
     if foretold is not None:
         bench.fact(folder, "foretold_fragments", foretold)

@@ -191,7 +191,7 @@ def _printed(field: EnvironmentField, words: Sequence[str]) -> str:
 
 
 def programs_used(words: Iterable[str]) -> list[Row]:
-    """Of programs (their names or paths): version of the package that has each, and its SHA-256."""
+    """The package version and the SHA-256 of each program, given by name or path."""
     found: list[Row] = []
     for word in sorted(set(words)):
         path = find_tool(word)

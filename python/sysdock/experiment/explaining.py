@@ -30,7 +30,7 @@ _FREQUENCY = 997
 _MOST_STACKS = 500
 TOTAL, FUNCTION, STACK, CALL, FAULT, KERNEL = "total", "function", "stack", "call", "fault", "kernel"
 LOCK, WAIT, CALLS, REQUESTS, TRANSFERRED = "lock", "wait", "calls", "requests", "transferred"
-# Of all threads, not along the critical path.
+# Waits of all threads, not just those on the critical path.
 LOCK_WAITS = "lock_waits"
 IN_CALL, CPU_WAIT, UNKNOWN = ", in ", "for a CPU", "?"
 
@@ -53,7 +53,7 @@ def recorder(folder: Path) -> list[str]:
 
 @dataclass(frozen=True)
 class Profile:
-    """Of one run: items, and CPU time [ns] by stack, all for each unit of its work."""
+    """Values of one run: items, and CPU time [ns] by stack, all per unit of its work."""
 
     items: tuple[Item, ...] = ()
     stacks: tuple[tuple[str, float], ...] = ()
@@ -130,7 +130,7 @@ def profile(
 
 
 def _lock_waits(rows: Sequence[dict[str, Any]]) -> list[Item]:
-    """Of each lock and what asked for it: time that all threads waited."""
+    """Waiting time of all threads by lock and caller."""
     times: dict[str, float] = {}
     for row in rows:
         name = f"{row['lock']}{IN_CALL}{row['caller'] or row['call'] or UNKNOWN}"

@@ -45,5 +45,5 @@ def _method(line: int, row: list[str]) -> Method:
 
 
 def _is_count(text: str) -> bool:
-    """Of at most 18 digits: it fits into 64 bits."""
+    """Whether it has at most 18 digits, so that it fits into 64 bits."""
     return text == "" or (text.isascii() and text.isdecimal() and len(text) <= 18)

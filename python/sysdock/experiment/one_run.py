@@ -34,7 +34,7 @@ _LAUNCH_S = 0.0005
 DISTURBANCES = {
     f"experiment/{name}" for name in ("machine_swapped", "cpu_limit", "other_programs", "host_took_cpus")
 }
-# Of the counters of a run: name of the metric, key in the result, factor.
+# Counters of a run: name of the metric, key in the result, factor.
 _COUNTERS = (
     ("elapsed_s", "elapsed_ns", 1 / _NS),
     ("user_s", "user_ns", 1 / _NS),

@@ -10,8 +10,8 @@ from sysdock.text import human_ns
 
 CONTROL = "A/A"
 MEASURED, DRY, EXPLAIN = "measured", "dry", "explain"
-# Of all looks together: what is called a change by chance. Three looks at this level of each are 1 % in all
-# (10, 20 and 40 blocks; simulated, as `tools/bench-experiment peeking` repeats).
+# The level of each look, as a part of the level of all looks together. Three looks at this level are 1 %
+# in all (10, 20 and 40 blocks; simulated, as `tools/bench-experiment peeking` repeats).
 _LEVEL_OF_A_LOOK = 0.4
 # A page: beyond it the same places in pages come again.
 _MOST_PADDING = 4096

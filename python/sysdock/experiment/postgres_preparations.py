@@ -12,7 +12,7 @@ from sysdock.experiment.state.postgres import find_programs, programs
 from sysdock.experiment.state.servers import free_port
 from sysdock.experiment.tools import run_tool
 
-# Of libpq: PGSERVICEFILE names it, `service=NAME` a server in it.
+# Service file of libpq: PGSERVICEFILE names it, `service=NAME` a server in it.
 _SERVICES = "services"
 
 

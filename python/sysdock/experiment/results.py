@@ -156,7 +156,7 @@ def judge_experiment(
 
 
 def _steadiness(case: Case, rows: Sequence[RunRow]) -> Iterator[Check]:
-    """Of each series: the part of the runs that do not become steady, which is reported and not cut off."""
+    """The part of the runs of each series that do not become steady, which is reported and not cut off."""
     for measure in case.workload.measures:
         flags = [row.metrics.get(f"{measure.name}{UNSTEADY}") for row in counted(rows, case.case_id)]
         known = [flag for flag in flags if flag is not None]
@@ -168,7 +168,7 @@ def _steadiness(case: Case, rows: Sequence[RunRow]) -> Iterator[Check]:
 
 
 def _missing(case_id: int, rows: Sequence[RunRow]) -> Iterator[Check]:
-    """Of each measure that some runs did not give: the part of them, and why."""
+    """The part of the runs without a value, and the reason, for each measure that some runs did not give."""
     used = counted(rows, case_id)
     for metric in dict.fromkeys(name for row in used for name in row.missing):
         reasons = [row.missing[metric] for row in used if metric in row.missing]

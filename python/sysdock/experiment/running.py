@@ -482,7 +482,7 @@ class _Running:
 
 @dataclass(frozen=True)
 class Visible:
-    """Of a scenario, as parts: its change so far, and the smallest one that all blocks will show.
+    """The change of a scenario so far, and the smallest change that all blocks will show, both as parts.
 
     alone: if it were the only one; with_others: as it will be judged, None: with so few blocks nothing can be
     significant.

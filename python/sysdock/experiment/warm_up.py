@@ -19,7 +19,7 @@ _LEVEL = 0.01
 _ORDERS = 499
 # Fewer values say nothing about a warm-up.
 LEAST = 10
-# Of longer series, neighbours are averaged.
+# In longer series, neighbours are averaged.
 _MOST = 500
 # The steady part of a run is at least this part of it.
 _LEAST_STEADY = 0.5
@@ -36,7 +36,7 @@ def steady_from(values: Sequence[float]) -> int | None:
 
 
 def _change_points(values: Sequence[float], start: int, end: int) -> list[int]:
-    """Of `values[start:end]`, in no order."""
+    """Change points of `values[start:end]`, in no order."""
     if end - start < LEAST:
         return []
     ranks = _centred_ranks(values[start:end])

@@ -27,12 +27,12 @@ WRITERS: dict[str, Writer] = {
     "callgrind": write_callgrind,
     **FLAME_WRITERS,
 }
-# Of recordings that have calls of functions in place of system calls.
+# Writers for recordings with calls of functions in place of system calls.
 _STEP_WRITERS: dict[str, Writer] = {
     "perfetto": steps.write_perfetto_steps,
     "chrome": steps.write_chrome_steps,
 }
-# Of calls; tables of another kind need no others.
+# Tables that rows of calls refer to; tables of another kind need no others.
 _OF_CALLS = ("paths", "processes", "commands")
 
 
@@ -97,7 +97,7 @@ def _written(writer: Writer, session: Session, target: Path, named: Path, most: 
                 return writer(session, file, most)
             # Without a name and a time in it, the same recording gives the same bytes.
             with gzip.GzipFile("", "wb", 6, file, mtime=0) as out:
-                # Of what IO promises it lacks what no writer asks for.
+                # It lacks only methods of IO that no writer uses.
                 return writer(session, cast(IO[bytes], out), most)
     except OSError as error:
         raise UserError(f"cannot be written: {error.strerror}", place=str(named)) from None

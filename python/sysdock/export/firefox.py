@@ -18,9 +18,9 @@ from sysdock.text import harmless_json
 
 _VERSION, _GECKO_VERSION = 60, 29
 _NS_PER_MS = 1e6
-# Of a marker: it stands at one moment, or has a start and an end.
+# Phase of a marker: a point in time, or an interval.
 _INSTANT, _INTERVAL = 0, 1
-# Of the classes of calls, by what they mostly wait for; the others are grey.
+# Colours of the classes of calls, by what they mostly wait for; the others are grey.
 _COLORS = {"read": "blue", "write": "orange", "copy": "orange", "sync": "red", "map": "lightblue"}
 _COLORS |= dict.fromkeys(("open", "close", "stat", "dir", "name", "attr"), "green")
 _COLORS |= {"socket": "purple", "wait": "transparent", "lock": "yellow"}

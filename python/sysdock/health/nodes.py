@@ -268,7 +268,7 @@ def _times(row: dict[str, Any], rows: Sequence[dict[str, Any]], clocks: Sequence
     start = min(span[0] - span[4] for span in spans)
     first_end = min(span[1] - span[4] for span in spans)
     end = max(span[2] - span[4] for span in spans)
-    # Of each host the last start of a worker follows from its own overlap.
+    # The last start of a worker of each host follows from the host's overlap.
     last_start = max(span[1] - span[4] - span[3] * (span[2] - span[0]) for span in spans)
     row.update(started_ns=start, first_end_ns=first_end, ended_ns=end)
     if end > start:

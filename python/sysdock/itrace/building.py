@@ -23,7 +23,7 @@ from sysdock.itrace.kernel import Kernel, copy_modules
 from sysdock.itrace.qemu import Guest, Machine, started
 from sysdock.itrace.service import Service, make_tree
 
-# Of the guest's own time, which its instructions make: about as many nanoseconds.
+# In the guest's own time, which advances by about a nanosecond per instruction.
 _READY_MS = 60_000
 # A server may listen before it answers: so often a command is tried, each 0.2 s of the guest's time.
 _TRIES = 50
@@ -41,7 +41,7 @@ class Built:
     request: str
     warm: int
     mitigations: str
-    # Of the requests that are commands: the names, and whether there is a disk.
+    # Names of the requests that are commands, and whether there is a disk.
     requests: list[str] = field(default_factory=list)
     has_disk: bool = False
 

@@ -44,7 +44,7 @@ class KernelTasks:
     # The address of each: `0xffff...` by number.
     addresses: dict[int, str]
     idle: str
-    # Those that ran and have ended, as far as their memory has not been used again.
+    # Tasks that ran and have ended, as far as their memory has not been reused.
     ended: list[tuple[str, Task]]
 
 

@@ -108,7 +108,7 @@ def find_user_qemu(name: str | None) -> Path:
     if "qemu-x86_64" not in done.stdout:
         raise UserError("is not qemu-user for x86-64", hint, str(path))
     if "-plugin" not in done.stdout:
-        # Those that are linked statically: Debian's from version 10 on, and qemu-user-static.
+        # Statically linked ones: Debian's from version 10 on, and qemu-user-static.
         raise UserError("this qemu-user was built without plugins", hint, str(path))
     return path
 

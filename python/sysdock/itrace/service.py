@@ -91,7 +91,7 @@ _TYPES: dict[str, type] = {
     **{"tree": str, "export": str, "disk": str, "disk_mb": int, "requests": dict, "lines": dict},
     **{"files": dict, "programs": dict, "sources": dict, "sizes": dict},
 }
-# Of tables whose values are no texts.
+# Types of the values of tables other than texts.
 _INNER: dict[str, type] = {"sizes": int, "requests": list}
 
 

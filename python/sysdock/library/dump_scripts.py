@@ -49,7 +49,7 @@ class DumpScript:
 
     @property
     def page_path(self) -> Path:
-        """Its page."""
+        """The page of the script."""
         return self.path.with_suffix(".md")
 
     @property

@@ -35,7 +35,7 @@ _FIELDS: dict[str, type | tuple[type, ...]] = {
     "verify": bool,
     "prefilled": bool,
 }
-# Fields that may be a list of values to be taken one after the other.
+# Fields that may be a list of values, used one after another.
 _VARIED = ("length_bytes", "processes", "depth", "sync", "layout", "direct")
 
 

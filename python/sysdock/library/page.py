@@ -218,7 +218,7 @@ class _Reader:
         name = words[0]
         is_next = self.examples and not self.examples[-1].table_lines
         if name == "rows" and not is_next:
-            # Of a recording that no log makes, such as a scan of a disk.
+            # The example is of a recording that no log makes, such as a scan of a disk.
             self.begin_example("", line_no)
         elif not is_next:
             raise self.error(line_no, f"a `{name}` block without a `strace` or `rows` block before it")

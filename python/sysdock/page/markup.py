@@ -103,7 +103,7 @@ def opened_in(lang: str, body: str) -> str:
 
 
 def join(parts: Iterable[str]) -> str:
-    """Pieces one after the other, a line each."""
+    """Parts joined, a line each."""
     return "\n".join(part for part in parts if part)
 
 

@@ -56,7 +56,7 @@ def _head(column: Column, how: _Shown) -> str:
 
 
 def _shown(column: Column, values: Sequence[Any]) -> _Shown:
-    """Of times and sizes the unit in which the largest value is at least 1."""
+    """The unit of times and sizes in which the largest value is at least 1."""
     if column.type not in _NUMBERS:
         return _Shown(False)
     units = {"ns": TIMES, "B": SIZES}.get(column.unit or "")

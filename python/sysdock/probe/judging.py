@@ -96,7 +96,7 @@ class _Tried:
     item: ItemHistory
     fall: Shift | None
     rise: Shift | None
-    # Of the window of the fall, in the values as they were measured.
+    # Change in the window of the fall, of the values as measured.
     raw_change: float = 0.0
     # Whether all of the control's change was taken out.
     is_adjusted: bool = False

@@ -57,7 +57,7 @@ def on_mount(looked: Look) -> Target:
         before, _, behind = line.partition(" - ")
         device, _, point, options = before.split(" ")[2:6]
         mount = _plain(point)
-        # Of several mounts on one another, the last one is seen.
+        # The last of several mounts on one mount point is visible.
         if place.is_relative_to(mount) and (found is None or len(mount) >= len(found.mount_point)):
             fs_type, source, of_system = (_plain(word) for word in behind.split(" ")[:3])
             every = dict.fromkeys([*options.split(","), *of_system.split(",")])

@@ -142,7 +142,7 @@ def scan(folder: Path, days: tuple[datetime.date, datetime.date] | None = None) 
 
 
 def parts_of(table: str, date: datetime.date, folder: Path) -> Iterable[LakePart]:
-    """The parts in one folder of a lake; of a merge that is under way the new ones."""
+    """The parts in one folder of a lake; the new ones of a merge in progress."""
     names = {name: name for name in os.listdir(folder) if not name.startswith(("_", "."))}
     swap = read_swap(folder)
     if swap:
@@ -164,7 +164,7 @@ def parts_of(table: str, date: datetime.date, folder: Path) -> Iterable[LakePart
 
 
 def read_swap(folder: Path) -> dict[str, list[str]] | None:
-    """The merge that is under way in a folder of a lake."""
+    """The merge in progress in a folder of a lake."""
     try:
         swap = json.loads((folder / SWAP).read_text("utf-8"))
     except FileNotFoundError:
@@ -196,7 +196,7 @@ def _with_sums_that_hold(parts: list[LakePart]) -> tuple[list[LakePart], list[Pa
     # Where a merge was interrupted, there may be two of one day.
     for part in sorted(parts, key=lambda part: part.path, reverse=True):
         day = part.date, part.cluster
-        # Of a day whose samples are gone the sums are all there is.
+        # Only sums are left of a day whose samples are gone.
         holds = part.table != SUMS or (digests.get(day) in (part.writer, None) and day not in summed)
         if holds:
             held.append(part)

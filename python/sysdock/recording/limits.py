@@ -27,7 +27,7 @@ _SPILLED_MB = 4096
 
 @dataclass(frozen=True)
 class Limits:
-    """Of one process: memory for data in bytes, and elapsed time in seconds."""
+    """Limits of one process: memory for data in bytes, and elapsed time in seconds."""
 
     memory_bytes: int
     seconds: int

@@ -39,7 +39,7 @@ _OPTIONAL = {
     "exit_signal": str,
     "tool": dict,
 }
-# Of one capture.
+# Required keys of a capture, and their types.
 _NEEDED_OF_CAPTURE = {
     "recorder": str,
     "unit": str,
@@ -57,7 +57,7 @@ _OPTIONAL_OF_CAPTURE = {
     "counts": dict,
     "issues": dict,
 }
-# Of captures, where they are there.
+# Optional keys of a capture's clock, and their types.
 _OPTIONAL_OF_CLOCK = {
     "kind": str,
     "has_durations": bool,

@@ -40,7 +40,7 @@ from sysdock.version import FORMAT_VERSION
 _ROWS_IN_PART = 2 << 20
 _ROWS_IN_GROUP = 122_880
 _MEMORY = "1GB"
-# Of the file system that was scanned, whichever clock that has.
+# A time of the scanned file system, whichever clock that has.
 _NOT_OUR_CLOCK = "modified_ts_ns"
 _SPILL = ".spill"
 

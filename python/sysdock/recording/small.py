@@ -17,7 +17,7 @@ from sysdock.recording.manifest import Recording
 from sysdock.recording.mentions import Mentions
 from sysdock.recording.views import Joins, Views, quoted
 
-# Of all tables together. With more, a good plan is worth what it takes to find.
+# Limits of all tables together. With more, finding a good plan is worth its cost.
 MOST_ROWS, MOST_BYTES = 20_000, 4 << 20
 # Without these, a join is a product of two tables that is filtered afterwards.
 _KEPT_OPTIMIZERS = {"filter_pushdown", "deliminator", "unnest_rewriter"}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _MOST_ROWS = 8
 _REQUESTS = "SELECT count(*), coalesce(sum(steps), 0), sum(steps_collapsed) FROM traced_requests"
-# Of a profile, which has no segments.
+# The query for a profile, which has no segments.
 _BY_IMAGE_OF_PROFILE = f"""
     SELECT i.path, sum(t.steps) AS steps, sum(t.loads) AS loads, sum(t.stores) AS stores,
         count(DISTINCT t.task_id) AS tasks

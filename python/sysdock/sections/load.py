@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # Rates of these rows are what they seem.
 USABLE = "('measured', 'throttled', 'reported')"
-# Of each operation with a setting the highest rate, and by how many processes it was reached.
+# The highest rate of each operation with a setting, and the number of processes that reached it.
 _BEST = f"""
     SELECT
         r.item, r.operation, r.direct, coalesce(r.sync, '') AS sync, r.layout,

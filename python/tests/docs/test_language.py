@@ -174,7 +174,11 @@ def sources() -> Iterator[tuple[Path, Iterator[tuple[int, str]]]]:
     for path in compiled:
         if "target" not in path.parts:
             yield path, comments_of_rust_or_c(path.read_text("utf-8"))
-    for path in [*ROOT.glob("python/tests/**/*.py"), *ROOT.glob("tools/**/*")]:
+    for path in [
+        *ROOT.glob("python/sysdock/**/*.py"),
+        *ROOT.glob("python/tests/**/*.py"),
+        *ROOT.glob("tools/**/*"),
+    ]:
         if path.is_file() and (
             path.suffix == ".py" or (not path.suffix and b"python" in path.read_bytes().partition(b"\n")[0])
         ):

@@ -52,7 +52,7 @@ def _labels(shown: dict[str, Any], side: int) -> list[str]:
     taken: list[tuple[float, float, float, float]] = []
     parts = []
     for label in shown["labels"]:
-        # Of several devices, the number of the device stands first.
+        # With several devices, the number of the device comes first.
         words = f"{label['device']}: " if len(shown["devices"]) > 1 else ""
         words += str(label["first"])
         words += "" if label["first"] == label["last"] else f"-{label['last']}"

@@ -84,7 +84,7 @@ def _preparation(source: Source) -> Iterator[Block]:
 
 
 def _settings(source: Source) -> Iterator[Block]:
-    """Of all scenarios, and of each."""
+    """The settings of all scenarios, and of each one."""
     experiment = source.experiment
     head = source.head("scenario", "setting", "value", "by_hand")
     rows = [

@@ -34,7 +34,7 @@ class Source:
 
     @property
     def title(self) -> str:
-        """Of the experiment."""
+        """The title of the experiment."""
         return self.say(self.experiment.titles)
 
     def note(self, text: str | None) -> str | None:

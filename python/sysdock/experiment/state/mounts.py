@@ -37,7 +37,7 @@ _DEFAULTS = {
     "barrier",
     "delalloc",
 }
-# Of ext4, what it shows by another name.
+# Options that ext4 shows under another name.
 _OTHERWISE = {"barrier=0": "nobarrier", "barrier=1": "barrier"}
 
 
