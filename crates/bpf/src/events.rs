@@ -32,6 +32,33 @@ pub(crate) use layouts::*;
 /// Size of `struct event_header`: position (u32), length (u16), kind, flags.
 const HEADER: usize = 8;
 
+/// A set of kinds of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Kinds([u64; 4]);
+
+impl Kinds {
+    pub(crate) const NONE: Kinds = Kinds([0; 4]);
+
+    pub(crate) const fn of(kinds: &[u8]) -> Kinds {
+        let (mut words, mut index) = ([0; 4], 0);
+        while index < kinds.len() {
+            words[kinds[index] as usize / 64] |= 1 << (kinds[index] % 64);
+            index += 1;
+        }
+        Kinds(words)
+    }
+
+    /// The kinds of both sets.
+    pub(crate) fn and(self, other: Kinds) -> Kinds {
+        Kinds(std::array::from_fn(|word| self.0[word] | other.0[word]))
+    }
+
+    #[inline]
+    pub(crate) fn has(&self, kind: u8) -> bool {
+        self.0[usize::from(kind / 64)] >> (kind % 64) & 1 != 0
+    }
+}
+
 /// An event that is not decoded yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Raw<'a> {
@@ -129,6 +156,14 @@ mod tests {
         let (event, rest) = split(rest).unwrap();
         assert_eq!((event.kind, event.flags, rest.len()), (200, 255, 0));
         assert_eq!(event.read::<ForkEvent>().map(|(_, after)| after), Some(&[9, 9, 9, 0, 0, 0, 0, 0][..]));
+    }
+
+    #[test]
+    fn a_set_of_kinds_holds_every_number_that_a_header_can() {
+        let some = Kinds::of(&[0, 31, 32, 255]).and(Kinds::of(&[64]));
+        let held: Vec<u8> = (0..=255).filter(|kind| some.has(*kind)).collect();
+        assert_eq!(held, [0, 31, 32, 64, 255]);
+        assert!((0..=255).all(|kind| !Kinds::NONE.has(kind)));
     }
 
     #[test]

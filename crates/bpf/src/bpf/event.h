@@ -3,7 +3,7 @@
 // compiler's description of these structures and enums.
 //
 // Numbers are little-endian, and all lengths are multiples of 8. A reader skips unknown kinds. A
-// kind is a number below 32 that no other family has.
+// kind is a number that no other family has.
 //
 // The ring of a CPU contains events one after another; the spool contains the same bytes. An event
 // is complete when its `position`, which is stored last, equals its position in the ring (the low

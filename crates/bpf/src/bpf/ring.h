@@ -13,7 +13,7 @@
 #define RING_HEADER 4096
 // Room after the end of the ring for an event that begins before the end.
 #define RING_SLACK 16384
-#define RING_KINDS 32
+#define RING_KINDS 256 // all that `event_header.kind` can hold
 
 struct ring {
 	u64 head; // bytes written since the start; begins at the size of the ring, so that no position is 0

@@ -1,6 +1,6 @@
 //! Expands the list of families to one object for each, and to the dispatch of an event to the
-//! family of its kind. Dispatch compares constants instead of calling function pointers: there are
-//! millions of events.
+//! family of its kind. Dispatch is one jump by a table of kinds instead of calls of function
+//! pointers: there are millions of events.
 
 /// See [`Converter`](super::Converter) for the meaning of the functions.
 macro_rules! families {
@@ -16,14 +16,28 @@ macro_rules! families {
         const ALL: &[Family] =
             &[<$calls as Converter>::FAMILY, $(<$always_type as Converter>::FAMILY,)* $(<$type as Converter>::FAMILY,)*];
 
-        // Each kind belongs to one family.
-        const _: () = {
-            let (mut bits, mut index) = (0, 0);
-            while index < ALL.len() {
-                assert!(bits & ALL[index].kind_bits() == 0, "two families have events of one kind");
-                bits |= ALL[index].kind_bits();
-                index += 1;
+        /// A family, as a number.
+        #[derive(Clone, Copy, PartialEq, Eq)]
+        #[allow(non_camel_case_types)]
+        enum Of { calls, $($always,)* $($name,)* unknown }
+
+        /// In the order of [`ALL`].
+        const NUMBERS: &[Of] = &[Of::calls, $(Of::$always,)* $(Of::$name,)*];
+
+        /// The family of each kind of event, which is one.
+        const FAMILY_OF: [Of; 256] = {
+            let (mut of, mut family) = ([Of::unknown; 256], 0);
+            while family < ALL.len() {
+                let mut index = 0;
+                while index < ALL[family].kinds.len() {
+                    let kind = ALL[family].kinds[index].0 as usize;
+                    assert!(matches!(of[kind], Of::unknown), "two families have events of one kind");
+                    of[kind] = NUMBERS[family];
+                    index += 1;
+                }
+                family += 1;
             }
+            of
         };
 
         /// All families except the system calls.
@@ -49,23 +63,23 @@ macro_rules! families {
             /// Whether an event is whole; `None`: no family knows its kind.
             #[inline]
             pub(crate) fn is_whole(event: &Raw<'_>) -> Option<bool> {
-                if has::<$calls>(event) {
-                    return Some(<$calls as Converter>::is_whole(event));
+                match FAMILY_OF[usize::from(event.kind)] {
+                    Of::calls => Some(<$calls as Converter>::is_whole(event)),
+                    $(Of::$always => Some(<$always_type as Converter>::is_whole(event)),)*
+                    $(Of::$name => Some(<$type as Converter>::is_whole(event)),)*
+                    Of::unknown => None,
                 }
-                $(if has::<$always_type>(event) { return Some(<$always_type as Converter>::is_whole(event)); })*
-                $(if has::<$type>(event) { return Some(<$type as Converter>::is_whole(event)); })*
-                None
             }
 
             /// Time of an event, if it has one.
             #[inline]
             pub(crate) fn at_ns(event: &Raw<'_>) -> Option<u64> {
-                if has::<$calls>(event) {
-                    return <$calls as Converter>::at_ns(event);
+                match FAMILY_OF[usize::from(event.kind)] {
+                    Of::calls => <$calls as Converter>::at_ns(event),
+                    $(Of::$always => <$always_type as Converter>::at_ns(event),)*
+                    $(Of::$name => <$type as Converter>::at_ns(event),)*
+                    Of::unknown => None,
                 }
-                $(if has::<$always_type>(event) { return <$always_type as Converter>::at_ns(event); })*
-                $(if has::<$type>(event) { return <$type as Converter>::at_ns(event); })*
-                None
             }
 
             pub(crate) fn begins(&mut self, start: &Start, places: &mut Places) {
@@ -76,11 +90,12 @@ macro_rules! families {
 
             #[inline]
             pub(crate) fn survey(&mut self, event: &Raw<'_>, places: &mut Places) {
-                if has::<$calls>(event) {
-                    return self.calls.survey(event, places);
+                match FAMILY_OF[usize::from(event.kind)] {
+                    Of::calls => self.calls.survey(event, places),
+                    $(Of::$always => self.others.$always.survey(event, places),)*
+                    $(Of::$name => self.others.$name.survey(event, places),)*
+                    Of::unknown => {}
                 }
-                $(if has::<$always_type>(event) { return self.others.$always.survey(event, places); })*
-                $(if has::<$type>(event) { return self.others.$name.survey(event, places); })*
             }
 
             #[inline]
@@ -88,17 +103,17 @@ macro_rules! families {
                 &mut self, event: &Raw<'_>, at_ns: i64, conversion: &mut Conversion<'_>,
             ) -> Result<(), BpfError> {
                 let Families { calls, others } = self;
-                if has::<$calls>(event) {
-                    return calls.convert(event, at_ns, conversion, &mut |call, shape, row, conversion| {
+                match FAMILY_OF[usize::from(event.kind)] {
+                    Of::calls => calls.convert(event, at_ns, conversion, &mut |call, shape, row, conversion| {
                         others.call(call, shape, row, conversion)
-                    });
+                    }),
+                    $(Of::$always => {
+                        others.$always.event(event, at_ns, conversion)?;
+                        calls.after(conversion)
+                    })*
+                    $(Of::$name => others.$name.event(event, at_ns, conversion),)*
+                    Of::unknown => Ok(()),
                 }
-                $(if has::<$always_type>(event) {
-                    others.$always.event(event, at_ns, conversion)?;
-                    return calls.after(conversion);
-                })*
-                $(if has::<$type>(event) { return others.$name.event(event, at_ns, conversion); })*
-                Ok(())
             }
 
             /// The family of system calls.
@@ -112,12 +127,6 @@ macro_rules! families {
                 $(self.others.$name.finish(conversion)?;)*
                 Ok(())
             }
-        }
-
-        /// Whether an event is of a family's kinds.
-        #[inline]
-        fn has<F: Converter>(event: &Raw<'_>) -> bool {
-            event.kind < 32 && F::KIND_BITS >> event.kind & 1 != 0
         }
     };
 }

@@ -89,16 +89,6 @@ impl Family {
         kinds: &[],
         tables: &[],
     };
-
-    /// Its kinds of events, as bits.
-    const fn kind_bits(&self) -> u32 {
-        let (mut bits, mut index) = (0, 0);
-        while index < self.kinds.len() {
-            bits |= 1 << self.kinds[index].0;
-            index += 1;
-        }
-        bits
-    }
 }
 
 /// Makes rows of the events of a family. An object lives while a spool is read, which happens
@@ -106,8 +96,6 @@ impl Family {
 /// those that have a time are passed to [`Converter::event`], ordered by time.
 pub(crate) trait Converter: Default {
     const FAMILY: Family;
-    /// Kinds of its events, as bits.
-    const KIND_BITS: u32 = Self::FAMILY.kind_bits();
 
     /// Whether an event contains everything that its kind and flags announce. Reading a stream ends
     /// at the first one that does not.

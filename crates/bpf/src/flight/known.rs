@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::{
     events::{
         self, EVENT_EXEC, EVENT_EXIT, EVENT_FORK, EVENT_MAPPED, EVENT_PATH, EVENT_PROGRAM, EVENT_SWITCH, EVENT_TASK, EVENT_WAKE,
-        ExitEvent, ForkEvent, MappedEvent, PathEvent, ProgramEvent, Raw, STATE_DEAD, SwitchEvent, TaskEvent, WakeEvent,
+        ExitEvent, ForkEvent, Kinds, MappedEvent, PathEvent, ProgramEvent, Raw, STATE_DEAD, SwitchEvent, TaskEvent, WakeEvent,
         until_nul,
     },
     families::processes::events::{Exec, FoundTask},
@@ -20,16 +20,18 @@ const PATHS_KEPT: u64 = 4;
 /// Limit for all paths that are kept [B].
 const MOST_PATHS: usize = 8 << 20;
 
-/// Kinds of events from which facts are taken, as bits.
-pub(crate) const KNOWN_KINDS: u32 = 1 << EVENT_FORK
-    | 1 << EVENT_EXEC
-    | 1 << EVENT_SWITCH
-    | 1 << EVENT_WAKE
-    | 1 << EVENT_EXIT
-    | 1 << EVENT_TASK
-    | 1 << EVENT_MAPPED
-    | 1 << EVENT_PROGRAM
-    | 1 << EVENT_PATH;
+/// Kinds of events from which facts are taken.
+pub(crate) const KNOWN_KINDS: Kinds = Kinds::of(&[
+    EVENT_FORK,
+    EVENT_EXEC,
+    EVENT_SWITCH,
+    EVENT_WAKE,
+    EVENT_EXIT,
+    EVENT_TASK,
+    EVENT_MAPPED,
+    EVENT_PROGRAM,
+    EVENT_PATH,
+]);
 
 /// The facts so far.
 #[derive(Default)]

@@ -21,9 +21,9 @@ use std::{
 
 use crate::{
     BpfError, End, Meters, NO_CPU, Note, Probes, Reason, Ring, Spool, Start, clock_note,
-    events::{self, EVENT_EXEC, EVENT_EXIT, EVENT_FORK},
+    events::{self, EVENT_EXEC, EVENT_EXIT, EVENT_FORK, Kinds},
     task_events,
-    transport::spool::monotonic_ns,
+    transport::{ring, spool::monotonic_ns},
 };
 
 use known::{KNOWN_KINDS, Known};
@@ -64,7 +64,7 @@ struct Segment {
     position: u64,
     begun_ns: u64,
     /// Number of events that each ring had lost when it began, by kind.
-    lost: Vec<[u64; 32]>,
+    lost: Vec<[u64; ring::KINDS]>,
 }
 
 pub struct Flight {
@@ -75,8 +75,8 @@ pub struct Flight {
     lookout: Lookout,
     flying: Flying,
     segments: VecDeque<Segment>,
-    /// Kinds of events that are examined as they pass, as bits.
-    kinds: u32,
+    /// Kinds of events that are examined as they pass.
+    kinds: Kinds,
     measured: Instant,
     flushed: Instant,
     begun: Instant,
@@ -110,7 +110,7 @@ impl Flight {
         let mut known = Known::default();
         known.tasks_are(tasks);
         let lookout = Lookout::new(&flying.triggers);
-        let kinds = KNOWN_KINDS | lookout.kinds;
+        let kinds = KNOWN_KINDS.and(lookout.kinds);
         let (spool, now) = (Spool::of(store, memory), Instant::now());
         let (measured, flushed, begun) = (now, now, now);
         let mut flight = Flight {
@@ -203,7 +203,7 @@ impl Flight {
         let begun_ns = monotonic_ns();
         self.measure(true)?;
         self.spool.flush()?;
-        let lost: Vec<[u64; 32]> = self.probes.rings.iter().map(Ring::dropped).collect();
+        let lost: Vec<[u64; ring::KINDS]> = self.probes.rings.iter().map(Ring::dropped).collect();
         self.find_tasks_if_lost(&lost);
         self.probes.forget();
         let known = self.known.begin_segment(&self.probes.images());
@@ -227,7 +227,7 @@ impl Flight {
     }
 
     /// If events about threads were lost, find the threads in /proc.
-    fn find_tasks_if_lost(&mut self, lost: &[[u64; 32]]) {
+    fn find_tasks_if_lost(&mut self, lost: &[[u64; ring::KINDS]]) {
         let Some(last) = self.segments.back() else { return };
         let about_tasks = [EVENT_FORK, EVENT_EXEC, EVENT_EXIT];
         let is_lost = lost
@@ -289,10 +289,10 @@ impl Flight {
 
 /// Examine events as they pass.
 #[inline]
-fn scan(events: &[u8], kinds: u32, known: &mut Known, lookout: &mut Lookout) -> Option<Cause> {
+fn scan(events: &[u8], kinds: Kinds, known: &mut Known, lookout: &mut Lookout) -> Option<Cause> {
     let (mut rest, mut cause) = (events, None);
     while let Some((event, after)) = events::split(rest) {
-        if kinds >> (event.kind & 31) & 1 != 0 {
+        if kinds.has(event.kind) {
             known.see(&event);
             let found = lookout.see(&event);
             cause = cause.or(found);
@@ -303,7 +303,7 @@ fn scan(events: &[u8], kinds: u32, known: &mut Known, lookout: &mut Lookout) -> 
 }
 
 /// Notes about events that found no room since a segment began.
-fn lost_since(rings: &[Ring], before: &[[u64; 32]], begun_ns: u64) -> Vec<Note> {
+fn lost_since(rings: &[Ring], before: &[[u64; ring::KINDS]], begun_ns: u64) -> Vec<Note> {
     let mut notes = Vec::new();
     for (ring, before) in rings.iter().zip(before) {
         let Some((first_ns, last_ns)) = ring.drop_times() else { continue };

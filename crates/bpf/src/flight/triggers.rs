@@ -8,7 +8,7 @@ use sysdock_calls::syscalls::Class;
 use crate::{
     events::{
         CALL_NUMBER, CALL_RING, CALL_UNFINISHED, CallEvent, EVENT_CALL, EVENT_EXIT, EVENT_LOCK_WAIT, EVENT_PROBE, EVENT_SWITCH,
-        EVENT_WAKE, ExitEvent, LOCK_NESTED, LockWaitEvent, ProbeEvent, Raw, SwitchEvent, WakeEvent,
+        EVENT_WAKE, ExitEvent, Kinds, LOCK_NESTED, LockWaitEvent, ProbeEvent, Raw, SwitchEvent, WakeEvent,
     },
     families::{Family, PROBES, calls::call_kinds::CallKinds, locks, processes::signals, sched},
 };
@@ -122,8 +122,8 @@ pub(crate) struct Lookout {
     pressures: Vec<Pressure>,
     signals: Option<Vec<String>>,
     probe: bool,
-    /// Kinds of events that need to be checked, as bits.
-    pub(crate) kinds: u32,
+    /// Kinds of events that need to be checked.
+    pub(crate) kinds: Kinds,
 }
 
 /// A limit that is never exceeded.
@@ -145,7 +145,7 @@ impl Lookout {
             pressures: Vec::new(),
             signals: None,
             probe: false,
-            kinds: 0,
+            kinds: Kinds::NONE,
         };
         for trigger in triggers {
             let kinds: &[u8] = match trigger {
@@ -156,7 +156,7 @@ impl Lookout {
                 Trigger::Probe => &[EVENT_PROBE],
                 Trigger::Pressure { .. } | Trigger::Command(_) => &[],
             };
-            lookout.kinds |= kinds.iter().fold(0, |bits, kind| bits | 1 << kind);
+            lookout.kinds = lookout.kinds.and(Kinds::of(kinds));
             lookout.add(trigger);
         }
         lookout.least_ns = lookout.named_ns.iter().map(|(_, than)| *than).fold(lookout.files_ns, u64::min);
@@ -182,7 +182,7 @@ impl Lookout {
     /// Check an event.
     #[inline]
     pub(crate) fn see(&mut self, event: &Raw<'_>) -> Option<Cause> {
-        if self.kinds >> (event.kind & 31) & 1 == 0 {
+        if !self.kinds.has(event.kind) {
             return None;
         }
         match event.kind {

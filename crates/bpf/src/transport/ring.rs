@@ -13,7 +13,8 @@ use crate::transport::spool::{FRAME_BYTES, LONGEST};
 /// the last event [B].
 const HEADER: usize = 4096;
 const SLACK: usize = 16_384;
-const KINDS: usize = 32;
+/// One for each number that `event_header.kind` can hold.
+pub(crate) const KINDS: usize = 256;
 /// Offsets of fields of `struct ring`.
 const TAIL: usize = 64;
 const DROPPED: usize = 128;
