@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from sysdock.errors import UserError, did_you_mean
 from sysdock.recording.caller import caller, with_rights_of_caller
+from sysdock.sentences import languages
 
 if TYPE_CHECKING:
     from sysdock.library import Library
 
-LANGUAGES = ("en", "ja")
 RECORDERS = ("auto", "kernel", "strace")
 # Another file; with an empty value none is read.
 FILE = "SYSDOCK_CONFIG"
@@ -69,11 +69,12 @@ def place_of(path: Path | None, *keys: str) -> str:
 
 
 def language() -> str:
-    """`SYSDOCK_LANGUAGE`, else what the file says, else `ja` where the locale is Japanese, else `en`."""
-    if stated := _stated("SYSDOCK_LANGUAGE", LANGUAGES) or config().language:
+    """`SYSDOCK_LANGUAGE`, else what the file says, else the language of the locale, else `en`."""
+    if stated := _stated("SYSDOCK_LANGUAGE", languages()) or config().language:
         return stated
     locale = os.environ.get("LC_ALL") or os.environ.get("LANG") or ""
-    return "ja" if locale.startswith("ja") else "en"
+    known = languages()
+    return next((lang for lang in known if locale.split("_")[0].split(".")[0] == lang), known[0])
 
 
 def recorder() -> str:
@@ -138,7 +139,7 @@ def _checked(path: Path, content: dict[str, Any]) -> Config:
     for key in content:
         if key not in _KEYS:
             raise UserError(f"unknown key `{key}`", did_you_mean(key, _KEYS, _HINT), place_of(path, key))
-    for key, known in (("language", LANGUAGES), ("recorder", RECORDERS)):
+    for key, known in (("language", languages()), ("recorder", RECORDERS)):
         if key in content and content[key] not in known:
             raise UserError(
                 f"must be one of {', '.join(known)}", f'{key} = "{known[0]}"', place_of(path, key)

@@ -10,6 +10,7 @@ import click
 
 from sysdock.cli.sizes import Mebibytes
 from sysdock.errors import UserError
+from sysdock.sentences import languages
 
 if TYPE_CHECKING:
     from sysdock.analysis import Session
@@ -84,7 +85,7 @@ def _choose_color(_ctx: click.Context, _param: click.Parameter, when: str | None
 
 lang_option = click.option(
     "--lang",
-    type=click.Choice(["en", "ja"]),
+    type=click.Choice(languages()),
     default=default_language,
     show_default="from the locale",
     help="Language of findings and reports.",

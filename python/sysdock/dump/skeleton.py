@@ -8,21 +8,10 @@ from pathlib import Path
 
 from sysdock.dump.rows import Rows
 from sysdock.errors import UserError
+from sysdock.own_files import own_root
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _COLUMN = re.compile(r"[a-z][a-z0-9_]*")
-_SCRIPT = """\
-# {title}
-# {text}
-# needs:   {needs}
-# kernels: {kernels}
-# cost:    low
-{columns}
-
-
-def run(dump):
-{body}
-"""
 _NEW_COLUMNS = """\
 # column:  pid INTEGER                   Process.
 # column:  comm VARCHAR                  Its name.
@@ -31,25 +20,6 @@ _NEW_COLUMNS = """\
 _NEW_BODY = """\
     leaders = [task.address for task in dump.tasks() if task.pid == task.tgid]
     return dump.read("task_struct", leaders, "pid", "comm", threads="signal->nr_threads")"""
-_PAGE = """\
-# {title}
-
-{text} Say here what the answer means and how to read it.
-
-## Example
-
-```rows {table}
-{names}
-{values}
-```
-
-| {heads} |
-|{rule}|
-
-# {title}
-
-このページの日本語版です。
-"""
 
 
 def write_new(name: str, into: Path) -> tuple[Path, Path]:
@@ -110,12 +80,12 @@ def _write(
     names = [column for column, _ in example[0]]
     script.parent.mkdir(parents=True, exist_ok=True)
     script.write_text(
-        _SCRIPT.format(
+        _template("dump.py").format(
             title=title, text=text, needs=needs, kernels="not tried yet", columns=columns, body=body
         )
     )
     page.write_text(
-        _PAGE.format(
+        _template("dump.md").format(
             title=title,
             text=text,
             table=f"dump_{name.replace('-', '_')}",
@@ -126,6 +96,10 @@ def _write(
         )
     )
     return script, page
+
+
+def _template(name: str) -> str:
+    return (own_root() / "templates" / name).read_text("utf-8")
 
 
 def _type_of(values: Sequence[object]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from sysdock.errors import UserError, did_you_mean
 from sysdock.library.tables import read_toml
-from sysdock.sentences import Prose, languages, translated_keys
+from sysdock.sentences import Prose, prose, prose_of, translated_keys
 
 _KEYS = (*translated_keys("text"), "fields")
 _SOURCES = ("file", "each", "command", "hash")
@@ -79,10 +79,8 @@ def parse_environment(path: Path) -> EnvironmentSection:
             raise UserError(
                 f"unknown key `{key}`", did_you_mean(key, _KEYS, f"{', '.join(_KEYS)}"), str(path)
             )
-    if not all(isinstance(data.get(key), str) for key in translated_keys("text")):
-        raise UserError(
-            f"{' and '.join(f'`{key}`' for key in translated_keys('text'))} are needed", None, str(path)
-        )
+    if not isinstance(data.get("text"), str):
+        raise UserError("`text` is needed", None, str(path))
     entries = data.get("fields")
     if not isinstance(entries, list) or not entries:
         raise UserError("it has no fields", "write [[fields]]", str(path))
@@ -105,9 +103,8 @@ def _field(path: Path, number: int, entry: Any) -> EnvironmentField:
             )
         if not _fits(key, value):
             raise UserError(f"field {number}: `{key}` has a value of the wrong type", None, place)
-    needed = ("name", *translated_keys("text")[1:])
-    if not all(key in entry for key in needed):
-        raise UserError(f"field {number} needs {' and '.join(f'`{key}`' for key in needed)}", None, place)
+    if "name" not in entry:
+        raise UserError(f"field {number} needs `name`", None, place)
     if sum(key in entry for key in _SOURCES) != 1:
         raise UserError(f"field {number} needs one of {', '.join(_SOURCES)}", None, place)
     if ("{1}" in entry["name"]) != ("each" in entry) or entry.get("each", "*").count("*") != 1:
@@ -125,7 +122,7 @@ def _field(path: Path, number: int, entry: Any) -> EnvironmentField:
 
 
 def _prose(entry: dict[str, Any], english: str) -> Prose:
-    return Prose({"en": english, **{lang: entry[f"text_{lang}"] for lang in languages()[1:]}})
+    return prose_of({**entry, "text": english}, "text") or prose(english)
 
 
 def _fits(key: str, value: Any) -> bool:

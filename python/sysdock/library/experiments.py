@@ -37,7 +37,7 @@ _KEYS = (
     "workloads",
     "reject",
 )
-_NEEDED = (*_TEXTS, "scenarios", "workloads")
+_NEEDED = ("title", "question", "scenarios", "workloads")
 _PARAMETER_KEYS = ("values", *translated_keys("text"), "unit")
 _FACTOR_KEYS = ("levels", "setting", *translated_keys("text"))
 _STEP_TEXTS = translated_keys("text")
@@ -56,7 +56,7 @@ _WORKLOAD_KEYS = (
     "methods",
 )
 _MEASURE_KEYS = ("pattern", "better", *translated_keys("text"), "series")
-_MEASURE_NEEDED = ("pattern", "better", *translated_keys("text"))
+_MEASURE_NEEDED = ("pattern", "better", "text")
 _PLACEHOLDER = re.compile(r"\{([a-z_][a-z0-9_]*)\}")
 _HINT = "docs/reference/knowhow-files.md shows what an experiment holds"
 
@@ -369,7 +369,7 @@ class _Parser:
         )
 
     def parameter(self, name: str, entry: Any) -> Parameter:
-        self.closed(f"parameter {name}", entry, _PARAMETER_KEYS, _PARAMETER_KEYS[:-1])
+        self.closed(f"parameter {name}", entry, _PARAMETER_KEYS, ("values", "text"))
         values = entry["values"]
         kinds = {type(value) for value in values} if isinstance(values, list) else set()
         if kinds not in ({int}, {str}):
@@ -377,7 +377,7 @@ class _Parser:
         return Parameter(name, tuple(values), *self.both(entry), entry.get("unit"))
 
     def factor(self, name: str, entry: Any) -> Factor:
-        self.closed(f"factor {name}", entry, _FACTOR_KEYS, ("levels", *translated_keys("text")))
+        self.closed(f"factor {name}", entry, _FACTOR_KEYS, ("levels", "text"))
         levels = entry["levels"]
         if not isinstance(levels, list) or not levels or not all(isinstance(v, str) for v in levels):
             raise self.wrong(f"factor {name} has no list of texts", 'levels = ["noatime", "relatime"]')
@@ -386,7 +386,7 @@ class _Parser:
 
     def scenario(self, name: str, entry: Any, factors: tuple[Factor, ...]) -> Scenario:
         known = {factor.name: factor for factor in factors}
-        self.closed(f"scenario {name}", entry, (*_STEP_TEXTS, *known), _STEP_TEXTS)
+        self.closed(f"scenario {name}", entry, (*_STEP_TEXTS, *known), ("text",))
         levels = {key: value for key, value in entry.items() if key not in _STEP_TEXTS}
         for key, value in levels.items():
             if value not in known[key].levels:
@@ -395,7 +395,7 @@ class _Parser:
         return Scenario(name, levels, *self.both(entry))
 
     def step(self, entry: Any) -> Step:
-        self.closed("a step of `prepare`", entry, None, _STEP_TEXTS)
+        self.closed("a step of `prepare`", entry, None, ("text",))
         if ("do" in entry) == ("run" in entry):
             raise self.wrong(
                 "a step of `prepare` has either `do` or `run`", 'run = ["mkdir", "{scratch}/data"]'
@@ -415,7 +415,7 @@ class _Parser:
         return found
 
     def workload(self, entry: Any) -> Workload:
-        self.closed("a workload", entry, _WORKLOAD_KEYS, ("name", *translated_keys("text"), "run"))
+        self.closed("a workload", entry, _WORKLOAD_KEYS, ("name", "text", "run"))
         name = self.text("name", entry["name"])
         lists = {key: self.commands(key, entry.get(key, [])) for key in ("before", "after", "check")}
         measures = entry.get("measures", {})
@@ -469,9 +469,9 @@ class _Parser:
         return self.text("text", entry["text"]), self.prose("text", entry)
 
     def prose(self, key: str, entry: Mapping[str, Any]) -> Prose:
-        """A text in every language."""
+        """A text in the languages that it is stated in."""
         keys = zip(languages(), translated_keys(key), strict=True)
-        return Prose({lang: self.text(name, entry[name]) for lang, name in keys})
+        return Prose({lang: self.text(name, entry[name]) for lang, name in keys if name in entry})
 
     def text(self, key: str, value: Any, *, is_prose: bool = True) -> str:
         if not isinstance(value, str) or not value.strip():

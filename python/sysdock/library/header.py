@@ -382,7 +382,10 @@ class Header:
     def sentences(self, columns: tuple[Column, ...], params: tuple[Param, ...]) -> Sentences:
         says, wrong = parse_sentences(self.lines["says"])
         if wrong:
-            hint = "write `says: finding en  Text.`, with status, language (en, ja) and text, each pair once"
+            codes = ", ".join(languages())
+            hint = (
+                f"write `says: finding en  Text.`, with status, language ({codes}) and text, each pair once"
+            )
             raise self.error(wrong[0], f"not a sentence: {wrong[1]}", hint)
         known = {column.name for column in columns} | {param.name for param in params}
         for name in sorted(says.names() - known):

@@ -13,7 +13,7 @@ from typing import Any
 
 from sysdock.errors import UserError, did_you_mean
 from sysdock.library.tables import read_toml
-from sysdock.sentences import Prose, languages, translated_keys
+from sysdock.sentences import Prose, prose, prose_of, translated_keys
 
 _TEXTS = (*translated_keys("title"), *translated_keys("text"))
 _KEYS = (*_TEXTS, "within_s", "one_host", "steps")
@@ -66,7 +66,8 @@ def parse_load_plan(path: Path) -> LoadPlan:
     for key in data:
         if key not in _KEYS:
             raise UserError(f"unknown key `{key}`", did_you_mean(key, _KEYS, _HINT), str(path))
-    texts = {key: _text(path, key, data.get(key)) for key in _TEXTS}
+    stated = set(_TEXTS) & {"title", "text", *data}
+    texts = {key: _text(path, key, data.get(key)) for key in stated}
     within = data.get("within_s")
     if within is not None and (type(within) is not int or within <= 0):
         raise UserError("`within_s` is not a number of seconds", _HINT, str(path))
@@ -90,7 +91,7 @@ def parse_load_plan(path: Path) -> LoadPlan:
 
 
 def _prose(texts: dict[str, str], key: str) -> Prose:
-    return Prose({lang: texts[name] for lang, name in zip(languages(), translated_keys(key), strict=True)})
+    return prose_of(texts, key) or prose(texts[key])
 
 
 def _text(path: Path, key: str, value: Any) -> str:

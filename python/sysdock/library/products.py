@@ -73,8 +73,8 @@ def parse_product(path: Path) -> Product:
 def _advice(path: Path, entries: list[Any]) -> dict[str, Prose]:
     found: dict[str, Prose] = {}
     for number, entry in enumerate(entries, 1):
-        _closed(path, f"advice {number}", entry, _ADVICE_KEYS, _ADVICE_KEYS)
-        texts = Prose({lang: _text(path, lang, entry[lang]) for lang in languages()})
+        _closed(path, f"advice {number}", entry, _ADVICE_KEYS, _ADVICE_KEYS[:2])
+        texts = Prose({lang: _text(path, lang, entry[lang]) for lang in languages() if lang in entry})
         rules = _texts(path, "rules", entry["rules"])
         if not rules:
             raise UserError(f"advice {number} names no rule", 'write `rules = ["io/seeks"]`', str(path))

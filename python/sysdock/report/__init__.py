@@ -9,13 +9,13 @@ from sysdock.chart.output import write_atomically
 from sysdock.errors import UserError
 from sysdock.report.brief import as_json, markdown
 from sysdock.report.writer import report
+from sysdock.sentences import languages
 
 FORMATS = {"html": report, "md": markdown, "json": as_json}
-LANGUAGES = ("en", "ja")
 
 
 def as_text(session: Session, format_: str = "html", lang: str = "en") -> str:
-    """The report as text; `lang` (`en` or `ja`) is the language it is in, or opens in.
+    """The report as text; `lang` is the language it is in, or opens in.
 
     UserError: another format or language.
     """
@@ -23,8 +23,9 @@ def as_text(session: Session, format_: str = "html", lang: str = "en") -> str:
         raise UserError(
             f"there is no format `{format_}`", f"the formats are {', '.join(FORMATS)}", "--format"
         )
-    if lang not in LANGUAGES:
-        raise UserError(f"there is no language `{lang}`", "the languages are en and ja", "--lang")
+    if lang not in languages():
+        hint = f"the languages are {', '.join(languages())}"
+        raise UserError(f"there is no language `{lang}`", hint, "--lang")
     return FORMATS[format_](session, lang)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from sysdock.noted import Noted
 from sysdock.own_files import own_root
 
-_NOTED = Noted(Path(__file__).parent / "assets" / "sentences.json")
+_ASSETS = Path(__file__).parent / "assets"
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Catalogue:
         """Everything in one file; empty where there is none."""
         if name not in self._subjects:
             path = self.folder / f"{name}.toml"
-            self._subjects[name] = _parsed(path.read_text("utf-8")) if path.is_file() else {}
+            self._subjects[name] = _parsed(path) if path.is_file() else {}
         return self._subjects[name]
 
     def subjects(self) -> list[str]:
@@ -78,12 +78,18 @@ def catalogue() -> Catalogue:
     return Catalogue(own_root() / "sentences")
 
 
-def _parsed(text: str) -> dict[str, Any]:
-    noted: dict[str, Any] | None = _NOTED.get(text)
+def _noted(path: Path) -> Noted:
+    return Noted(_ASSETS / f"{path.stem}.json")
+
+
+def _parsed(path: Path) -> dict[str, Any]:
+    text = path.read_text("utf-8")
+    noted: dict[str, Any] | None = _noted(path).get(text)
     return tomllib.loads(text) if noted is None else noted
 
 
 def note_sentences(folder: Path) -> None:
-    """Stores the parsed form of all files, as parsing them takes longer than any answer needs them for."""
-    texts = [path.read_text("utf-8") for path in sorted(folder.glob("*.toml"))]
-    _NOTED.write({text: tomllib.loads(text) for text in texts})
+    """Stores the parsed form of each file: parsing them would take longer than saying all that is said."""
+    for path in folder.glob("*.toml"):
+        text = path.read_text("utf-8")
+        _noted(path).write({text: tomllib.loads(text)})

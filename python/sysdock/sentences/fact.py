@@ -20,14 +20,14 @@ class Fact:
     """
 
     code: str
-    values: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True)
 class Prose:
     """A text of a know-how file in each of its languages; English where one is missing."""
 
-    texts: Mapping[str, str]
+    texts: Mapping[str, str] = field(hash=False)
 
 
 @dataclass(frozen=True)

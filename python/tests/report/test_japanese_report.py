@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import tomllib
 from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -18,11 +17,11 @@ from sysdock.chart import drawings
 from sysdock.cli.answer import answer_lines, diagnosis_lines
 from sysdock.experiment.words import of_verdict
 from sysdock.library import Library, Page
-from sysdock.library.headings import heading, japanese_value
-from sysdock.page.statements_ja import NOTES, clock_note_ja, ending_ja
+from sysdock.library.headings import heading
 from sysdock.recording import Recording
 from sysdock.report import markdown
 from sysdock.report.writer import report
+from sysdock.sentences import catalogue, say
 
 # Two English words in a row that are no name of a call, path, unit or product.
 _SENTENCE = re.compile(r"\b(?:[a-z]{2,}|[A-Z][a-z]+) +(?:[a-z]{2,}) +[a-z]{2,}\b")
@@ -100,9 +99,9 @@ def test_tooltips_and_labels_are_japanese(sessions: list[Session]) -> None:
 
 
 def test_an_english_page_keeps_its_labels_and_has_the_others_for_the_switch(sessions: list[Session]) -> None:
-    page = report(sessions[0], "en")
-    assert ' aria-label="Contents" data-other="目次"' in page
-    assert ' aria-label="目次" data-other="Contents"' in report(sessions[0], "ja")
+    labels = 'data-in-ja="目次" data-in-en="Contents"'
+    assert f'aria-label="Contents" {labels}' in report(sessions[0], "en")
+    assert f'aria-label="目次" {labels}' in report(sessions[0], "ja")
 
 
 @pytest.mark.parametrize(
@@ -126,7 +125,7 @@ def test_clock_and_ending_are_japanese(maker: RecordingMaker, open_session: Call
     clock = {
         "kind": "relative",
         "has_durations": True,
-        "note": "the log has no clock; times only count lines",
+        "note": [{"code": "clock/no_clock"}, {"code": "clock/lines_only"}],
     }
     folder = maker.make(clock=clock, complete=False, ended_by="input error")
     reading = Reading()
@@ -136,62 +135,14 @@ def test_clock_and_ending_are_japanese(maker: RecordingMaker, open_session: Call
     assert english_in(reading.texts) == []
 
 
-def test_what_recorders_state_is_known_in_japanese() -> None:
-    stated = "times run back 3 times, by up to 7 s: the clock was set, or calls are in the order of their return (-z)"
-    assert clock_note_ja(stated).startswith("時刻が 3 回、最大 7 秒戻る")
-    assert clock_note_ja("2 recordings, compared by: clock; see `ranks`") == (
-        "2 個の記録、比較の方法: clock。詳細は `ranks`"
-    )
-    assert clock_note_ja("of another recorder") == "of another recorder"
-    assert ending_ja("of another recorder") == "of another recorder"
-
-
-def test_notes_are_those_that_recorders_write() -> None:
-    root = Path(__file__).parents[3]
-    sources = [*root.glob("crates/*/src/**/*.rs"), root / "python/sysdock/recording/merging.py"]
-    written = "\n".join(path.read_text("utf-8") for path in sources)
-    endings = re.findall(r'rename = "([^"]+)"', (root / "crates/table/src/manifest.rs").read_text("utf-8"))
-    assert [note for note in NOTES if _fixed_part(note) not in written] == []
-    assert {"running", "end of input", "input error"} <= set(endings)
-    assert [ending for ending in endings if not _JAPANESE.search(ending_ja(ending))] == []
-
-
-def test_notes_on_a_load_are_known_in_japanese() -> None:
-    note = "a job ended with No space left on device (error 28); it took 1 ms, and fio counts whole ones"
-    assert japanese_value(note) == (
-        "ジョブがエラーで終了した: No space left on device (error 28)。所要時間は 1 ms で、fio の時間は 1 ms 単位"
-    )
-    assert japanese_value("read (lock)") == "read (ロック)"
-    assert japanese_value("/srv/of another recorder") == "/srv/of another recorder"
-
-
 def test_reasons_of_verdicts_are_known_in_japanese() -> None:
-    row = {"metric": "elapsed_s", "verdict": "invalid", "ratio_low": None}
-    english, japanese = of_verdict(
-        {**row, "reason": "5 blocks are too few: 6 is the least at this level"}, 0.02
-    )
-    assert english == "elapsed_s: invalid: 5 blocks are too few: 6 is the least at this level"
-    assert japanese == "elapsed_s: 無効: 5 ブロックでは足りない (この有意水準では最低 6 ブロック)"
-
-
-def test_notes_in_japanese_are_those_that_are_written(library: Library) -> None:
-    root = Path(__file__).parents[3]
-    sources = [*root.glob("crates/load/src/**/*.rs"), *root.glob("python/sysdock/experiment/**/*.py")]
-    sources += [*library.root.glob("environment/*.toml"), *root.glob("python/sysdock/dump/*.py")]
-    sources += [library.root / f"rules/{name}.sql" for name in ("load/not_usable", "time/user_code")]
-    written = "\n".join(path.read_text("utf-8") for path in sources)
-    # A text that goes over several lines of Python is one.
-    written = re.sub(r'"\s*f?"', "", written)
-    stated = tomllib.loads((library.root / "headings/notes.ja.toml").read_text("utf-8"))
-    fixed = {note: max((part.strip() for part in note.split("*")), key=len) for note in stated}
-    assert [note for note, part in fixed.items() if part not in written] == []
-    assert [note for note, text in stated.items() if note.count("*") != text.count("*")] == []
-
-
-def _fixed_part(pattern: str) -> str:
-    """The longest part of a note that is the same in all recordings."""
-    parts = re.split(r"\(\\d\+\)|\(\.\*\)", pattern.replace(r"\(", "(").replace(r"\)", ")"))
-    return max((part.strip() for part in parts), key=len)
+    reason = '[{"code": "experiment/too_few_blocks", "blocks": 5, "least": 6}]'
+    row = {"metric": "elapsed_s", "verdict": "invalid", "reason": reason}
+    row |= dict.fromkeys(("ratio", "ratio_low", "p", "smallest_visible"))
+    row |= {"baseline_median": 1.0, "scenario_median": 1.0}
+    words = of_verdict(row, 0.02)
+    assert say(words, "en") == "elapsed_s: invalid: 5 blocks are too few: 6 is the least at this level"
+    assert say(words, "ja") == "elapsed_s: 無効: 5 ブロックでは足りない (この有意水準では最低 6 ブロック)"
 
 
 def test_charts_have_japanese_titles_axes_and_legends(sessions: list[Session]) -> None:
@@ -268,17 +219,16 @@ def test_every_column_has_a_japanese_heading(library: Library) -> None:
 
 def test_every_column_has_a_japanese_description(library: Library) -> None:
     """In its header, or by its English text; and no text is left of a column that has another one now."""
-    columns = [column for analysis in library.analyses() for column in analysis.columns if not column.text_ja]
+    every = [column for analysis in library.analyses() for column in analysis.columns]
+    columns = [column for column in every if not (column.means and "ja" in column.means.texts)]
     tables = [library.table(name) for name in ("environment", "import_issues")]
     texts = {column.text for column in columns} | {
         column.text for table in tables for column in table.columns
     }
-    described = tomllib.loads((library.root / "headings" / "descriptions.ja.toml").read_text("utf-8"))
-    assert sorted(texts ^ described.keys()) == []
+    assert sorted(texts ^ catalogue().subject("descriptions").keys()) == []
 
 
 def test_headings_are_of_columns(library: Library) -> None:
     names = {column.name for each in [*library.analyses(), *library.rules()] for column in each.columns}
     names |= {column.name for table in library.tables() for column in table.all_columns}
-    stated = tomllib.loads((library.root / "headings" / "ja.toml").read_text("utf-8"))
-    assert sorted(stated.keys() - names) == []
+    assert sorted(catalogue().subject("columns").keys() - names) == []

@@ -1,0 +1,10 @@
+# {title}
+# {text}
+# needs:   {needs}
+# kernels: {kernels}
+# cost:    low
+{columns}
+
+
+def run(dump):
+{body}
