@@ -22,14 +22,17 @@ from sysdock.text import (
     spreadsheet_text,
     width,
 )
+from sysdock.sentences import facts_from_json, say
 
 _GAP = "  "
 _LEAST_WIDTH = 24
+# Of tables, whose columns are called by their names: facts in them are in the same language.
+_LANG = "en"
 
 
 def heading(column: Column) -> str:
     """The head of a column: times and sizes carry their unit with each value, others name it here."""
-    if column.unit in (None, "B"):
+    if column.unit in (None, "B", "fact"):
         return printable(column.name)
     name = printable(column.name).removesuffix(f"_{column.unit}")
     return name if column.unit == "ns" else f"{name} [{column.unit}]"
@@ -50,7 +53,7 @@ def cell(value: Any, column: Column) -> str:
             # Ids such as pids are not counts: no separators in them.
             return str(value) if column.name.endswith("id") else f"{value:,}"
         return f"{value:.9g}"
-    return printable(str(value))
+    return printable(say(facts_from_json(value), _LANG) if column.unit == "fact" else str(value))
 
 
 def table_lines(

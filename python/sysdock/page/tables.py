@@ -123,7 +123,7 @@ def _number_class(is_number: bool) -> str:
 
 def _described(column: Column, lang: str) -> str:
     words = description(column, lang)
-    return f"{words} [{column.unit}]" if column.unit else words
+    return f"{words} [{column.unit}]" if column.unit not in (None, "fact") else words
 
 
 def _exact(value: object) -> str:

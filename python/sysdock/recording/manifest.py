@@ -454,7 +454,7 @@ def _is_list(capture: dict[str, Any], key: str) -> bool:
     entries = capture.get(key) or []
     if key == "options":
         return all(isinstance(entry, str) for entry in entries)
-    types = {"path": str, "bytes": int, "lines": int, "temporary": bool, "family": str, "missing": str}
+    types = {"path": str, "bytes": int, "lines": int, "temporary": bool, "family": str, "missing": dict}
     return all(
         isinstance(entry, dict)
         and all(entry.get(name) is None or _is(entry[name], type_) for name, type_ in types.items())
