@@ -33,7 +33,7 @@ Limits = dict[str, dict[str, str]]
 
 @dataclass(frozen=True)
 class Config:
-    """What the file says. `rules`: by id of the rule, values of its parameters."""
+    """The contents of the file. `rules`: values of parameters by id of the rule."""
 
     path: Path | None = None
     language: str | None = None
@@ -64,7 +64,7 @@ class Config:
 
 
 def place_of(path: Path | None, *keys: str) -> str:
-    """Where a key is, as errors name it: `/home/me/.config/sysdock.toml: rules."io/seeks".min_calls`."""
+    """The location of a key in errors: `/home/me/.config/sysdock.toml: rules."io/seeks".min_calls`."""
     return f"{path}: {'.'.join(key if key.isidentifier() else f'{chr(34)}{key}{chr(34)}' for key in keys)}"
 
 
@@ -83,7 +83,7 @@ def recorder() -> str:
 
 
 def _stated(variable: str, known: Sequence[str]) -> str | None:
-    """What a variable of the environment says; None where it is not set."""
+    """The value of a variable of the environment; None if it is not set."""
     value = os.environ.get(variable)
     if value and value not in known:
         raise UserError(f"`{value}` is not one of {', '.join(known)}", None, variable)
@@ -92,7 +92,7 @@ def _stated(variable: str, known: Sequence[str]) -> str | None:
 
 @functools.cache
 def config() -> Config:
-    """What the user's file says; nothing where there is none."""
+    """The user's file; empty if there is none."""
     path = _path()
     if path is None:
         return Config()
@@ -114,7 +114,7 @@ def _path() -> Path | None:
     """The file; None where no place for it is known."""
     if (stated := os.environ.get(FILE)) is not None:
         return Path(stated) if stated else None
-    # What is no absolute path is to be ignored (XDG Base Directory Specification).
+    # A path that is not absolute is ignored (XDG Base Directory Specification).
     if (folder := os.environ.get("XDG_CONFIG_HOME", "")).startswith("/"):
         return Path(folder) / "sysdock.toml"
     if who := caller():

@@ -9,7 +9,7 @@ from sysdock.sentences import Words, fact
 
 
 class UserError(Exception):
-    """Something the user can act on.
+    """An error that the user can act on.
 
     `fact` says what is wrong (lower case, no full stop), `hint` what to do about it, `place` where it is
     (a file, `file:line`, or an option). The command line prints it without a trace-back and exits with 2.
@@ -28,19 +28,19 @@ class UserError(Exception):
 
 
 class NotComputed(UserError):
-    """One answer that the engine could not compute from a recording: an overflow, a conversion, a limit.
+    """An answer that the engine could not compute from a recording: an overflow, a conversion, a limit.
 
     A caller with several questions reports it in place of this answer, and goes on.
     """
 
     @property
     def words(self) -> Words:
-        """What to state in place of the answer."""
+        """The text to state in place of the answer."""
         return fact("errors/could_not_be_computed", why=self.fact)
 
     @property
     def sentence(self) -> Words:
-        """The same as a sentence."""
+        """The text as a sentence."""
         return fact("errors/this_could_not_be_computed", why=self.fact)
 
 

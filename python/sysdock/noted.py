@@ -17,7 +17,7 @@ class Noted:
         self.path = path
 
     def get(self, text: str) -> Any:
-        """What is stored for this text; None for any other, and in a checkout that was not set up."""
+        """The value stored for this text; None for any other, and in a checkout that was not set up."""
         return self._facts.get(_key(text))
 
     def write(self, facts: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Where the files that come with sysdock are: inside the installed package, or in a checkout."""
+"""Locations of the files of sysdock: inside the installed package, or in a checkout."""
 
 from __future__ import annotations
 

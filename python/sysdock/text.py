@@ -24,7 +24,7 @@ STEERING = (
 FORMULA_STARTS = "=+-@\t\r"
 _RANGES = [f"{chr(first)}-{chr(last)}" for first, last in (*STEERING, (0xD800, 0xDFFF))]
 _STEERING = re.compile(f"[{''.join(_RANGES)}]")
-# In JSON the first of them are escaped anyway, or stand between the values.
+# In JSON the first of them are escaped anyway, or are between the values.
 _STEERING_IN_JSON = re.compile(f"[{''.join(_RANGES[1:])}]")
 _RATIO_DIGITS = 3
 
@@ -159,7 +159,7 @@ def shorten(text: str, room: int, middle: bool = False) -> str:
 
 
 def head(text: str, room: int) -> str:
-    """As much of the beginning of `text` as fits into `room` columns."""
+    """The longest beginning of `text` that fits into `room` columns."""
     end = used = 0
     for char in text:
         used += width(char)
@@ -175,7 +175,7 @@ def pad(text: str, room: int, right: bool = False) -> str:
     return blanks + text if right else text + blanks
 
 
-# What is not broken: a command. Its blanks are written as this meanwhile.
+# Commands are not broken. Their blanks are replaced by this meanwhile.
 _CODE, _BLANK = re.compile("`[^`]+`"), "\0"
 
 

@@ -11,7 +11,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-# What file systems say that cannot sync a folder or a special file.
+# Errors of file systems that cannot sync a folder or a special file.
 _CANNOT = (errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.EROFS)
 
 

@@ -1,4 +1,4 @@
-"""What `sysdock --version` says: version, commit, and the format of recordings."""
+"""Output of `sysdock --version`: version, commit, and the format of recordings."""
 
 from __future__ import annotations
 

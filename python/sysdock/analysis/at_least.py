@@ -12,7 +12,7 @@ from sysdock.sentences import Words, fact
 
 
 def too_little(session: Session, rule: Analysis, values: Mapping[str, Any]) -> Words | None:
-    """What the recording has too little of for a finding of `rule`, by `at_least:`.
+    """The facts that state that the recording is too small for a finding of `rule`, by `at_least:`.
 
     None where the SQL has to decide: also where a table is empty or the recording incomplete, as the rule may
     then be inconclusive. Filters only take rows away. `values`: those of the parameters.
@@ -40,7 +40,7 @@ def _is_whole(session: Session, rule: Analysis) -> bool:
 
 
 def _held(session: Session, quantity: str) -> int | None:
-    """How much of it the recording has; None where that is not known."""
+    """The amount in the recording; None if it is unknown."""
     recording = session.recording
     if quantity not in TIMES:
         return recording.rows(quantity) if quantity in recording.tables else None

@@ -60,7 +60,7 @@ _HINT = (
     "give an .sql or .md file below `analyses` or `rules`, a .py or .md file below `dumps`, "
     "or a .toml file below `experiments`, `health`, `products` or `environment`"
 )
-# An example is some lines: a statement that takes this long, or so much memory, does not end by itself.
+# Examples are short: a statement that takes this long, or this much memory, would not end.
 _FOR_EXAMPLES = {"max_execution_time": "8000", "memory_limit": "768MB"}
 # Keys of a `chart:` line that name columns.
 _CHANNELS = ("x", "x2", "y", "y2", "color", "size")
@@ -69,7 +69,7 @@ Report = Callable[[str, bool], None]
 
 @dataclass
 class Summary:
-    """How many checks passed, failed, and were skipped."""
+    """Number of checks that passed, failed, and were skipped."""
 
     passed: int = 0
     failed: int = 0
@@ -119,7 +119,7 @@ def check(
     library: Library | None = None,
     experiment_problems: Callable[[Library, Experiment], list[str]] | None = None,
 ) -> Summary:
-    """Checks the files at `paths` (default: the whole library) and says of each how it went.
+    """Checks the files at `paths` (default: the whole library) and reports the result of each.
 
     `report` gets a line and whether it matters. With `bless` pages are changed to what the SQL really
     returns. `experiment_problems` says what is wrong with an experiment: its workloads are not known here,
@@ -241,7 +241,7 @@ def _check_experiment(
 
 
 def _plan_problems(path: Path) -> list[str]:
-    # What a value means, the generator checks; a test gives it the plans that come with sysdock.
+    # The generator checks values; a test gives it the plans that come with sysdock.
     parse_load_plan(path)
     return []
 
@@ -256,7 +256,7 @@ def _product_problems(library: Library, path: Path) -> list[str]:
 
 
 def _otherwise_problems(library: Library, analysis: Analysis) -> list[str]:
-    """What the analysis that answers in its place lacks to do so."""
+    """Problems of the analysis that replaces this one."""
     if analysis.otherwise is None:
         return []
     try:

@@ -18,7 +18,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True)
 class Change:
-    """One thing in both recordings; None where it is in one only. Times in ns."""
+    """One thing in both recordings; None if it is in one only. Times in ns."""
 
     name: str
     calls_a: int | None
@@ -30,12 +30,12 @@ class Change:
 
     @property
     def time_ns(self) -> int:
-        """How much longer it took in the second recording."""
+        """Additional time in the second recording [ns]."""
         return (self.time_b_ns or 0) - (self.time_a_ns or 0)
 
     @property
     def calls(self) -> int:
-        """How many more calls the second recording has."""
+        """Number of additional calls in the second recording."""
         return (self.calls_b or 0) - (self.calls_a or 0)
 
 
@@ -56,7 +56,7 @@ class FindingChange:
 
     @property
     def gain_ns(self) -> int:
-        """How much more could be saved in the second recording."""
+        """Additional possible saving in the second recording [ns]."""
         return ((self.b and self.b.gain_ns) or 0) - ((self.a and self.a.gain_ns) or 0)
 
 
@@ -101,7 +101,7 @@ def compare(a: Session, b: Session) -> Comparison:
 def _totals(section: Section, a: Session, b: Session) -> dict[str, tuple[Total, Total]]:
     assert section.totals
     of_a, of_b = _of(a, section.totals), _of(b, section.totals)
-    # What only one of them has is not known of the other.
+    # Rows in one recording only are unknown in the other.
     names = dict.fromkeys([*of_a, *of_b])
     return {name: (_or_unknown(name, of_a, of_b), _or_unknown(name, of_b, of_a)) for name in names}
 
@@ -111,7 +111,7 @@ def _or_unknown(name: str, own: dict[str, Total], other: dict[str, Total]) -> To
 
 
 def _of(session: Session, ask: Callable[[Session], Answer]) -> Answer:
-    """What one of the two recordings answers; an error names it."""
+    """The answer of one of the two recordings; an error names the recording."""
     try:
         return ask(session)
     except NotComputed as error:

@@ -32,7 +32,7 @@ _FIRST_LINES = 3
 
 
 def describe(session: Session) -> dict[str, Any]:
-    """One object with what recording.json says, the environment, and the issues of the import.
+    """One object with the contents of recording.json, the environment, and the issues of the import.
 
     `captures`: as recording.json has them; `lines_total`, `lines_understood`, `lost_events`: their sums, in
     their own units. `kind`: what they set out to record. `file_systems`: rows of that table, of a scan.
@@ -128,9 +128,9 @@ def issues(session: Session) -> list[dict[str, Any]]:
     ]
 
 
-# What `describe` reads from tables.
+# Tables that `describe` reads.
 def marks(session: Session) -> list[dict[str, Any]]:
-    """What made a flight recorder write the recording, by time."""
+    """The events that made a flight recorder write the recording, by time."""
     return [dataclasses.asdict(one) for one in marks_of(session)]
 
 
@@ -144,7 +144,7 @@ _READERS: dict[str, Callable[[Session], Any]] = {
 
 
 def statements(session: Session, folder: str) -> list[Statement]:
-    """What sections say where rules have nothing to judge. `folder`: what commands call the recording."""
+    """Statements of sections for which no rule applies. `folder`: the recording, as commands name it."""
     sections = dict.fromkeys(map(section_of, session.recording.captures))
     found = [section.statement(session, folder) for section in sections if section and section.statement]
     return [statement for statement in found if statement]

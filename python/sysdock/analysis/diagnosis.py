@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 # Below this share of understood lines, what a rule did not see may well be in the lines that were not read.
 ENOUGH_UNDERSTOOD = 0.99
-# What saves less than this part of the time, and this time, matters to nobody: it is a note.
+# A finding that saves less than this part of the time or this time, whichever is greater, is a note.
 LEAST_SAVING = 0.02
 LEAST_SAVING_NS = 10_000_000
 # Subjects of one rule that are kept: those that could save most. `others` of the last counts the rest.
@@ -59,7 +59,7 @@ def diagnose(session: Session, alongside: Callable[[Session], None] | None = Non
 
 
 def _least_saving_ns(session: Session) -> int:
-    """What a finding has to save to be more than a note; 0 where the recording has no times."""
+    """Least saving of a finding that is more than a note; 0 if the recording has no times."""
     recording = session.recording
     if not (recording.has_clock and recording.has_durations):
         return 0
@@ -82,7 +82,7 @@ def diagnose_by(session: Session, rule: Analysis, params: Mapping[str, Any]) -> 
 
 
 def _placed(session: Session, found: Iterable[Finding]) -> list[Finding]:
-    """In order, with what is known of each: line of the program, who made the calls, product."""
+    """Findings in order, with source line, callers and product if known."""
     with_lines = with_source_lines(session, sorted(found, key=_order))
     return with_products(session.library, with_callers(session, with_lines))
 
@@ -93,7 +93,7 @@ def judge(
     params: Mapping[str, Any] | None = None,
     most: int | None = MOST_SUBJECTS,
 ) -> list[Finding]:
-    """What one rule says of the recording, of at most `most` subjects; one that cannot be run is `unknown`.
+    """Findings of one rule, for at most `most` subjects; `unknown` for a rule that cannot be run.
 
     `params`: values in place of those of the session, which go before the defaults of its parameters. The
     sentences state those that were bound.
@@ -120,7 +120,7 @@ def judge(
 
 
 def _beyond_reach(session: Session, rule: Analysis) -> list[Finding]:
-    """That the recording has too little for the rule to find anything; empty where it has to be run."""
+    """A finding `ok` of a rule for which the recording is too small; empty if the rule has to be run."""
     if session.filters.only_errors:
         return []
     values = values_of(rule, session.limits.get(rule.id, {}))
@@ -202,7 +202,7 @@ def _families(capture: Mapping[str, Any]) -> set[str]:
 
 
 def _doubt_of_capture(session: Session, capture: dict[str, Any], tables: set[str]) -> Words | None:
-    """That too little of its input was understood, or what else its section knows."""
+    """A remark that too little of the input was understood, or another doubt that its section has."""
     section = section_of(capture)
     if section and section.doubt:
         return section.doubt(session, tables)
@@ -256,7 +256,7 @@ def _finding(rule: Analysis, page: Page, params: Mapping[str, Any], row: dict[st
         value=row["value"],
         limit_value=row["limit_value"],
         cost_ns=row["cost_ns"],
-        # What is fine or could not be judged promises nothing.
+        # Only findings promise a gain.
         gain_ns=row["gain_ns"] if row["status"] == "finding" else None,
         certainty=row["certainty"],
         certainty_reason=page.how_sure(row["certainty"], row.get("variant")),
@@ -286,7 +286,7 @@ def _without_values(rule: Analysis, page: Page, status: str, reason: Words) -> F
 
 
 class _Words(TypedDict):
-    """What a finding says in the words of its rule's page."""
+    """Texts of a finding, from the page of its rule."""
 
     title: Words
     advice: Words
@@ -297,7 +297,7 @@ def _words(rule: Analysis, page: Page) -> _Words:
 
 
 def _evidence(rule: Analysis, row: Mapping[str, Any]) -> str | None:
-    """The analysis and filters that show the lines that a finding is about, quoted for a shell.
+    """The analysis and filters that show the lines of a finding, quoted for a shell.
 
     `{name}` stands for a column of the rule, `{first}` for the first word of the subject.
     `{name*}` for all that lies below it. An option whose value is NULL is left out.
@@ -317,7 +317,7 @@ def _evidence(rule: Analysis, row: Mapping[str, Any]) -> str | None:
 
 
 def _order(finding: Finding) -> tuple[Any, ...]:
-    """What is urgent first, then what is likely to save most, then notes, then circumstances."""
+    """Urgent findings first, then by likely saving, then notes, then circumstances."""
     cost = finding.cost_ns if finding.cost_ns is not None else -1
     rank = STATUSES.index(finding.status), not finding.urgent, finding.circumstance, finding.is_note
     return *rank, -likely_gain(finding), -cost, finding.rule, finding.subject

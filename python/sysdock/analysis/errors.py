@@ -15,7 +15,7 @@ _LESS = "ask for less at once: a time window (--from, --until), one --file, or o
 
 
 def first_line(error: Exception) -> str:
-    """What an engine error says, without its kind and the lines that repeat the statement."""
+    """The message of an engine error, without its kind and the lines that repeat the statement."""
     lines = [line for line in _KIND.sub("", str(error)).splitlines() if line.strip()]
     text = lines[0].strip() if lines else type(error).__name__
     text = text if len(text) <= _LONGEST else text[:_LONGEST] + "…"

@@ -12,7 +12,7 @@ from sysdock.library import Library
 from sysdock.recording import Recording, connect
 from sysdock.recording.writing import add_part, empty_capture, empty_manifest, write_manifest
 
-# What is in a page for an id: the column of the id, and the table that has both.
+# Replacements of ids on a page: the column of the id, and the table that has both.
 _NAMES = {"path": ("path_id", "paths"), "tid": ("task_id", "processes")}
 _PLACE = "rows of the example"
 

@@ -34,12 +34,12 @@ def share(finding: Finding) -> Words | None:
 
 
 def certainty_word(finding: Finding) -> Words | None:
-    """How sure it is; None where nothing was found."""
+    """The certainty of a finding; None if nothing was found."""
     return None if finding.certainty is None else fact(f"diagnosis/confidence_{finding.certainty}")
 
 
 def certainty(finding: Finding) -> Words | None:
-    """How sure it is, and why; None where nothing was found."""
+    """The certainty of a finding with its reason; None if nothing was found."""
     word = certainty_word(finding)
     if word is None or not finding.certainty_reason:
         return word
@@ -47,7 +47,7 @@ def certainty(finding: Finding) -> Words | None:
 
 
 def product_advice(findings: Iterable[Finding]) -> list[Words]:
-    """What helps the products that the findings are about, each once, after its name."""
+    """Advice for the products that the findings concern, each once, after its name."""
     found: dict[str, Words] = {}
     for each in findings:
         if each.product and each.product_advice:

@@ -71,7 +71,7 @@ class Finding:
         return self.status == "finding" and (self.gain_ns == 0 or self.minor)
 
     def in_language(self, lang: str) -> Finding:
-        """The same with all its words in one language."""
+        """The finding with all its texts in one language."""
         return dataclasses.replace(
             self,
             title=say(self.title, lang),
@@ -112,7 +112,7 @@ def total_gain(findings: Sequence[Finding]) -> int | None:
 
 
 def likely_gain(finding: Finding) -> float:
-    """What it could save [ns], by which findings are ordered; where that is not known, a part of its cost.
+    """Likely saving [ns], by which findings are ordered; if it is unknown, a part of the cost.
 
     So a large cost comes before a small saving. The parts are a choice.
     """
@@ -138,7 +138,9 @@ def fold(findings: list[Finding]) -> list[Finding]:
         return None
 
     def chief(finding: Finding) -> Finding | None:
-        """Who explains it, and is explained by none; findings that explain each other stay apart."""
+        """The finding that explains it and is not explained itself; findings that explain each other stay
+        apart.
+        """
         met = [finding]
         while (above := explainer(met[-1])) and not any(above is each for each in met):
             met.append(above)
@@ -152,7 +154,7 @@ def fold(findings: list[Finding]) -> list[Finding]:
 
 
 def _may_explain(head: Finding, finding: Finding) -> bool:
-    # What is itself unsure and promises nothing takes no known saving away.
+    # An uncertain finding without a promised saving does not take a known saving away.
     promised = finding.gain_ns or 0
     is_vague = head.gain_ns is None and head.certainty == "low" and 2 * promised >= (finding.cost_ns or 0) > 0
     return _same_file(head, finding) and not is_vague

@@ -23,7 +23,7 @@ class Mark:
 
     @property
     def words(self) -> Words:
-        """Its text and when it was."""
+        """The text with its time."""
         return fact("diagnosis/mark_after_start", mark=self.text, at=self.at_ns)
 
 

@@ -58,7 +58,7 @@ def compare_rows(
 
 
 def _numbers(analysis: Analysis) -> list[Column]:
-    """What is compared: what adds up, times first, then what has a unit or is a share."""
+    """The columns that are compared: sums, times first, then columns with a unit or shares."""
     sums = [column for column in analysis.columns if column.name in analysis.sums]
     sums.sort(key=lambda column: column.unit != "ns")
     others = [

@@ -38,7 +38,7 @@ _MODIFIERS = {"ORDER_MODIFIER", "LIMIT_MODIFIER", "DISTINCT_MODIFIER"}
 
 
 def violations(connection: duckdb.DuckDBPyConnection, sql: str) -> list[str]:
-    """What in `sql` is outside the portable subset, in words; empty where all is inside."""
+    """Constructs in `sql` outside the portable subset, in words; empty if there are none."""
     [(text,)] = connection.execute("SELECT json_serialize_sql($sql)", {"sql": sql}).fetchall()
     tree = json.loads(text)
     if tree["error"]:

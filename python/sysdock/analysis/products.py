@@ -30,7 +30,7 @@ def _with_product(library: Library, finding: Finding) -> Finding:
 
 
 def product_problems(library: Library, product: Product) -> list[str]:
-    """What is wrong with a product: rules that there are not, and variants that their findings have not."""
+    """Problems of a product: rules that do not exist, and variants that their findings do not have."""
     rules = {rule.id: rule for rule in library.rules()}
     problems = []
     for name in product.advice:

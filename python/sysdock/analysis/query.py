@@ -25,8 +25,9 @@ BASE_MEMORY_MB = 512
 
 @dataclass(frozen=True)
 class Task:
-    """What a worker is to do. limit: rows, 0 for all; width: terminal columns of a table, or None;
-    spill: a folder that it may write to; parent: the process with which it ends."""
+    """The task of a worker. limit: rows, 0 for all; width: terminal columns of a table, or None; spill: a
+    folder that it may write to; parent: the process with which it ends.
+    """
 
     recording: str
     knowhow: str
@@ -46,7 +47,9 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a query ended: whether `more` rows were left, notes on filters, what the sandbox was `lacking`."""
+    """The result of a query: whether there are `more` rows, notes on filters, parts of the sandbox that are
+    `lacking`.
+    """
 
     more: bool
     notes: list[str]

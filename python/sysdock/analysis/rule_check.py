@@ -1,4 +1,4 @@
-"""What `sysdock check` requires of rules only, not of all know-how: sentences, headings, states."""
+"""Checks of `sysdock check` for rules only: sentences, headings, states."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sysdock.library.page import HOW_SURE, RULE_HEADINGS, heading
 from sysdock.library.rule_shape import CERTAINTIES, STATUSES
 from sysdock.sentences import catalogue, is_source, languages, say
 
-# What a diagnosis adds to a row of a rule.
+# Columns that a diagnosis adds to a row of a rule.
 SENTENCES = ["reason" if is_source(lang) else f"reason_{lang}" for lang in languages()]
 
 
@@ -59,7 +59,7 @@ def certainty_problems(rule: Analysis, page: Page) -> list[str]:
 
 
 def page_problems(page: Page) -> list[str]:
-    """What the page of a rule lacks."""
+    """Parts that the page of a rule lacks."""
     problems = []
     for lang in languages():
         if lang not in page.titles.texts:

@@ -19,7 +19,7 @@ from pathlib import Path
 from sysdock.recording.process import lower_limit
 
 _PR_SET_NO_NEW_PRIVS = 38
-# These numbers are the same on all architectures but Alpha.
+# The numbers are the same on all architectures except Alpha.
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _RULESET_VERSION = 1
 _RULE_PATH_BENEATH = 1
@@ -30,8 +30,7 @@ _READ_AND_WRITE = sum(1 << bit for bit in (1, 2, 3, 4, 5, 7, 8, 14))
 # Number of file-system rights that each version of the interface knows.
 _RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15}
 _RIGHTS_SINCE_5 = 16
-# What the engine asks about the machine when it is connected; it aborts where it may not read the first
-# (2.0.0).
+# Files that the engine reads when it connects; it aborts if it cannot read the first one (2.0.0).
 _ABOUT_THE_MACHINE = (
     "/proc/self/cgroup",
     "/proc/meminfo",

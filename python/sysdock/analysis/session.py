@@ -32,7 +32,7 @@ _KEPT_NUMBERS = itertools.count()
 
 
 class Engine(Protocol):
-    """What answers analyses in the place of DuckDB, for one session."""
+    """Answers analyses in place of DuckDB, for one session."""
 
     def views(self, recording: Recording, library: Library, filters: Filters) -> Views:
         """Views whose rows DuckDB is not asked for."""
@@ -66,7 +66,7 @@ class Session:
         self.limits = limits or {}
         self.library = library or Library()
         self.filters = filters or Filters()
-        # What comes with sysdock is checked by `sysdock check` and tests, not by everyone who runs it.
+        # The library of sysdock is checked by `sysdock check` and tests, not for each user.
         self.checked = not self.library.is_own if checked is None else checked
         with engine_errors(str(recording.folder)):
             if engine:
@@ -78,17 +78,17 @@ class Session:
 
     @property
     def notes(self) -> list[Words]:
-        """What the user should know about the filters."""
+        """Notes on the filters for the user."""
         return self.views.notes
 
     @property
     def subject(self) -> Words:
-        """What was recorded; at least the name of its folder."""
+        """The recorded subject; at least the name of the folder."""
         return subject(self.recording)
 
     @property
     def contents(self) -> set[str]:
-        """What the recording is about: `about` of the tables that it holds."""
+        """Subjects of the recording: `about` of its tables."""
         known = [name for name in self.recording.tables if self.library.has_table(name)]
         return {about for name in known if (about := self.library.table(name).about)}
 
@@ -241,7 +241,7 @@ class Session:
             return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
     def diagnose(self, lang: str = "en", alongside: Callable[[Session], None] | None = None) -> list[Finding]:
-        """What `findings` has, with all words in one language."""
+        """The findings, with all texts in one language."""
         return [finding.in_language(lang) for finding in self.findings(alongside)]
 
     def findings(self, alongside: Callable[[Session], None] | None = None) -> list[Finding]:
@@ -294,7 +294,8 @@ class Result:
             self._check_columns()
 
     def per(self, units: float) -> Result:
-        """The same for a unit of work: what adds up (`sums:` of the analysis) divided by their number.
+        """The result per unit of work: columns that add up (`sums:` of the analysis) divided by the number
+        of units.
 
         UserError: nothing of the analysis adds up.
         """

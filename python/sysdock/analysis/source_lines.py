@@ -1,4 +1,4 @@
-"""Where in the program a finding comes from: the line that made most of the calls on its file."""
+"""Finds the source line of a finding: the line that made most of the calls on its file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sysdock.text import percent
 if TYPE_CHECKING:
     from sysdock.analysis.session import Session
 
-# Below this share of the calls, no single line stands for a finding.
+# Below this share of the calls, no single line represents a finding.
 LEAST_SHARE = 0.25
 
 _LINES_SQL = """WITH used AS (

@@ -1,4 +1,4 @@
-"""What being traced costs, as far as the recording itself shows it."""
+"""The cost of tracing, as far as the recording itself shows it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TRIVIAL = [
     *("brk", "getegid", "geteuid", "getgid", "getpid", "getppid", "gettid", "getuid", "lseek", "umask"),
     *("rt_sigaction", "rt_sigprocmask", "set_robust_list", "set_tid_address"),
 ]
-# Their mean, as costs are sums; a few that waited for a CPU must not take all of a cost off.
+# The mean, because costs are sums, but limited: a few calls that waited for a CPU must not dominate it.
 _SQL = """SELECT CAST(least(avg(t.dur_ns), 2 * median(t.dur_ns)) AS BIGINT),
     (SELECT count(*) FROM calls WHERE dur_ns > 0 AND via IS NULL)
 FROM calls AS t
@@ -29,21 +29,21 @@ WHERE t.dur_ns > 0 AND t.via IS NULL AND list_contains($trivial, t.call)"""
 
 @dataclass(frozen=True)
 class TracerCost:
-    """What a traced call takes in addition to its own work (ns), and how many calls there were."""
+    """Cost of tracing per call [ns], and number of calls."""
 
     each_ns: int
     calls: int
 
     @property
     def words(self) -> Words:
-        """It as a sentence."""
+        """The cost as a sentence."""
         each, together = human_ns(self.each_ns), human_ns(self.each_ns * self.calls)
         calls = human_count(self.calls)
         return fact("diagnosis/times_include_tracing_overhead", each=each, together=together, calls=calls)
 
 
 def tracer_cost(session: Session) -> TracerCost | None:
-    """What the tracer costs, by calls that do nothing; None where durations do not hold or show it."""
+    """The cost of the tracer, measured by trivial calls; None if durations do not include or show it."""
     if not session.recording.clock.get("includes_tracer") or "calls" not in session.views.available:
         return None
     try:

@@ -15,13 +15,14 @@ from sysdock.sentences import fact
 if TYPE_CHECKING:
     from sysdock.analysis.session import Session
 
-# A process that made fewer of the calls does not stand for a finding: then the number of processes is given.
+# A process that made a smaller part of the calls does not represent a finding: the number of processes is
+# given.
 LEAST_SHARE = 0.9
 # Tables about these have no times of what ran, or times of something else than the recording.
 _NOT_TIMED = {"scan", "job", "experiment", "load"}
 
-# Who made the calls on the places that findings name, and by how many threads. A place is a path, what lies
-# below it, or all calls of a name.
+# Callers of the calls on the places that findings name, with their number of threads. A place is a path,
+# everything below it, or all calls of a name.
 _CALLERS_SQL = """WITH asked AS (
     SELECT unnest(CAST($numbers AS BIGINT[])) AS number, unnest(CAST($files AS VARCHAR[])) AS file,
         unnest(CAST($below AS VARCHAR[])) AS below, unnest(CAST($names AS VARCHAR[])) AS name
@@ -65,7 +66,7 @@ FROM by_process AS b JOIN processes AS p ON p.task_id = b.process_id ORDER BY b.
 
 @dataclass(frozen=True)
 class _Callers:
-    """Who made the calls of a finding. `threads`: of the process if it was one alone, else more than one."""
+    """The callers of a finding. `threads`: those of the process if it is one, otherwise more than one."""
 
     process: int | None
     programs: tuple[str, ...]
@@ -125,7 +126,7 @@ def _tasks(session: Session) -> _Tasks:
 
 
 def _known(finding: Finding, tasks: _Tasks) -> _Callers | None:
-    """What the rule says itself: the process, or the program by which its subject begins."""
+    """The caller that the rule states: the process, or the program with which its subject begins."""
     if finding.process is not None:
         program, threads = tasks.known.get(finding.process, (None, tasks.threads))
         return _Callers(finding.process, (program,) if program else (), 1, threads)
@@ -156,7 +157,7 @@ def _of_rows(rows: list[tuple[int, str | None, int, int, int, int]]) -> _Callers
     programs = tuple(comm for _, comm, *_ in rows if comm)
     if processes > 1 and calls < LEAST_SHARE * all_calls:
         return _Callers(None, programs, processes, 2)
-    # What other processes did is left out of the name, but it may have been at the same time.
+    # Other processes are left out of the name, but they may have run at the same time.
     return _Callers(pid or None, (comm,) if comm else (), 1, threads if processes == 1 else 2)
 
 

@@ -59,7 +59,7 @@ def main() -> None:
         json.dump(report, status)
         status.flush()
         if "more" not in report:
-            # What could not be written must not be tried again at the end of the interpreter.
+            # A failed write must not be repeated at the end of the interpreter.
             os._exit(0)
 
 

@@ -77,7 +77,7 @@ def table_lines(
 
 
 def row_lines(columns: Sequence[Column], row: Sequence[Any]) -> list[str]:
-    """One row as lines of name and value: what would be too wide to read as a table."""
+    """One row as lines of name and value, for rows that are too wide for a table."""
     heads = [heading(column) for column in columns]
     room = max(width(head) for head in heads)
     cells = [cell(value, column) for value, column in zip(row, columns, strict=True)]

@@ -31,7 +31,8 @@ def title_of(line: ChartLine, wanted: Wanted) -> Words:
 
 
 def caption_of(marks: Marks, shape: str, unit: str | None = None) -> Words:
-    """How much is drawn, as in `500 of 12,000 points drawn (lowest and highest of each step)`.
+    """How much of the result is drawn, as in `500 of 12,000 points drawn (lowest and highest of each
+    step)`.
 
     unit: of the values, for the sum of bars that are not drawn.
     """

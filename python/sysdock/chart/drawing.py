@@ -138,7 +138,7 @@ def _shows_time(wanted: Wanted, columns: Mapping[str, Column]) -> bool:
 
 
 def _wanted(line: ChartLine, result: Result) -> Wanted:
-    """What a chart line asks for; a UserError names a mistake in it."""
+    """The chart that a chart line requests; a UserError names a mistake in it."""
     options, place = line.options, result.place
     for key, value in options.items():
         if key not in _OPTIONS:
@@ -167,7 +167,7 @@ def _wanted(line: ChartLine, result: Result) -> Wanted:
 
 
 def _gaps(options: Mapping[str, str], adds_up: bool, place: str) -> str:
-    """What a step of time without a row means: 0 for what adds up, else that there is no value."""
+    """The meaning of a time step without a row: 0 for sums, otherwise a missing value."""
     logarithmic = options.get("y_scale") == "log"
     stated = options.get("gaps", "zero" if adds_up and not logarithmic else "break")
     if stated not in ("zero", "break"):
@@ -178,7 +178,7 @@ def _gaps(options: Mapping[str, str], adds_up: bool, place: str) -> str:
 
 
 def title_in_words(session: Session, analysis: Analysis) -> Words:
-    """What an analysis is called: as its page says, where it has one."""
+    """The title of an analysis, from its page if it has one."""
     if not analysis.page_path.exists():
         return analysis.title
     titles = session.library.page(analysis).titles

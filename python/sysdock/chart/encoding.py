@@ -37,7 +37,7 @@ _OWN_FIELDS = ("name", "label", "place", "rank", "series", "from", "to", "middle
 
 @dataclass(frozen=True)
 class _Chart:
-    """What is to be drawn; the rows of `marks` are changed. `lang`: of titles of axes."""
+    """A chart to be drawn; the rows of `marks` are changed. `lang`: language of the titles of axes."""
 
     line: ChartLine
     wanted: Wanted
@@ -46,7 +46,7 @@ class _Chart:
     lang: str
 
     def words(self, column: Column) -> str:
-        """What a column is called at an axis."""
+        """The title of a column at an axis."""
         return axis_words(column, self.lang)
 
     def axis(self, words: str, unit: str | None, extent: tuple[float, float], scale: str = "linear") -> Axis:
@@ -54,7 +54,7 @@ class _Chart:
         return axis_of(words, unit, extent, scale, self.lang)
 
     def heading(self, name: str | None) -> str:
-        """What a column is called in a legend; a blank for none, since Vega would write a name of its own."""
+        """The title of a column in a legend; a blank for none, because Vega would write a name of its own."""
         return heading(self.columns[name], self.lang) if name else " "
 
 
@@ -117,7 +117,7 @@ def _spans(chart: _Chart) -> dict[str, Any]:
 
 
 def _steps(chart: _Chart) -> dict[str, Any]:
-    """As points, and where each step ends."""
+    """Points, with the end of each step."""
     extent = _extent(row["x2"] for row in chart.marks.rows)
     column = chart.columns[chart.wanted.x]
     axis = chart.axis(chart.words(column), column.unit, extent)
@@ -130,7 +130,7 @@ def _steps(chart: _Chart) -> dict[str, Any]:
 
 
 def _lines(chart: _Chart) -> dict[str, Any]:
-    """As points, and the middle of each stretch; the axis shows all that the recording covers."""
+    """Points, with the middle of each stretch; the axis shows the whole time of the recording."""
     column = chart.columns[chart.wanted.x]
     limits = chart.marks.x_limits or (0.0, 0.0)
     axis = chart.axis(chart.words(column), column.unit, _extent(limits))
@@ -183,7 +183,7 @@ def _branches(chart: _Chart) -> dict[str, Any]:
 
 
 def _flames(chart: _Chart) -> dict[str, Any]:
-    """Both ends of a rectangle in the unit of the axis, and in words `text`, `own`, `number`, `series`."""
+    """Both ends of a rectangle in the unit of the axis, and as words `text`, `own`, `number`, `series`."""
     column = chart.columns[chart.wanted.y[0]]
     rows = chart.marks.rows
     whole = rows[0].pop("whole") if rows else 0.0
@@ -241,7 +241,7 @@ def _code(state: str) -> str:
 
 
 def _states(chart: _Chart) -> dict[str, Any]:
-    """As spans, and the names of the states."""
+    """Spans, with the names of the states."""
     words = {
         state: say(fact(f"chart/state_{_code(state)}"), chart.lang) for state in (*STATES, "path", "state")
     }
@@ -294,7 +294,7 @@ def _upward(chart: _Chart, extent: tuple[float, float]) -> dict[str, Any]:
 
 
 def _series(chart: _Chart) -> dict[str, Any]:
-    """Nothing where all marks are of one series. Series that are columns are named in words."""
+    """Series in words; nothing if all marks are of one series."""
     if len(chart.wanted.y) == 1 and chart.wanted.color is None:
         for row in chart.marks.rows:
             row.pop("series", None)
@@ -308,7 +308,7 @@ def _series(chart: _Chart) -> dict[str, Any]:
 
 
 def _kinds(chart: _Chart) -> dict[str, Any]:
-    """What the rows of a heat map are."""
+    """The title for the colours of a heat map."""
     return {"series_title": chart.heading(chart.wanted.color)}
 
 

@@ -26,7 +26,7 @@ _LEVELS = 200
 # Levels in view at a time; deeper ones come into view by zooming in.
 SEEN = 56
 _OTHERS = "(other stacks)"
-# What the parts of a stack are: how their text ends, or begins.
+# Kinds of parts of a stack, by the end or beginning of their text.
 PROCESS, PROGRAM, PYTHON, KERNEL, WAIT, OTHER = KINDS = (
     "process",
     "program",
@@ -48,7 +48,8 @@ _TEXTS = (
 
 @dataclass
 class _Node:
-    """A function as called by those above it; `total` and `number` with all that it called, `own` without.
+    """A function with its callers; `total` and `number` include the functions that it called, `own` does
+    not.
 
     `merged`: it stands for the narrow ones of its parent.
     """
@@ -97,7 +98,7 @@ def parts_of(part: str, level: int) -> tuple[str, str, str]:
 
 
 def _stacks(reducer: Reducer, wanted: Wanted) -> list[tuple[str, float, float]]:
-    """Those with the highest y, and the sum of the others."""
+    """The stacks with the highest y, and the sum of the others."""
     stack, value = f"CAST({quoted(wanted.x)} AS VARCHAR)", f"CAST({quoted(wanted.y[0])} AS DOUBLE)"
     number = f"CAST({quoted(wanted.y[1])} AS DOUBLE)" if len(wanted.y) > 1 else "0"
     sql = f"""

@@ -20,7 +20,7 @@ from sysdock.text import percent
 _PIXELS = 720
 # More could not be read. What lies deeper counts as own of the last level.
 _LEVELS = 14
-# How much colour a rectangle has: neighbouring levels differ, and the rest is pale.
+# Intensity of colours: neighbouring levels differ, and the rest is pale.
 _SHADES, _PALE = (0.42, 0.3), 0.12
 
 # Rectangles by level and path of the parent: last part (None: those not drawn), y, number of paths.

@@ -44,7 +44,7 @@ class _Steps:
     end: float
 
     def edge(self, half: int) -> float:
-        """Where a drawn step begins; counted in halves of drawn steps, kept inside of what was recorded."""
+        """The start of a drawn step, counted in halves of drawn steps and limited to the recorded time."""
         place = (self.first + half * self.merged / 2) * self.width
         return min(max(place, self.start), self.end)
 
@@ -124,7 +124,7 @@ def _marks(
 ) -> list[dict[str, Any]]:
     runs = itertools.count()
     marks = []
-    # What is drawn last lies on top: let that be the smaller series.
+    # The last one drawn is on top: let that be the smaller series.
     for kind in sorted(found, key=lambda kind: rank_of(kind, series)):
         pieces = _sums(found[kind], steps) if adds_up else _extremes(found[kind])
         for row in _runs(pieces, steps, runs):
@@ -135,7 +135,8 @@ def _marks(
 def _steps(reducer: Reducer, wanted: Wanted, most: int) -> _Steps | None:
     """Steps from the first to the last of the recording, as wide as those of the result."""
     x, x2 = quoted(wanted.x), quoted(wanted.x2 or wanted.x)
-    # Both ends are rounded to a nanosecond; so is their difference, or a step would be off after a million.
+    # Both ends are rounded to a nanosecond, and so is their difference: otherwise a step would be off after
+    # a million.
     sql = f"""
 WITH result AS ({reducer.result.sql}
 )
@@ -168,7 +169,7 @@ def covered(session: Session) -> tuple[float, float]:
 
 
 def _sums(rows: list[tuple[Any, ...]], steps: _Steps) -> Iterator[_Piece]:
-    """One stretch per drawn step; those without a row are 0, those of which no row is known are left out."""
+    """One stretch per drawn step; steps without a row are 0, steps without a known row are left out."""
     known = {step: (usable, value) for step, usable, _, value, *_ in rows}
     for step in range(math.ceil(steps.count / steps.merged)):
         usable, value = known.get(step, (1, 0.0))
@@ -177,7 +178,7 @@ def _sums(rows: list[tuple[Any, ...]], steps: _Steps) -> Iterator[_Piece]:
 
 
 def _extremes(rows: list[tuple[Any, ...]]) -> Iterator[_Piece]:
-    """One stretch per drawn step, or two where it holds different values: the lowest and the highest."""
+    """One stretch per drawn step, or two if it has different values: the lowest and the highest."""
     for step, usable, _, _, low, high, rising in rows:
         if usable and low == high:
             yield _Piece(2 * step, 2 * step + 2, low, True)
@@ -206,7 +207,7 @@ def _runs(pieces: Iterable[_Piece], steps: _Steps, numbers: Iterator[int]) -> It
 
 
 def _notes(steps: _Steps, adds_up: bool) -> list[Words]:
-    """How long a step is, and what one without a row means."""
+    """The length of a step, and the meaning of a step without a row."""
     length = steps.width * steps.merged * 1e9
     size, unit = next(((size, unit) for size, unit in TIMES if length >= size), TIMES[-1])
     drawn = f"{length / size:.4g} {unit}"

@@ -37,6 +37,6 @@ def with_marks(spec: dict[str, Any], moments: Sequence[Mark], divisor: float, la
 
 
 def caption(moments: Sequence[Mark]) -> Words:
-    """What the dashed lines are."""
+    """The caption of the dashed lines."""
     shown = ", ".join(dict.fromkeys(visible(one.text) for one in moments))
     return fact("chart/dashed_line", marks=shown)

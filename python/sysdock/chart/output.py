@@ -130,13 +130,13 @@ def _rendered(found: list[dict[str, Any]], ending: str, title: str, lang: str) -
             return vl_convert.vegalite_to_svg(spec, VEGA_LITE, allowed_base_urls=[]).encode()
         return _repacked(vl_convert.vegalite_to_png(spec, VEGA_LITE, scale=_PNG_SCALE, allowed_base_urls=[]))
     except ValueError as error:
-        # Its first line names the operation, the second one the cause; the rest are places in Vega.
+        # The first line names the operation, the second one the cause; the rest are locations in Vega.
         fact = f"cannot be drawn: {' '.join(str(error).splitlines()[1:2]) or error}"
         raise UserError(fact, "check the chart template that the analysis names", title) from None
 
 
 def _repacked(png: bytes) -> bytes:
-    """The same picture in a smaller file: the converter packs its pixels poorly."""
+    """The picture compressed again: the converter compresses its pixels poorly."""
     place, kept, pixels = 8, [], b""
     while place < len(png):
         length, kind = struct.unpack(">I4s", png[place : place + 8])

@@ -47,6 +47,6 @@ SELECT * EXCLUDE (usable) FROM known WHERE usable LIMIT {limit}
 
 
 def _legend(wanted: Wanted) -> Words:
-    """What is what."""
+    """The legend of the ranges."""
     names = ("low", "lower", "middle", "upper", "high", "highest")
     return fact("chart/legend_of_ranges", **dict(zip(names, map(words_of, wanted.y), strict=True)))

@@ -46,7 +46,8 @@ class Wanted:
 
 @dataclass
 class Marks:
-    """What is drawn: `rows` as dicts, `shown` of `total` marks; `left_out` cannot be shown on this scale.
+    """The marks to draw: `rows` as dicts, `shown` of `total` marks; `left_out` cannot be shown on this
+    scale.
 
     `summed` further bars are drawn as one, or, where that would be too long, only stated: `rest_sum` then.
     `series` names all series of the analysis, the largest first, so that its charts agree on colours.
@@ -161,7 +162,7 @@ ORDER BY x, y
             width = (high - low) / steps or 1.0
             fetched = self._fetch(thinned, series, sysdock_low=low, sysdock_width=width)
         rows = [{"x": x, "y": y, "series": kind, "rank": rank_of(kind, series)} for x, y, kind in fetched]
-        # What is drawn last lies on top: let that be the smaller series.
+        # The last one drawn is on top: let that be the smaller series.
         rows.sort(key=lambda row: row["rank"])
         return Marks(rows, len(rows), total, left_out=known - total, series=series)
 
@@ -178,7 +179,7 @@ SELECT CAST({quoted(wanted.x)} AS BIGINT), {columns} FROM result ORDER BY 1 LIMI
         timed = any(column.name == wanted.x and column.unit == "ns" for column in self.result.columns)
         rows = []
         for upper, *values in fetched:
-            # 0 stands at -1, 1 at 0, 2 at 1, 3-4 at 2: the exponent of the upper end.
+            # The axis has 0 at -1, 1 at 0, 2 at 1, 3-4 at 2: the exponent of the upper end.
             start = upper.bit_length() - 1 - 0.42
             ends = (upper,) if upper < 3 else (upper // 2 + 1, upper)
             name = " - ".join(human_ns(end) if timed else f"{end:,}" for end in ends)
@@ -259,7 +260,7 @@ SELECT round(max({quoted(wanted.x2)} - {quoted(wanted.x)}), 9) FROM result
         if wanted.color is None:
             return []
         if wanted.color not in self._series:
-            # The same order for all charts of the analysis, whatever they show, so that colours stay.
+            # The same order for all charts of the analysis, so that a series keeps its colour.
             weight = "sum(calls)" if "calls" in self.columns else "count(*)"
             sql = f"""
 WITH result AS ({self.result.sql}

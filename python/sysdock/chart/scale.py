@@ -1,4 +1,4 @@
-"""Units on axes, and names short enough to stand next to a bar.
+"""Units on axes, and names short enough for a place next to a bar.
 
 A linear axis shows numbers divided to a handy unit (ms, MiB), because ticks stand at round decimal numbers. A
 logarithmic axis keeps the base unit, and its labels carry the unit.
@@ -27,7 +27,7 @@ LOG_SCALE = fact("chart/log_scale")
 
 @dataclass(frozen=True)
 class Axis:
-    """How a column is put on an axis: divide by `divisor`, title `title`, Vega axis properties `axis`."""
+    """The axis of a column: divide by `divisor`, title `title`, Vega axis properties `axis`."""
 
     divisor: float
     title: str
@@ -72,7 +72,7 @@ def _log_axis(unit: str | None, extent: tuple[float, float]) -> dict[str, Any]:
 
 
 def class_axis(unit: str | None, low: float, high: float) -> dict[str, Any]:
-    """The axis of power-of-two classes, which stand at exponents of two from `low` to `high`, and 0 at -1.
+    """The axis of power-of-two classes, located at exponents of two from `low` to `high`, with 0 at -1.
 
     Sizes are labelled by powers of two: a class by its upper end, in whose middle the label stands. Times are
     labelled by powers of ten where they are, between the classes.

@@ -18,7 +18,7 @@ from sysdock.text import human_ns, percent
 COLUMNS = 4
 # Steps of the coarse level: some pixels each.
 _COARSE = 320
-# What differs in colour, and which states that is. Next to blue, the other blue is for what is rare.
+# Groups of states with the same colour. Next to blue, the other blue is for rare states.
 GROUPS = ("running", "CPU", "disk", "lock", "other", "child process", "pipe, socket", "timer, events")
 _GROUP_OF = {
     "file lock": "lock",
@@ -59,7 +59,7 @@ FROM result
 
 
 def _note(coarse: float, fine: float) -> Words:
-    """How long steps are [s], and what is drawn of one."""
+    """A note on the length of steps [s], and on what is drawn of each."""
     steps: Words = human_ns(coarse * 1e9)
     if fine < coarse:
         steps = fact("chart/steps_zoomed", steps=coarse * 1e9, fine=fine * 1e9)
@@ -69,7 +69,7 @@ def _note(coarse: float, fine: float) -> Words:
 def _level(
     reducer: Reducer, wanted: Wanted, grid: tuple[float, float], merged: int, most: int
 ) -> tuple[list[dict[str, Any]], int]:
-    """At most so many rectangles, of `merged` steps or, where there would be more, of twice as many."""
+    """At most `most` rectangles, of `merged` steps or, if there would be more, of twice as many."""
     while True:
         rows = _rows(reducer, wanted, grid, merged, most)
         if len(rows) <= most:

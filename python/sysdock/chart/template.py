@@ -38,7 +38,7 @@ _MOST_DEPTH = 50
 
 
 def shape_of(spec: dict[str, Any], place: str) -> tuple[str, int]:
-    """How the data of a template is prepared, and how many marks it draws at most (its `usermeta`)."""
+    """How the data of a template are prepared, and how many marks it draws at most (its `usermeta`)."""
     stated = spec.get("usermeta")
     stated = stated if isinstance(stated, dict) else {}
     shape, limit = stated.get("shape"), stated.get("limit")

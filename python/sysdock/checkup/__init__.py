@@ -5,7 +5,7 @@ time, 2 volume, rate and load, 3 the system calls, 4 what to hand to the adminis
 docs/howto/check-up-a-job.md describes it for users.
 """
 
-# What a rule says of its subject, and what the check-up calls it where people read it.
+# Statuses of a rule, and their names for readers of the check-up.
 OK, UNKNOWN, FINDING = "ok", "unknown", "finding"
 VERDICTS = {OK: "ok", UNKNOWN: "unknown", FINDING: "look closer"}
 _WORST_LAST = tuple(VERDICTS)

@@ -62,7 +62,7 @@ def is_accounting(head: bytes) -> bool:
 
 
 def refuse_time(ticks: float, path: Path) -> None:
-    """Raises a UserError where no process takes so long, as one that ended before it began."""
+    """Raises a UserError if no process takes this long, for example one that ended before it began."""
     if not 0 <= ticks < LONGEST_TICKS:
         fact = f"a process took {ticks} ticks"
         raise UserError(fact, "the file is damaged, or is not an accounting file", str(path))

@@ -1,4 +1,4 @@
-"""What a rule answers, as statements of a step: its sentences, with numbers and recorded names kept apart.
+"""Answers of rules as statements of a step: sentences with numbers and recorded names kept apart.
 
 A finding of `sysdock diagnose` is a finished text. A bundle has to hash the names in it, so the check-up
 takes the sentences of the rule's header as templates over the row.
@@ -77,7 +77,9 @@ def answers(
 
 
 def not_computed(topic: str, error: NotComputed) -> Part:
-    """That something could not be computed. The engine's words may hold a recorded name."""
+    """A part that states that something could not be computed. The engine's message may contain a recorded
+    name.
+    """
     return Part(
         topic, UNKNOWN, fact("checkup/could_not_computed"), None, {"reason": Name("word", error.fact)}
     )

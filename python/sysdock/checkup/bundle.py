@@ -1,4 +1,4 @@
-"""Step 4: what to hand to the administrator, in one file, without contents of files.
+"""Step 4: a single file for the administrator, without contents of files.
 
 Every column of texts is either a closed list of words, or named here with what becomes of it. One that is
 neither, as a new table may bring, is left out or hashed.
@@ -53,7 +53,7 @@ _PATHS = {
 _SINGLE = {
     ("commands", "comm"), ("stacks", "function"), ("run_states", "waker"), ("critical_path", "waker"),
 }  # fmt: skip
-# What is in `environment` and reveals nothing about user, host or site.
+# Sections of `environment` that reveal nothing about user, host or site.
 _PLAIN_SECTIONS = ("kernel", "cpu", "memory", "tool", "recorder")
 _PLAIN_OF_HOST = ("operating system", "machine")
 _NAME_IN_MOUNT = re.compile(r"^(\S+) on (\S+) (\(.*\))$", re.DOTALL)
@@ -166,7 +166,7 @@ def _write_key(path: Path, hasher: Hasher) -> None:
     try:
         with open(number, "w") as file:
             file.write(hasher.key.hex() + "\n")
-        # It is there before the bundle is, whose names no one could read without it.
+        # The key is stored before the bundle, because the names in the bundle cannot be read without it.
         to_disk.sync(path)
         to_disk.sync(path.parent)
     except BaseException:

@@ -33,7 +33,7 @@ _NFS_HINT = "give the output of `nfsstat -c`, or a copy of /proc/net/rpc/nfs, be
 _LLITE_HINT = "give the output of `lctl get_param llite.*.stats` before and after the job"
 _IO_HINT = "give a copy of /proc/PID/io, made near the end of the process"
 _IO_KEYS = ("rchar", "wchar", "syscr", "syscw", "read_bytes", "write_bytes")
-# What a column of counts holds, and more digits than it takes.
+# Greatest value of a column of counts, and limit of its number of digits.
 _MOST, _MOST_DIGITS = (1 << 63) - 1, 20
 
 
@@ -156,7 +156,7 @@ def parse_proc_io(text: str, place: str) -> dict[str, int]:
 
 
 def difference(before: dict[str, int], after: dict[str, int], place: str) -> dict[str, int]:
-    """What was counted between two snapshots. UserError: a counter went back."""
+    """The difference between two snapshots. UserError: a counter ran back."""
     found = {name: count - before.get(name, 0) for name, count in after.items()}
     back = [name for name, count in found.items() if count < 0] + [n for n in before if n not in after]
     if back:

@@ -1,4 +1,4 @@
-"""What the user gave for steps 1 and 2, in addition to a recording."""
+"""Input of the user for steps 1 and 2, in addition to a recording."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class Histogram:
         best = max(between)
         if not best > 0:
             return None
-        # Where nothing lies between the classes every edge there is as good: take the middle.
+        # All edges between two classes with nothing in between are equally good: take the middle.
         equal = [place for place, value in enumerate(between) if value >= best * _EQUAL]
         cut = (equal[0] + equal[-1]) // 2 + 1
         low = math.fsum(self.weights[:cut])

@@ -37,7 +37,7 @@ _MOST_DIGITS = 9
 
 @dataclass(frozen=True)
 class Job:
-    """One line of the table; times in seconds, `ended` since the epoch where the table states it."""
+    """One line of the table; times in seconds, `ended` since the epoch if the table states it."""
 
     line: int
     job: str
@@ -72,7 +72,9 @@ def read_jobs(path: Path) -> Iterator[Job]:
 
 
 def _lines(file: io.TextIOWrapper, place: str) -> Iterator[str]:
-    """Its lines. A longer one than any table has must not come to memory: packed, it may have any length."""
+    """The lines. Longer ones than any table has must not be read into memory: compressed, a line may have
+    any length.
+    """
     number = 1
     while line := file.readline(_LONGEST_LINE):
         number += 1
@@ -119,7 +121,7 @@ def _normal(name: str) -> str:
 
 
 def _columns(names: list[str], place: str) -> dict[str, tuple[int, str]]:
-    """Where each value stands, and the unit that its heading states."""
+    """The position of each value, and the unit that its heading states."""
     columns: dict[str, tuple[int, str]] = {}
     for key, aliases in ALIASES.items():
         for alias in aliases:

@@ -61,7 +61,7 @@ def load_tables(given: Given) -> dict[str, list[Row]]:
 
 
 def load_parts(session: Session, given: Given, during: Period | None) -> list[Part]:
-    """What the rules say of the tables that `session` has of it; `during`: when the job ran, where known."""
+    """Answers of the rules about the tables in `session`; `during`: the time of the job, if known."""
     asked = [_NFS] if given.nfsstat else []
     asked += _LUSTRE if given.llite else ()
     asked += [_PROCESS] if given.proc_io or (given.run and given.run.io is not None) else []
@@ -100,7 +100,7 @@ def _lustre_rows(before: Path, after: Path) -> Iterable[Row]:
 
 
 def _process_rows(number: int, counters: Mapping[str, int]) -> Iterable[Row]:
-    """What one process asked for, and what of it reached a disk."""
+    """Rows of one process: what it requested, and what of it reached a disk."""
     return (
         _counter(number, "proc_io", name, operations=count)
         if name in _CALLS_OF_PROC_IO

@@ -20,7 +20,7 @@ from sysdock.errors import UserError
 _KEY_BYTES = 32
 _DIGITS = 16
 _TOKEN = re.compile(r"\bn[0-9a-f]{16}\b")
-# What the kernel calls objects without a name: it reveals nothing about the user.
+# Names that the kernel gives objects without a name: they reveal nothing about the user.
 _NAMELESS = re.compile(r"(?:pipe|socket|anonymous|anon_inode|eventfd|eventpoll|unknown)(?::\[\d+\])?")
 LEFT_OUT = "(left out)"
 
@@ -69,7 +69,7 @@ def read_key(path: Path) -> bytes:
 
 
 def translate(text: str, key: bytes, names: Iterable[str]) -> tuple[str, int]:
-    """The text with hashes replaced by the names they stand for, and how many hashes remained unknown."""
+    """The text with hashes replaced by their names, and the number of unknown hashes."""
     hasher = Hasher(key)
     known = {}
     for name in names:

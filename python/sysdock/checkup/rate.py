@@ -30,5 +30,5 @@ def rate_rows(rates: Mapping[str, Mapping[str, float]]) -> list[dict[str, Any]]:
 
 
 def rate_parts(session: Session) -> list[Part]:
-    """What the rule says of each folder and direction for which the site has a rate."""
+    """Answers of the rule for each folder and direction for which the site has a rate."""
     return answers(session, _QUESTION)

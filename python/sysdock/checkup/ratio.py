@@ -45,7 +45,7 @@ class JobTimes:
     remark: Part | None = None
 
     def on(self, cores: int | None, assistant_cores: int | None) -> JobTimes:
-        """The same with the numbers of cores that the user stated; they count more than the source's."""
+        """The times with the numbers of cores that the user stated, which override those of the source."""
         return replace(
             self,
             cores=self.cores if cores is None else cores,
@@ -76,7 +76,7 @@ def _ns(time_s: Fraction) -> int:
 
 
 def ratio_part(session: Session, job: JobTimes, site: Site) -> Part:
-    """What the rule says of the job, whose times `session` has."""
+    """The answer of the rule for the job with the times in `session`."""
     limits: dict[str, Any] = {"threshold_from": say(site.origin, languages()[0])}
     if site.threshold is not None:
         limits["threshold"] = site.threshold

@@ -1,4 +1,4 @@
-"""What a step of the check-up states: a status with sentences whose numbers and recorded names stand apart.
+"""Statements of a step of the check-up: a status, and sentences with numbers and recorded names kept apart.
 
 A sentence gets its values when it is said, so that in a bundle the names in it can be hashed.
 """
@@ -42,7 +42,7 @@ def as_it_is(name: Name) -> str:
 
 @dataclass(frozen=True)
 class Part:
-    """One statement of a step: its sentences and its advice, with values for the places in them.
+    """One statement of a step: its sentences and its advice, with values for their placeholders.
 
     `status`: ok, unknown or finding.
     """
@@ -59,7 +59,7 @@ class Part:
         return VERDICTS[self.status]
 
     def followed_by(self, remark: Part) -> Part:
-        """The same with a remark after its sentences."""
+        """The part with a remark after its sentences."""
         values = {**self.values, **remark.values}
         return replace(
             self, sentence=(*all_sentences(self.sentence), *all_sentences(remark.sentence)), values=values
@@ -70,7 +70,7 @@ class Part:
         return say(self._in(self.sentence, rename), lang)
 
     def advice(self, lang: str, rename: Rename = as_it_is) -> str:
-        """What to do; empty where there is nothing."""
+        """The advice; empty if there is none."""
         return say(self._in(self.do, rename), lang) if self.do else ""
 
     def plain_values(self, rename: Rename = as_it_is) -> dict[str, Any]:

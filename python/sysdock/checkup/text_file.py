@@ -1,4 +1,4 @@
-"""Opens the small files that users give: packed or not, with errors that say what was expected."""
+"""Opens the small files of users, compressed or not, with errors that state the expected format."""
 
 from __future__ import annotations
 

@@ -20,14 +20,16 @@ QUANTILES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 
 
 def usual_threshold() -> float:
-    """That of the rule of step 1, where a site has none of its own."""
+    """The threshold of the rule of step 1, used if a site has none."""
     rule = Library().rule("checkup/io_ratio")
     return float(next(param.default for param in rule.params if param.name == "threshold"))
 
 
 @dataclass
 class Survey:
-    """What the records say: the histogram, how many were left out, and the time they cover (s, epoch)."""
+    """The result of the records: the histogram, the number left out, and the time that they cover (s,
+    epoch).
+    """
 
     histogram: Histogram = field(default_factory=Histogram)
     short: int = 0

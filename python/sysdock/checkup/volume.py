@@ -77,7 +77,7 @@ def files_of(session: Session, named: Sequence[Path] = ()) -> Files:
 
 
 def volume_part(session: Session, files: Files) -> Part:
-    """What the rule says of the files, whose sizes `session` has in addition to the recording."""
+    """The answer of the rule for the files with sizes in `session`, in addition to the recording."""
     limits = {"only_named": files.only_named, "here": socket.gethostname()}
     rows = answers(session, _QUESTION, limits)
     first = rows[0]

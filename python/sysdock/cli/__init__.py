@@ -207,7 +207,7 @@ def _drop_output() -> None:
 
 
 def _drop_unread_remarks() -> None:
-    """Where no one can read standard error, Python would end with a status of its own (120)."""
+    """Avoid Python's exit status 120 for a standard error that nobody reads."""
     try:
         sys.stderr.flush()
     except OSError:

@@ -194,7 +194,7 @@ def print_(
 
 
 def _print_findings(arguments: list[str], lang: str) -> None:
-    """What the rules say. An epilogue does not fail because that could not be computed."""
+    """Prints the findings of the rules. An epilogue does not fail if they cannot be computed."""
     from sysdock.cli.output import remark, say
     from sysdock.errors import UserError
     from sysdock.jobs.epilogue import findings_of_job, lines_of

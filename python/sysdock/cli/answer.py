@@ -53,7 +53,7 @@ class _Words:
 
 
 def words_to_paint(lang: str) -> dict[str, str]:
-    """What statuses and headings are called on the first screen, for `painted`."""
+    """Names of statuses and headings on the first screen, for `painted`."""
     statuses = {state: f"status_{state}" for state in ("finding", "note", "unknown", "ok")}
     names = {**statuses, **{name: name for name in ("findings", "do", "next", "report")}}
     return {name: catalogue().template(f"screen/{code}", lang) for name, code in names.items()}
@@ -132,7 +132,9 @@ def _row(name: str, numbers: Sequence[str], room: int) -> str:
 
 
 def _findings(findings: list[Finding], lang: str, room: int, columns: int) -> list[str]:
-    """Findings by rule, the largest saving first; the last line says how many rules are left out."""
+    """Findings by rule, the largest saving first; the last line gives the number of rules that are left
+    out.
+    """
     words = _Words(lang)
     lines = ["", _counts(findings, words)]
     room -= len(lines)
@@ -154,7 +156,7 @@ def _findings(findings: list[Finding], lang: str, room: int, columns: int) -> li
 
 
 class _Block:
-    """What the screen says of one rule: title and gain, reasons, facts, advice; cut to the room there is.
+    """The lines of one rule: title and gain, reasons, facts, advice; cut to the available room.
 
     Facts are whose calls it is about, their part of the time and the certainty. Of several findings, each has
     its part of the time in front of its reason, and how sure the first one is stands below all of them. Where
@@ -204,7 +206,7 @@ class _Block:
         return [self.title(not facts), *why, *facts, *self.what_to_do(room - reasons)]
 
     def what_to_do(self, room: int) -> list[str]:
-        """The advice in so many lines; of a product only what helps it, where there is no room for both."""
+        """The advice in at most `room` lines; only that for the product if there is no room for both."""
         general = min(len(self.advice), _MOST_LINES)
         if not self.product or room <= general:
             return _cut(self.only, room, self.columns)
@@ -220,7 +222,7 @@ class _Block:
 
 
 def _brackets(finding: Finding, lang: str) -> str:
-    """Its part of the time, in brackets; empty where that is not known."""
+    """The finding's part of the time, in brackets; empty if it is unknown."""
     part = share(finding)
     return f" ({say(part, lang)})" if part else ""
 
@@ -269,7 +271,7 @@ def diagnosis_lines(
                 lines += wrapped(printable(say(advice, lang)), room, "  ")
             lines += _shown(finding, recording, words)
             for part in parts_of(findings, finding):
-                # What another finding explains needs no advice of its own.
+                # A finding that another one explains needs no advice.
                 stated = _stated(part, lang, room - 4)
                 lines += [
                     "  " + words("explains").rstrip(),
@@ -287,7 +289,7 @@ def _stated(finding: Finding, lang: str, room: int) -> list[str]:
     title = say(finding.title, lang)
     what = f"{title}: {finding.subject}" if finding.subject else title
     state = "note" if finding.is_note else finding.status
-    # What another explains stands below it, where its state is plain.
+    # A finding that another one explains is below that, so its state is clear.
     head = "" if finding.part_of else words(f"status_{state}") + "  "
     lines = [f"{head}{printable(what)}{_gain(finding.gain_ns, words)}"]
     lines += wrapped(printable(say(finding.reason, lang)), room, "  ")

@@ -133,7 +133,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
 
 
 def _real(files: tuple[Path, ...], settings: Settings) -> dict[tuple[str, int], float]:
-    """What a real server did, by workload and clients."""
+    """Results of a real server, by workload and clients."""
     from sysdock.diskio import pgbench
 
     return pgbench.measured(pgbench.read(files), settings.scale)
@@ -240,7 +240,7 @@ def _show(
 
 
 def _settings(options: dict[str, Any]) -> tuple[Settings, Server | None]:
-    """What is given goes before what the server says, and that before what is usual."""
+    """Settings: given values override those of the server, and these override the defaults."""
     from sysdock.diskio import server as servers
     from sysdock.diskio.transactions import Settings
     from sysdock.health.units import bytes_of, ns_of

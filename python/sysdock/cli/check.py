@@ -41,7 +41,7 @@ def command(ctx: click.Context, /, paths: tuple[Path, ...], bless: bool, quiet: 
         ctx.exit(1)
 
 
-# How the first words of a line are shown in colour.
+# Colours of the first words of a line.
 _STATUSES = {"ok": "ok", "FAILED": "finding", "SKIPPED": "note", "blessed": "unknown"}
 
 

@@ -134,7 +134,7 @@ def command(ctx: click.Context, /, recording: Path | None, lang: str, format_: s
         _check(recording, options, None, lang, format_, sys.stdout)
         return
     if options["site"]:
-        # What is wrong with it should not be found when the job has run.
+        # Errors in it should not be found only after the job has run.
         from sysdock.checkup.site import read_site
 
         read_site(options["site"])

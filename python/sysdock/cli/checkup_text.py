@@ -21,7 +21,7 @@ def _status(status: str) -> Words:
 
 
 def guide(lang: str) -> list[str]:
-    """What is printed where nothing was given."""
+    """Printed if nothing was given."""
     return say(fact("checkup/check_up_four_steps"), lang).strip().splitlines()
 
 
@@ -49,5 +49,5 @@ def heads(lang: str) -> list[str]:
 
 
 def status_names(lang: str) -> dict[str, str]:
-    """What statuses are called here, and which they are."""
+    """The names of statuses here, and the statuses that they correspond to."""
     return {say(_status(status), lang): status for status in ("ok", "finding", "unknown")}

@@ -28,7 +28,7 @@ def is_wanted(stream: TextIO) -> bool:
     try:
         return stream.isatty()
     except ValueError:
-        # It is closed.
+        # The stream is closed.
         return False
 
 

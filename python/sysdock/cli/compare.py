@@ -119,7 +119,7 @@ def command(
         raise UserError("an analysis has no parts", "leave out --part, or the analysis", f"--part {part}")
     if analysis is None and format_ == "csv" and part == "all":
         raise UserError("csv is one table", f"say which with --part: {', '.join(_PARTS)}", "--format csv")
-    # Both, before the first of them loads the engine.
+    # Both are opened before the first of them loads the engine.
     open_recordings(a, b)
     with open_session(a, options) as first, open_session(b, options) as second:
         if analysis is not None:
@@ -132,7 +132,7 @@ def command(
         _remark_on_conditions(first, second, lang)
         found = compare(first, second)
         if part in found.not_computed:
-            # Nothing else was asked for.
+            # This part was the only one requested.
             raise found.not_computed[part]
         rows = None if limit == 0 or (limit is None and format_ != "table") else limit or _ROWS
         if format_ == "table":
@@ -153,7 +153,7 @@ def command(
 
 
 def _remark_on_commands(a: Session, b: Session, lang: str) -> None:
-    """What is compared may not be the same work."""
+    """Warns that the two recordings may not be of the same work."""
     from sysdock.cli.output import remark
 
     commands = [session.recording.manifest.get("command") for session in (a, b)]
@@ -278,7 +278,7 @@ def _table_lines(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> li
 
 
 def _trouble(found: Comparison, part: str, title: str, lang: str) -> list[str]:
-    """That a part, or some of it, could not be computed, and why."""
+    """Lines that state that a part, or some of it, could not be computed, and why."""
     from sysdock.text import printable
 
     error = found.not_computed.get(part)

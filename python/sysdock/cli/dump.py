@@ -182,7 +182,7 @@ def run(
     refuse_existing(output)
     parts = dict.fromkeys(part for script in scripts for part in script.reads)
     if not parts:
-        # What the dump is of, and why the kernel stopped, belongs to each answer.
+        # The subject of the dump and the reason for the stop belong to each answer.
         parts["log"] = None
     options = [f"--part={part}" for part in parts] + ["--share"] * share + debug_options(vmlinux, force)
     ahead = load_ahead()
@@ -214,7 +214,7 @@ def _run_scripts(
     *,
     user_memory: bool,
 ) -> None:
-    """Runs the functions of scripts, and says what each has found."""
+    """Runs the functions of scripts, and prints the result of each."""
     from sysdock.cli.output import remark
     from sysdock.dump.running import add_results, run_scripts
 

@@ -65,7 +65,7 @@ _FAIL_ON = click.option(
 )
 
 
-# How verdicts, and outcomes of a replay, are shown in colour.
+# Colours of verdicts, and of results of a replay.
 VERDICTS = {
     "changed": "finding",
     "equivalent": "ok",

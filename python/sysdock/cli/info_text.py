@@ -26,7 +26,7 @@ STATUSES = {"DAMAGED": "finding", "UNKNOWN": "unknown", "NO": "note"}
 
 
 def info_lines(session: Session, described: dict[str, Any]) -> list[str]:
-    """What, when, where, how completely; then tables, issues and the environment."""
+    """Subject, time, place and completeness; then tables, issues and the environment."""
     recording, clock = session.recording, described["clock"]
     captures = recording.captures
     found = [section for capture in captures if (section := section_of(capture))]
@@ -61,13 +61,13 @@ def _said(words: Words) -> str:
 
 
 def _titles(captures: Sequence[Capture]) -> list[str]:
-    """What the captures are of; one without a section under the name of its first family."""
+    """Titles of the captures; a capture without a section has the name of its first family."""
     titles = {section.about: _said(section.title) for section in all_sections()}
     return [titles.get(about, about) for about in contents(captures)]
 
 
 def _program(described: dict[str, Any], of_a_command: bool) -> list[str]:
-    """What is known of the program; that nothing is known matters only where there was one."""
+    """Facts about the program; missing ones are mentioned only if there was a program."""
     return [
         _pair(name, described[name] or "unknown")
         for name in ("command", "directory")
@@ -91,7 +91,9 @@ def _no_start(described: dict[str, Any]) -> str:
 
 
 def _families(capture: Capture) -> list[tuple[str, str]]:
-    """What a capture recorded in addition to its first family, and what it did not, the first included."""
+    """Families that a capture recorded in addition to its first one, and families that are missing, the
+    first included.
+    """
     families = capture.get("families") or []
     recorded = ", ".join(state["family"] for state in families[1:] if not state.get("missing"))
     missing = "; ".join(
@@ -111,7 +113,7 @@ def _ended(described: dict[str, Any]) -> str:
 
 
 def _coverage(session: Session) -> list[InfoLine]:
-    """How much of what there was is in the tables, capture by capture."""
+    """How much of the input is in the tables, by capture."""
     facts: list[InfoLine] = []
     for capture in session.recording.captures:
         section = section_of(capture)

@@ -261,7 +261,7 @@ def history(
 
 
 def _print(found: dict[str, Any], lines: list[str], format_: str, heads: Sequence[str]) -> None:
-    """What was found, as JSON or as `lines` for people."""
+    """Prints the results, as JSON or as `lines` for people."""
     from sysdock.cli.output import say
 
     if format_ == "json":

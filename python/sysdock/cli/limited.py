@@ -1,4 +1,4 @@
-"""Runs a verb within limits of the operating system where a recording was not made here.
+"""Runs a verb within limits of the operating system if a recording was not made here.
 
 The verb goes on in a forked child, which sets the limits on itself; the parent waits, stops it when its time
 is over, and says so. What the child does when memory ends (an error of the engine, an abort in C++) is never

@@ -93,7 +93,7 @@ def command(
 
 
 def _calls(tables: dict[str, dict[str, int]]) -> str:
-    """How much it holds, in one number that users know."""
+    """The size of the merge in a unit that users know."""
     name = "calls" if "calls" in tables else "inodes" if "inodes" in tables else "ranks"
     return f"{tables[name]['rows']:,} rows of `{name}`"
 
@@ -111,6 +111,6 @@ def _rank(text: str) -> tuple[str, int]:
 
 
 def _offset(text: str) -> tuple[str, int]:
-    # As the log reader takes it.
+    # The form that the log reader accepts.
     name, seconds = _named(text, "--offset", "NAME=SECONDS", r"[+-]?\d{1,10}(\.\d{1,9})?", "node3=-0.25")
     return name, int(Decimal(seconds) * _NANOSECONDS)

@@ -50,21 +50,21 @@ raw_option = click.option(
 
 
 def default_language() -> str:
-    """What the environment or the user's file says, else that of the locale."""
+    """The language of the environment or the user's file, otherwise that of the locale."""
     from sysdock.config import language
 
     return language()
 
 
 def default_recorder() -> str:
-    """What the environment or the user's file says, else `auto`."""
+    """The recorder of the environment or the user's file, otherwise `auto`."""
     from sysdock.config import recorder
 
     return recorder()
 
 
 def color_option(function: Function) -> Function:
-    """Whether what is printed has colours; `--color` before the verb says it, too."""
+    """Whether the output has colours; `--color` may also be given before the verb."""
     option = click.option(
         "--color",
         type=click.Choice(["auto", "always", "never"]),
@@ -165,7 +165,7 @@ def parse_params(pairs: tuple[str, ...]) -> dict[str, str]:
 
 
 def engine_option(function: Function) -> Function:
-    """What computes: DuckDB in this process, or a Spark."""
+    """The engine: DuckDB in this process, or Spark."""
     option = click.option(
         "--engine",
         default=DUCKDB,
@@ -204,7 +204,7 @@ def open_session(recording: Path, options: dict[str, Any] | None = None, engine:
 
 
 def open_recordings(*folders: Path, limited: bool = True) -> list[Recording]:
-    """Opens recordings; where one was not made here, the verb goes on within limits, unless not `limited`.
+    """Opens recordings; if one was not made here, the verb continues within limits, unless not `limited`.
 
     Under sudo, this process goes on as the user who called it, for good.
     """
@@ -223,7 +223,7 @@ def open_recordings(*folders: Path, limited: bool = True) -> list[Recording]:
 
 
 def _say_what_waits(recording: Recording) -> None:
-    """Where a recorder was killed, its events are not in the tables yet."""
+    """Tells the user that the events of a recorder that was killed are not in the tables yet."""
     if recording.manifest["complete"] or not (recording.folder / "spool").is_file():
         return
     from sysdock.cli.output import remark
@@ -255,7 +255,7 @@ def into_option(function: Function) -> Function:
 
 
 def share_option(function: Function) -> Function:
-    """Who may read the recording."""
+    """The option that lets others read the recording."""
     option = click.option(
         "--share",
         is_flag=True,
@@ -283,12 +283,12 @@ def complete_rule(_ctx: click.Context, _param: click.Parameter, incomplete: str)
 
 
 def what_option(text: str) -> Callable[[Function], Function]:
-    """What is recorded, in words. `text`: the help."""
+    """The option for families to record. `text`: the help."""
     return click.option("--what", metavar="A,B", help=text)
 
 
 def what_options(function: Function) -> Function:
-    """What is recorded by the kernel's own events."""
+    """The options of the kernel recorder."""
     choices = (
         what_option(
             "What to record: io (system calls and processes; always), uring (io_uring operations), faults "
@@ -343,7 +343,7 @@ def detail_options(function: Function) -> Function:
 
 
 def recorder_options(function: Function) -> Function:
-    """How `run` and `record` record."""
+    """The options for recording of `run` and `record`."""
     choices = (
         click.option(
             "--with",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sysdock.library import Column
 
 TABLE_LIMIT = 50
-# One row that is wider than this is printed as a line for each column, also where there is no terminal.
+# A single row that is wider than this is printed as a line for each column, even without a terminal.
 _WIDEST_ROW = 130
 
 
@@ -60,7 +60,7 @@ def remark_on(session: Session, needs: Iterable[str] = (), lang: str = "en") -> 
 
 
 def _missing(session: Session, needs: Iterable[str]) -> Iterator[Words]:
-    """What the recording lacks."""
+    """Data that the recording lacks."""
     from sysdock.sections.coverage import ending, unit_words
 
     recording = session.recording

@@ -1,4 +1,4 @@
-"""What `run`, `record` and `import` have in common: the native program, its progress, the answer after it."""
+"""Common code of `run`, `record` and `import`: the native program, its progress, the answer after it."""
 
 from __future__ import annotations
 

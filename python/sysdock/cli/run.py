@@ -84,6 +84,6 @@ def command(
             remark(f"recorded in {folder}")
         answer(folder, library, sys.stderr, lang, with_report)
     except OSError:
-        # Nobody reads what we say. The status of the command is what its caller waits for.
+        # Nobody reads the message. The caller waits for the status of the command.
         pass
     end_as(ctx, code)

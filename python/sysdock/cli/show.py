@@ -115,7 +115,7 @@ def command(
 
 
 def _units(session: Session, per: str) -> float:
-    """How many units of work there were: as stated, or as many as the recording has requests."""
+    """Number of units of work: as stated, or the number of requests in the recording."""
     if per == "requests":
         session.require(session.library.analysis("requests/latency"))
         [(units,)] = session.fetch("SELECT count(*) FROM requests")

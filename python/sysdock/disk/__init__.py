@@ -1,1 +1,1 @@
-"""What is asked of several scans, and files that are broken on purpose."""
+"""Queries over several scans, and files that are fragmented on purpose."""

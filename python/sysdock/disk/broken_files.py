@@ -27,7 +27,7 @@ class Plan:
 
 
 def interleave(folder: Path, plan: Plan) -> int:
-    """Every file gets a piece by turns, allocated at once. Returns the number of fragments that comes of it.
+    """Allocates a piece of every file in turn. Returns the resulting number of fragments.
 
     It is exact where free space is in large areas, and a piece is whole blocks: an old file system may
     have to put a piece into several holes, or finds holes for two pieces side by side.

@@ -22,9 +22,9 @@ from sysdock.library import Library
 from sysdock.recording import Recording, connect
 from sysdock.recording.native import scan_quietly
 
-# Where the small files lie, below the folder of the files.
+# Folder of the small files, below the folder of the files.
 TEETH = "teeth"
-# Areas left outside the holes may hold so much of the files: the number of pieces is to be right to 1 %.
+# Part of the files that may be in areas outside the holes, so that the number of pieces is right to 1 %.
 _LEFT_OVER = 0.005
 _TURNS = 8
 
@@ -101,7 +101,7 @@ def _fill(teeth: Path, piece: int) -> list[tuple[int, int]]:
 
 
 def _place(file: int) -> int | None:
-    """Where on the device a file lies; None where it lies in several pieces."""
+    """The location of a file on the device; None if it is fragmented."""
     found = list(islice(extents(file, at_once=2), 2))
     return found[0][1] if len(found) == 1 else None
 
@@ -150,7 +150,7 @@ def _large_areas(folder: Path, piece: int) -> list[int] | None:
         try:
             [(kind,)] = connection.execute("SELECT fs_type FROM file_systems").fetchall()
             if kind == "btrfs":
-                # Its chunks part data from its own trees: files cannot go where those may.
+                # Its chunks separate data from metadata: files cannot use the space of metadata.
                 return []
             sql = "SELECT length_bytes FROM free_extents WHERE length_bytes >= $least ORDER BY 1 DESC"
             return [length for (length,) in connection.execute(sql, {"least": piece * 5 // 4}).fetchall()]

@@ -1,4 +1,4 @@
-"""What moved between two scans of a file system."""
+"""Files that moved between two scans of a file system."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def difference(before: Recording, after: Recording, library: Library) -> Differe
 
 
 def total_columns(library: Library) -> tuple[Column, ...]:
-    """What the lines of the two scans say: what those of a series say."""
+    """Columns of the lines of the two scans: those of a series."""
     return (_SCAN, *totals.columns(library))
 
 

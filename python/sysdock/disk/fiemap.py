@@ -23,7 +23,9 @@ Extent = tuple[int, int, int]
 
 
 def extents(file: int, at_once: int = _AT_ONCE) -> Iterator[Extent]:
-    """Those of an open file, written back before; a UserError where the file system does not tell."""
+    """Extents of an open file, which is written back before; a UserError if the file system does not report
+    them.
+    """
     begin = 0
     while True:
         head = _HEAD.pack(begin, (1 << 64) - 1 - begin, _SYNC, 0, at_once, 0)
@@ -49,7 +51,9 @@ def extents(file: int, at_once: int = _AT_ONCE) -> Iterator[Extent]:
 
 
 def fragments(path: Path) -> int:
-    """Pieces of a file: an extent goes on where the last one ended, or as far from it as in the file."""
+    """Number of fragments of a file: an extent continues the last one if it is as far from it as in the
+    file.
+    """
     file = os.open(path, os.O_RDONLY)
     try:
         count, last = 0, None

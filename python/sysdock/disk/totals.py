@@ -1,4 +1,4 @@
-"""What one scan says as a whole, in one line: the same in a series, a comparison and the answer of a scan."""
+"""One scan as a whole, in one line: the same in a series, a comparison and the answer of a scan."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def facts(recording: Recording, library: Library) -> dict[str, Any] | None:
 
 
 def columns(library: Library) -> tuple[Column, ...]:
-    """What is shown of it."""
+    """The columns that are shown."""
     known = {column.name: column for column in library.analysis(ANALYSIS).columns}
     return tuple(known[name] for name in _SHOWN)
 

@@ -1,1 +1,1 @@
-"""What a PostgreSQL would get from a disk: its I/O as a model, from measurements of the disk alone."""
+"""Performance of a PostgreSQL server on a disk, predicted by a model from measurements of the disk alone."""

@@ -15,13 +15,13 @@ BLOCK = 8192
 # A flush of many commits.
 _LARGE = 65_536
 _SECOND_NS = 1_000_000_000
-# What rows must say to be used: a limit of a control group holds for a server in that group, too.
+# Statuses of usable rows: a limit of a control group applies to a server in that group, too.
 _USABLE = ("measured", "throttled")
 
 
 @dataclass(frozen=True)
 class Latencies:
-    """How long operations took: classes of (shortest, longest, count) [s], in order."""
+    """Latencies of operations: classes of (shortest, longest, count) [s], in order."""
 
     classes: Sequence[tuple[float, float, int]]
 
@@ -66,9 +66,9 @@ def always(latency_s: float) -> Latencies:
 
 @dataclass(frozen=True)
 class Device:
-    """What was measured."""
+    """Measurements of a device."""
 
-    # One record of 8 KiB made to last.
+    # A synced write of one record of 8 KiB.
     flush: Latencies
     # Each further byte of a flush [s].
     flush_byte_s: float
@@ -81,15 +81,15 @@ class Device:
     bytes_per_flush: float | None
     # A limit on requests makes flushes slow, not the device: time between them is not lost.
     is_paced: bool = False
-    # What the rows say that limits them.
+    # Notes of the rows on what limits the device.
     notes: tuple[str, ...] = ()
 
     def flush_s(self, length: float) -> float:
-        """Mean time of a flush of so many bytes [s]."""
+        """Mean time of a flush of this length [s]."""
         return self.flush.mean + max(length - BLOCK, 0) * self.flush_byte_s
 
     def reads(self, at_a_time: int) -> float:
-        """Random reads in a second with so many at a time, between those that were measured."""
+        """Random reads per second with this many at a time, interpolated between measurements."""
         known = sorted(self.reads_per_s)
         at = bisect.bisect_left(known, at_a_time)
         if not known:
@@ -133,7 +133,7 @@ def plan(for_ns: int, most_clients: int, with_reads: bool, read_bytes: int) -> l
 
 
 def _log(length: int) -> dict[str, Any]:
-    """As PostgreSQL writes its log: into segments that are there already, with fdatasync."""
+    """The step that writes a log as PostgreSQL does: into existing segments, with fdatasync."""
     return {"item": "log", "length_bytes": length, "prefilled": True, "sync": "fdatasync"}
 
 

@@ -17,13 +17,13 @@ _WRITES, _WRITTEN_SECTORS, _FLUSHES = 4, 6, 15
 _SECTOR = 512
 _COUNTING = "700ms"
 _PATIENCE_S = 60
-# Others wrote to the device meanwhile, if there was so much more than was asked for.
+# If more than this multiple of the requested bytes was written, others wrote to the device meanwhile.
 _MOST = 2.0
 
 
 @dataclass(frozen=True)
 class Requests:
-    """What the device did for one flush of 8 KiB."""
+    """Requests of the device for one flush of 8 KiB."""
 
     writes: float
     flushes: float
@@ -62,7 +62,7 @@ def count_requests(directory: Path) -> Requests | None:
 
 
 def per_flush(before: Sequence[int], after: Sequence[int], row: dict[str, Any]) -> Requests | None:
-    """What came to the counters, for each record of a row; None where others wrote at the same time."""
+    """Counter differences per record of a row; None if others wrote at the same time."""
     came = [new - old for old, new in zip(before, after, strict=True)]
     if not row["operations"] or came[_WRITTEN_SECTORS] * _SECTOR > _MOST * row["bytes"] + (2 << 20):
         return None

@@ -1,4 +1,4 @@
-"""What pgbench printed: transactions a second of a real server, with which a prediction can be compared."""
+"""Output of pgbench: transactions per second of a real server, with which a prediction can be compared."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sysdock.errors import UserError
 
-# As pgbench names its own scripts (src/bin/pgbench/pgbench.c, builtin_script).
+# Names of pgbench's own scripts (src/bin/pgbench/pgbench.c, builtin_script).
 _WORKLOADS = {
     "<builtin: simple update>": "simple_update",
     "<builtin: TPC-B (sort of)>": "tpcb",

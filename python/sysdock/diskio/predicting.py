@@ -29,13 +29,13 @@ _RING = 32
 _SORTED_ROW = 116
 # Files of a sort are written by the kernel from a tenth of memory on; smaller ones are gone before.
 _DIRTY_PART = 0.1
-# A checkpoint takes at most so much of the device: beyond, it is late.
+# Greatest part of the device that a checkpoint uses: beyond it, the checkpoint is late.
 _MOST_BY_CHECKPOINT = 0.8
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a number of clients gets."""
+    """The prediction for a number of clients."""
 
     workload: str
     clients: int
@@ -48,7 +48,7 @@ class Prediction:
 
 @dataclass(frozen=True)
 class QueryTime:
-    """How long a query takes."""
+    """The duration of a query."""
 
     query: str
     # With nothing in memory, and with everything [s]; None: what it needs was not measured.
@@ -84,7 +84,7 @@ def _predict(device: Device, settings: Settings, workload: str, clients: int) ->
 
 
 def _page_s(device: Device) -> float:
-    """How long the device works on a page of a checkpoint: about as on one of many random reads [s]."""
+    """Time of the device per page of a checkpoint: about that of one of many random reads [s]."""
     if device.is_paced:
         # Half a flush is the write, the other half the flush itself; a limit counts both.
         return device.flush.mean / 2
@@ -111,7 +111,7 @@ def queries(device: Device, settings: Settings) -> list[QueryTime]:
 
 
 def _different(drawn: int, pages: int) -> int:
-    """How many different pages so many draws meet."""
+    """Expected number of different pages among this many random ones."""
     return round(pages * (1 - math.exp(-drawn / pages)))
 
 
@@ -133,8 +133,8 @@ def _sort(device: Device, settings: Settings, scan_io: float | None, scan_cpu: f
 def _vacuum(device: Device, settings: Settings, scan_io: float | None) -> QueryTime:
     table, rows = settings.scale * TABLE_BYTES, settings.scale * ACCOUNTS
     pages = table // PAGE
-    # It goes twice over the table with a ring of few buffers; what leaves that needs its log flushed before.
-    # The first time each page is in the log as an image.
+    # Vacuum reads the table twice, with a ring of few buffers; a page that leaves the ring needs its log
+    # flushed before. The first change of each page logs the whole page.
     image = _RING * PAGE if settings.full_page_writes else PAGE
     log_io = pages / _RING * (device.flush_s(image) + device.flush_s(PAGE))
     cpu = rows * _VACUUM_ROW_S
@@ -147,7 +147,7 @@ def _vacuum(device: Device, settings: Settings, scan_io: float | None) -> QueryT
 def _time(
     query: str, length: int, requests: int, cold_s: float | None, warm_s: float, *, device_s: float | None
 ) -> QueryTime:
-    """`device_s`: what of the time with nothing in memory is the device's, to say what limits it."""
+    """`device_s`: part of the time with cold caches that the device takes, used to state the limit."""
     is_device = device_s is not None and cold_s is not None and device_s > cold_s / 2
     limit = "cpu" if not is_device else "flush" if query == "vacuum" else "reads"
     return QueryTime(query, cold_s, warm_s, length, requests, limit)
@@ -166,7 +166,7 @@ def _sum(one: float | None, other: float | None) -> float | None:
 
 
 def rotation(flush_s: float) -> tuple[int, float, int] | None:
-    """Where a flush takes whole rotations of a usual disk: rotations/min, seconds of one, how many."""
+    """If a flush takes whole rotations of a usual disk: rotations/min, seconds of one, their number."""
     for per_minute in (7200, 5400, 10_000, 15_000):
         one = 60 / per_minute
         for count in (1, 2):

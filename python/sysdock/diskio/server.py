@@ -63,7 +63,7 @@ FROM pg_stat_wal"""
 
 
 class Found(TypedDict):
-    """What the server answers."""
+    """Answers of the server."""
 
     settings: dict[str, list[str | None]]
     database: str
@@ -95,7 +95,7 @@ class Server:
 
 
 def ask(dsn: str, own: Settings) -> Server:
-    """What a server says of itself; `own`: what it does not say.
+    """Settings that a server reports; `own`: values for those that it does not report.
 
     UserError: there is no psql, or the server does not answer.
     """
@@ -108,13 +108,13 @@ def ask(dsn: str, own: Settings) -> Server:
 
 
 def parsed(found: Found, wal: dict[str, Any] | None, scale: int, own: Settings) -> Server:
-    """What the answers mean. `scale`: of pgbench's tables, 0 where there are none."""
+    """The settings of these answers. `scale`: that of pgbench's tables, 0 if there are none."""
     values = {name: _value(*pair) for name, pair in found["settings"].items()}
     commits = found["commits"] or 0
     images = wal["images"] * PAGE if wal else 0
     counts = wal is not None and commits >= _COMMITS
     per_commit = max(wal["bytes"] - images, 0) / commits if wal and counts else None
-    # What pgbench reads and writes at random; it grows by use.
+    # Size of the data that pgbench reads and writes at random; it grows with use.
     index = found["index_bytes"] or 0
     accounts = (found["table_bytes"] or 0) + index
     pages = (found["hit"] or 0) + (found["read"] or 0)
@@ -164,7 +164,7 @@ def _value(setting: str | None, unit: str | None) -> Any:
 
 
 def _answer(dsn: str, query: str) -> Any:
-    """One value, as JSON. UserError with the words of psql."""
+    """One value, as JSON. UserError with the message of psql."""
     program = shutil.which("psql")
     if program is None:
         raise UserError(

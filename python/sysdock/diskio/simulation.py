@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from sysdock.diskio.device import Device, Latencies, Sampler, always
 from sysdock.diskio.transactions import Settings, Transaction
 
-# A flush begins so long after it was asked for; who comes within takes part [s].
+# Delay of a flush after its request; commits within it take part [s].
 _GATHER_S = 0.000_02
 _PAGE = 8192
 # The kernel's slice of time for limits [s].
@@ -29,7 +29,7 @@ _SEED = 20261125
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of it."""
+    """The result of a simulation."""
 
     tps: float
     commits_per_flush: float
@@ -45,7 +45,7 @@ class Outcome:
 
     @property
     def limit(self) -> str:
-        """What most of a transaction's time goes to."""
+        """The part of a transaction that takes most of its time."""
         parts = {"flush": self.flush_s, "reads": self.read_s, "locks": self.lock_s, "cpu": self.cpu_s}
         return max(parts, key=lambda name: parts[name])
 
@@ -64,7 +64,7 @@ class _Client:
 def simulate(
     clients: int, of: Transaction, device: Device, settings: Settings, *, capacity: float = 1.0
 ) -> Outcome:
-    """Runs some thousand transactions of so many clients.
+    """Simulates some thousand transactions of this many clients.
 
     capacity: the part of the device that others leave (a checkpoint). The same arguments give the same.
     """
@@ -72,7 +72,7 @@ def simulate(
 
 
 class Limit:
-    """A limit on requests, as the kernel keeps it (block/blk-throttle.c).
+    """A limit of requests, as the kernel implements it (block/blk-throttle.c).
 
     There are so many in a slice of time, and then no one until it ends. What is left of a slice may be used
     in the next one. A flush is two requests; they are counted in flushes.
@@ -93,9 +93,9 @@ class Limit:
         self._used += count
 
     def wait(self, now: float, count: float) -> float:
-        """How long a request of that many flushes has to wait [s]."""
+        """Waiting time of a request for that many flushes [s]."""
         self._trim(now)
-        # What begins within a slice may use all of it.
+        # A request that begins within a slice may use all of it.
         slices = max(math.floor((now - self._start) / _SLICE_S + _ROUNDING) + 1, 1)
         self._used += count
         while self._used > slices * self._per_slice + _ROUNDING:
@@ -131,7 +131,7 @@ class _Run:
         self._flush_time = self._cpu_time = 0.0
 
     def outcome(self) -> Outcome:
-        # What is at the beginning is no steady state: all clients begin at once.
+        # The beginning is not a steady state, because all clients begin at once.
         wanted, ahead = _COMMITS + 40 * len(self._clients), 10 * len(self._clients)
         for client in self._clients:
             self._begin(client)
@@ -234,7 +234,7 @@ class _Run:
     # Processors: first come, first served.
 
     def _compute(self, client: _Client, part: float, then: Callable[[], None]) -> None:
-        # No two statements take the same time.
+        # Statements take different times.
         takes = self._of.cpu_s * part * self._random.uniform(0.5, 1.5)
 
         def over() -> None:
@@ -284,7 +284,7 @@ class _Run:
         self._after(takes, over)
 
     def _flush_takes(self, more: float, commits: int = 0) -> float:
-        """How long a flush takes that begins now [s]; `more` than one of a page."""
+        """Duration of a flush that begins now [s]; `more`: additional time compared to one page [s]."""
         takes = (self._flush.draw() + more) / self._capacity
         if self._limit:
             self._limit.charge(self._now, commits * self._of.evictions / 2 + (1 / self._capacity - 1))
@@ -318,5 +318,5 @@ class _Run:
 
 
 def ideal(latency_s: float) -> Device:
-    """A device whose flushes all take so long [s], and that reads nothing."""
+    """A device whose flushes all take this long [s], without reads."""
     return Device(always(latency_s), 0.0, {}, None, None, None)

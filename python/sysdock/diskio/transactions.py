@@ -1,4 +1,4 @@
-"""What a transaction asks of the disk, by settings of the server and size of the database."""
+"""Disk operations of a transaction, by settings of the server and size of the database."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WORKLOADS = ("simple_update", "tpcb", "select")
 PGBENCH = {"simple_update": "-N", "tpcb": "-b tpcb-like", "select": "-S"}
 # Assumed where nothing is given: server and pgbench together, of a core of some 3 GHz [s].
 CPU_S = {"simple_update": 0.0006, "tpcb": 0.0009, "select": 0.0002}
-# What a transaction adds to the log in addition to images of pages [B]: measured with PostgreSQL 15.
+# Log records of a transaction in addition to images of pages [B]: measured with PostgreSQL 15.
 _WAL_BYTES = {"simple_update": 320.0, "tpcb": 560.0, "select": 0.0}
 
 
@@ -57,7 +57,8 @@ class Settings:
         return max(0.0, 1 - (self.shared_buffers + self.page_cache) / self.size)
 
     def misses(self, cache: int) -> float:
-        """Pages of a transaction that are not in a cache of so many bytes, of a leaf and a page of the table.
+        """Number of a transaction's pages (a leaf and a page of the table) that are not in a cache of this
+        size.
 
         A leaf has the rows of six pages and is asked for as often as they are together, so leaves stay first.
         """
@@ -68,16 +69,17 @@ class Settings:
 
 @dataclass(frozen=True)
 class Transaction:
-    """What one transaction takes."""
+    """The cost of one transaction."""
 
     workload: str
     cpu_s: float
     # Mean number of pages that the device reads for it, sequentially.
     reads: float
-    # What it adds to the log, and whether it waits for that.
+    # Size of its log records, and whether it waits for them.
     wal_bytes: float
     commits: bool
-    # Rows of which it locks one until its commit lasts (branches of TPC-B); None: it waits for nobody.
+    # Number of rows of which it locks one until its commit is durable (branches of TPC-B); None: it waits
+    # for no lock.
     locked_rows: int | None
     # Pages that it leaves to be written by a checkpoint.
     dirty_pages: float
@@ -104,7 +106,7 @@ def transaction(workload: str, settings: Settings) -> Transaction:
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """What checkpoints do at a rate of transactions that goes on for hours."""
+    """Checkpoints at a rate of transactions that continues for hours."""
 
     every_s: float
     # Pages that each writes, and for how long.
@@ -115,7 +117,7 @@ class Checkpoints:
 
 
 def checkpoints(tps: float, of: Transaction, settings: Settings) -> Checkpoints:
-    """How often they come, by time or by log, and what they write."""
+    """Interval of checkpoints, by time or by log, and the pages that they write."""
     pages = settings.size * (1 - settings.index_part) / PAGE
     every, wal, dirty = settings.checkpoint_timeout_s, of.wal_bytes, 0.0
     # Images make the log longer, and a longer log brings checkpoints closer: a few rounds settle it.
@@ -123,12 +125,12 @@ def checkpoints(tps: float, of: Transaction, settings: Settings) -> Checkpoints:
         count = max(tps * every * of.dirty_pages, 1e-9)
         dirty = pages * (1 - math.exp(-count / pages))
         wal = of.wal_bytes + (PAGE * dirty / (tps * every) if settings.full_page_writes and tps else 0.0)
-        # It is asked for before the log is as large as allowed: part of that is the checkpoint's before.
+        # It is requested before the log has the allowed size: part of that is from before the checkpoint.
         by_log = settings.max_wal_size / (1 + settings.completion_target) / max(wal * tps, 1e-9)
         every = (every + min(settings.checkpoint_timeout_s, by_log)) / 2
     return Checkpoints(every, dirty, every * settings.completion_target, wal)
 
 
 def with_images(of: Transaction, wal_bytes: float) -> Transaction:
-    """The same with so much log."""
+    """The transaction with this much log."""
     return replace(of, wal_bytes=wal_bytes)

@@ -1,4 +1,4 @@
-"""What a prediction follows from, in words."""
+"""The basis of a prediction, in words."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _REST = ["steady_tps", "latency", "commits_per_flush", "flush_busy", "cpu_busy",
 
 
 def limit(name: str, lang: str) -> str:
-    """What limits a row."""
+    """The limit of a row, in words."""
     return say(_LIMITS[name], lang)
 
 
 def query(name: str, lang: str) -> str:
-    """What a query does."""
+    """A query, in words."""
     return say(_QUERIES[name], lang)
 
 
@@ -163,7 +163,7 @@ def _assumed(settings: Settings, found: Sequence[Prediction]) -> list[Words]:
 
 
 def not_predicted(times: Sequence[QueryTime], lang: str) -> str | None:
-    """That some queries could not be predicted."""
+    """A text that some queries could not be predicted."""
     if all(each.cold_s is not None for each in times):
         return None
     return say(fact("diskio/some_queries_not_predicted"), lang)
@@ -193,7 +193,7 @@ def table(
 
 
 def _beside(each: Prediction, real: Mapping[tuple[str, int], float] | None) -> tuple[str, ...]:
-    """What a server did instead, and how far the prediction is off; empty where that is not known."""
+    """Results of a server, and the error of the prediction; empty if there are none."""
     if not real:
         return ()
     tps = real.get((each.workload, each.clients))

@@ -65,6 +65,6 @@ class Connection:
         fact, _, hint = error_text.partition("\n\nhint: ")
         if not fact:
             return UserError(f"the reader of the dump ended (exit status {code})", place=str(self.path))
-        # As the native program prints it: its own name, the place, the fact.
+        # The native program prints its name, the place, and the fact.
         fact = fact.removeprefix("sysdock: ").removeprefix(f"{self.path}: ")
         return UserError(fact, hint or None, str(self.path))

@@ -19,7 +19,7 @@ from sysdock.errors import UserError, did_you_mean
 if TYPE_CHECKING:
     import drgn
 
-# What makedumpfile leaves out, by the bits of its dump level (makedumpfile(8), -d).
+# Pages that makedumpfile leaves out, by the bits of its dump level (makedumpfile(8), -d).
 _LEFT_OUT = ("pages of zeros", "cache", "private cache", "user memory", "free pages")
 
 
@@ -65,7 +65,9 @@ class Dump:
         return f"<dump of Linux {info['release']}, {info['pages_bytes'] >> 20} MiB of memory>"
 
     def capabilities(self) -> dict[str, Any]:
-        """What the dump is of, whether its names and types could be read, and what was left out of it."""
+        """The subject of the dump, whether its names and types could be read, and the pages that were left
+        out.
+        """
         info = dict(self._connection.info)
         level = info.get("level") or 0
         info["left_out"] = [name for bit, name in enumerate(_LEFT_OUT) if level >> bit & 1]
@@ -91,7 +93,7 @@ class Dump:
         return self._table("dump_frames", "tasks", "stacks")
 
     def locks(self) -> Rows:
-        """Who waits for which lock, and who holds it: `dump_locks`."""
+        """Locks with their holders and waiters: `dump_locks`."""
         return self._table("dump_locks", "tasks", "stacks", "locks")
 
     def log(self, last: int | None = None) -> Rows:
@@ -104,7 +106,7 @@ class Dump:
         return self._table("dump_cpus", "processors")
 
     def memory(self) -> Rows:
-        """What the memory was used for: `dump_memory`."""
+        """Use of the memory: `dump_memory`."""
         return self._table("dump_memory", "memory")
 
     def slab(self) -> Rows:
@@ -124,7 +126,7 @@ class Dump:
         return self._table("dump_modules", "modules")
 
     def panic(self) -> Rows:
-        """Where and why the kernel stopped: `dump_panic`."""
+        """Location and cause of the stop of the kernel: `dump_panic`."""
         return self._table("dump_panic", "panic", "log")
 
     def requests(self) -> Rows:
@@ -175,7 +177,7 @@ class Dump:
         return names
 
     def offset(self, structure: str, member: str) -> int:
-        """Where a member lies in its structure [B]; `a.b` is one of a structure in it."""
+        """Offset of a member in its structure [B]; `a.b` is a member of a nested structure."""
         at = 0
         for name in member.split("."):
             members = {each["name"]: each for each in self._asked_type(structure)["members"]}
@@ -268,7 +270,7 @@ class Dump:
         return text
 
     def search(self, wanted: builtins.bytes | str, limit: int = 1000) -> Rows:
-        """Where these bytes lie: the address in the direct map, and the physical one."""
+        """Locations of these bytes: the address in the direct map, and the physical one."""
         digits = (wanted.encode() if isinstance(wanted, str) else wanted).hex()
         found = self._connection.ask("search", bytes=digits, limit=limit)
         rows = [(each["address"], each["physical"]) for each in found["places"]]

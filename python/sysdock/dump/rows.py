@@ -7,7 +7,7 @@ from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, overload
 
-# What a table shows at most: rows, and letters of each.
+# Limits of a displayed table: rows, and characters of each value.
 _SHOWN = 60
 _WIDTH = 160
 
@@ -69,7 +69,7 @@ class Rows(Sequence[Any]):
         return "\n".join(self.lines())
 
     def lines(self, most: int = _SHOWN) -> list[str]:
-        """As a table, of `most` rows."""
+        """A table of at most `most` rows."""
         from sysdock.analysis.writing import table_lines
         from sysdock.library import Column
 

@@ -28,14 +28,14 @@ from sysdock.recording.writing import add_part
 MEMORY_MB = 1024
 # Limit for a script that finds a table without end.
 MOST_ROWS = 250_000
-# How long it may take until a script begins, and how long one that is over its time may take to say so [s].
+# Time limit for the start of a script, and for the result of one that has exceeded its time [s].
 _START_S, _GRACE_S = 120, 5
 SCRIPTS_TABLE = "dump_scripts"
 
 
 @dataclass
 class Result:
-    """What a script has found: rows in the order of its columns.
+    """The result of a script: rows in the order of its columns.
 
     `stopped`: why it did not come to its end. `lacking`: which of its limits this machine does not have.
     """
@@ -47,7 +47,7 @@ class Result:
 
 
 def missing(script: DumpScript, dump: Dump) -> list[str]:
-    """What a script needs and this dump does not have: symbols, or members of structures."""
+    """Symbols, or members of structures, that a script needs and this dump does not have."""
     return [need for need in script.needs if not _has(dump, need)]
 
 
@@ -200,7 +200,7 @@ def _lines(out: Any, seconds: float) -> Iterator[bytes]:
 
 
 def _take(result: Result, lines: Iterator[bytes]) -> bool:
-    """Takes rows until the script says how it has ended; False: it does not say so."""
+    """Collects rows until the script states its end; False: it does not."""
     columns = result.script.columns
     for line in lines:
         try:

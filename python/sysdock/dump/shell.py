@@ -21,7 +21,7 @@ from sysdock.errors import UserError
 from sysdock.library import DumpScript, Library
 from sysdock.library.dump_scripts import compile_script
 
-# Methods of the dump that are asked so often that they go by their name alone.
+# Frequent methods of the dump that may be called by their name alone.
 _SHORT = (
     *("tasks", "stacks", "locks", "log", "cpus", "memory", "slab", "files", "mounts", "modules"),
     *("panic", "requests", "sockets"),
@@ -76,7 +76,7 @@ class Shell(code.InteractiveConsole):
             super().showtraceback()
 
     def showsyntaxerror(self, filename: str | None = None, **options: Any) -> None:
-        """As Python does."""
+        """Prints the error as Python does."""
         self._failed = True
         super().showsyntaxerror(filename, **options)
 

@@ -28,7 +28,7 @@ _SHOWN = 5
 
 @dataclass
 class Truth:
-    """What a guest wrote: files of /proc by process and name, and the tasks that it started, by name."""
+    """Output of a guest: files of /proc by process and name, and the tasks that it started, by name."""
 
     files: dict[tuple[int, str], str] = field(default_factory=dict)
     started: dict[str, list[int]] = field(default_factory=dict)

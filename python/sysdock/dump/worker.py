@@ -33,7 +33,7 @@ _BATCH = 500
 
 @dataclass(frozen=True)
 class Task:
-    """What the parent wants: the script at `path` on the dump `core`, in the empty `folder`."""
+    """The task from the parent: the script at `path` on the dump `core`, in the empty `folder`."""
 
     core: str
     path: str
@@ -50,7 +50,7 @@ def main() -> None:
     """Runs the one task and reports how it went."""
     task = Task(**json.load(sys.stdin))
     die_with_parent(task.parent)
-    # What the script prints is for people, and never mixes with rows.
+    # Output of the script is for people, and must not mix with rows.
     sys.stdout = sys.stderr
     with os.fdopen(task.out, "w", encoding="utf-8") as out:
         try:
@@ -87,7 +87,7 @@ def _run(task: Task, out: IO[str]) -> dict[str, Any]:
         for row in scope["run"](dump, **task.params) or ():
             sender.add(row)
     finally:
-        # Also what a script has found that is stopped.
+        # Also the results of a script that was stopped.
         signal.setitimer(signal.ITIMER_REAL, 0)
         sender.flush()
     return {"stopped": None, "lacking": lacking}

@@ -1,4 +1,4 @@
-"""What the steps of one case share: its folder, what they made, and what placeholders stand for."""
+"""State shared by the steps of one case: its folder, what they made, and values of placeholders."""
 
 from __future__ import annotations
 

@@ -35,10 +35,10 @@ _COUNTS = (CALLS, REQUESTS, TRANSFERRED)
 _FALSE_DISCOVERIES = 0.01
 # An item below this part of the elapsed time cannot be a cause worth naming.
 _LEAST_PART = 0.002
-# What is this part of a wider item stands for it: the lock before the call that waits for it.
+# An item that is this part of a wider one represents it: the lock before the call that waits for it.
 _MOST_OF_IT = 2 / 3
-# Where other calls are made, functions may take longer because of them (caches, the cost of the recorder);
-# waiting for a CPU depends on what else runs. Both come after what takes more than this part of their time.
+# With other calls, functions may take longer because of them (caches, the cost of the recorder); waiting
+# for a CPU depends on other programs. Both come after items that take more than this part of their time.
 _MAY_FOLLOW = 0.5
 Key = tuple[str, str]
 # By block: the items of the baseline and of the scenario.
@@ -61,7 +61,7 @@ class Cause:
 
 
 def causes(pairs: Pairs) -> list[Cause]:
-    """What differs significantly, by rank, and the remainder. Empty: no block has explain runs of both."""
+    """Significant differences, by rank, and the remainder. Empty: no block has explain runs of both."""
     if not pairs:
         return []
     differences = {key: _differences(pairs, key) for key in _candidates(pairs)}

@@ -18,12 +18,12 @@ from sysdock.experiment.tools import find_tool
 from sysdock.library import Experiment, Library
 from sysdock.library.experiments import Step, placeholders
 
-# What every command may name: a folder for the runs, the folder of sysdock's Python, the CPUs.
+# Placeholders of every command: a folder for the runs, the folder of sysdock's Python, the CPUs.
 ALWAYS = ("scratch", "python", "native", "cpus")
 
 
 def problems(library: Library, experiment: Experiment) -> list[str]:
-    """What is wrong with an experiment apart from the form of its file."""
+    """Problems of an experiment apart from the form of its file."""
     found = [*_of_steps(experiment), *_of_placeholders(experiment), *_of_metrics(experiment)]
     found += problems_of_settings(
         {factor.setting: "" for factor in experiment.factors if factor.setting} | experiment.settings
@@ -66,7 +66,7 @@ def needed_tools(experiment: Experiment) -> list[str]:
 
 
 def made_names(experiment: Experiment) -> set[str]:
-    """What placeholders the steps of `prepare` make: the `name` of each, and what begins with it."""
+    """Names that the steps of `prepare` give: of placeholders, also as the beginning of their names."""
     found = set()
     for step in experiment.prepare:
         known = PREPARATIONS.get(step.do or "")

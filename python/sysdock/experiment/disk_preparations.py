@@ -109,7 +109,7 @@ def defragment(
 
 @preparation()
 def predict_requests(bench: Bench, *, folders: list[str], data: str = "data") -> None:
-    """Scans where the files of some folders lie, and says how many requests a read in order will take."""
+    """Scans the files of some folders, and predicts the number of requests of a sequential read."""
     point = bench.place(data)
     run_tool("sync", "--file-system", point)
     scan = bench.scans / f"case-{bench.case_id:03}"
@@ -142,5 +142,5 @@ def _new_folder(bench: Bench, data: str, name: str) -> Path:
 
 
 def _version(kind: FileSystem) -> str:
-    """The first line that says it; e2fsck prints it as an error."""
+    """The first line with the version; e2fsck prints it as an error."""
     return run_tool("sh", "-c", f"{' '.join(kind.version)} 2>&1").strip().splitlines()[0]

@@ -22,7 +22,7 @@ from sysdock.sentences import Fact, fact, fact_from_json, facts_from_json, json_
 _SUBJECT = "environment"
 _LONGEST = 2000
 _TIMEOUT_S = 20
-# What may be a secret on a command line of the kernel.
+# Words on the kernel's command line that may be secret.
 _SECRET = re.compile(r"(?i)((?:\S*(?:pass|token|secret|key)\S*)=)\S+")
 Row = tuple[str, str, str | None, str]
 # Codes of fields that should have a value.
@@ -97,7 +97,7 @@ def _guarded(field: EnvironmentField, paths: Sequence[str], names: Mapping[str, 
     except FileNotFoundError as error:
         return _stated(field.absent) or _without(fact(f"{_SUBJECT}/no_file", file=str(error.filename)))
     except OSError as error:
-        # What some drivers answer for a value that the device does not have.
+        # Answers of some drivers for a value that the device does not have.
         why = fact(f"{_SUBJECT}/error", error=(error.strerror or str(error)).lower())
         return _stated(field.absent) or _without(why)
     except _Unreadable as error:
@@ -106,7 +106,7 @@ def _guarded(field: EnvironmentField, paths: Sequence[str], names: Mapping[str, 
 
 
 def _stated(value: str | None) -> str:
-    """What a file of `knowhow/environment` states in place of a value: a value, or the code of a fact."""
+    """The statement of a file of `knowhow/environment` in place of a value: a value, or a fact."""
     return _without(fact(value)) if value and value.startswith(f"{_SUBJECT}/") else value or ""
 
 
@@ -218,7 +218,7 @@ def _package(path: str, real: Path) -> str:
 
 
 def _answer(*words: str) -> str:
-    """What a program prints; nothing where it fails."""
+    """Output of a program; empty if it fails."""
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     return "" if done.returncode else done.stdout
 

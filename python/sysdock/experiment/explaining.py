@@ -97,7 +97,7 @@ def _until_recording(process: subprocess.Popen[str], folder: Path) -> None:
 def profile(
     folder: Path, library: Library, devices: Sequence[str], units: float, servers: Path | None = None
 ) -> Profile:
-    """What the run recorded in `folder` did, for each of its `units` of work.
+    """The work of the run recorded in `folder`, for each of its `units`.
 
     `devices`: whose requests count; with none, those that the command's own threads made. `servers`: what
     they were recorded into, if there were any. UserError where the recording does not say when the command

@@ -10,7 +10,7 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class FileSystem:
-    """How one is made, and how files in a folder of it are brought into one piece; `version` prints it."""
+    """Commands that make one, and that defragment the files of a folder; `version` prints its version."""
 
     make: tuple[str, ...]
     version: tuple[str, ...]
@@ -19,7 +19,7 @@ class FileSystem:
 
 FileSystemName = Literal["ext4", "xfs", "btrfs"]
 FILE_SYSTEMS = {
-    # Its tables are written at once, or the kernel would do that while reads are counted.
+    # Its tables are written at once: otherwise the kernel would do that while reads are counted.
     "ext4": FileSystem(
         ("mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0"),
         ("e2fsck", "-V"),

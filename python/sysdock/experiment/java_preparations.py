@@ -18,7 +18,7 @@ _FOLDER = "jars"
 
 
 def _repository() -> Path:
-    """Where Maven keeps what it fetched, by default."""
+    """Maven's default folder of downloaded files."""
     return Path.home() / ".m2" / "repository"
 
 

@@ -105,7 +105,7 @@ class Kept:
 
     @classmethod
     def again(cls, folder: Path, library: Library) -> tuple[Kept, Experiment]:
-        """One that is there, with its experiment as it was chosen; UserError where it is none."""
+        """An existing one, with its experiment as it was chosen; UserError if it is none."""
         if not (folder / PLAN).is_file() or not (folder / FILE).is_file():
             hint = "`sysdock experiment run NAME -o REC` makes one"
             raise UserError("is not a recording of an experiment", hint, str(folder))
@@ -160,7 +160,7 @@ class Kept:
         self.add({"environment": new})
 
     def replace(self, rows: dict[str, Sequence[Sequence[Any]]]) -> None:
-        """What is computed from the runs, in the place of what was computed before."""
+        """Replaces the results computed from the runs."""
 
         def forget(manifest: dict[str, Any]) -> None:
             for name in rows:

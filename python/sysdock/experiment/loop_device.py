@@ -29,14 +29,14 @@ QUEUE = (
 
 @dataclass(frozen=True)
 class Counters:
-    """What a device has read so far."""
+    """Read counters of a device."""
 
     requests: int
     merged_requests: int
     read_bytes: int
 
     def since(self, before: Counters) -> Counters:
-        """What came to it."""
+        """The difference to earlier counters."""
         return Counters(
             self.requests - before.requests,
             self.merged_requests - before.merged_requests,
@@ -59,7 +59,7 @@ def loop_device(image: Path, size: int) -> Iterator[Path]:
 
 @contextmanager
 def mounted(device: Path, point: Path) -> Iterator[Path]:
-    """Its file system, on a folder that is made for it; reading does not change times."""
+    """Its file system, mounted on a new folder; reading does not change times."""
     point.mkdir()
     try:
         run_tool("mount", "-o", _OPTIONS, device, point)
@@ -71,7 +71,9 @@ def mounted(device: Path, point: Path) -> Iterator[Path]:
 
 
 def mount_anew(device: Path, point: Path) -> None:
-    """So that all is on the device and nothing of it in memory: a journal keeps its newest blocks there."""
+    """Mounts it again, so that everything is on the device and nothing in memory: a journal keeps its
+    newest blocks there.
+    """
     _until_done("umount", point)
     run_tool("mount", "-o", _OPTIONS, device, point)
 

@@ -1,4 +1,4 @@
-"""What a run's own profiler says: how often its methods were called, for how long, and where samples lie."""
+"""Output of a run's own profiler: number and time of calls of its methods, and locations of samples."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Method:
     samples_within: int | None
 
     def values(self) -> tuple[Any, ...]:
-        """In the order of the columns."""
+        """The values in the order of the columns."""
         return astuple(self)
 
 

@@ -63,13 +63,13 @@ def of_commands(
         prepare=(),
         settings={},
         workloads=(Workload("command", text, _COMMAND, ("sh", "-c", "{command}")),),
-        # On a busy machine, blocks are compared and not runs: nothing is left out.
+        # On a busy machine, blocks are compared and not runs, so no run is rejected.
         reject=Reject(swap=False, throttled=False, foreign_cpu=None, steal=None),
     )
 
 
 def as_toml(experiment: Experiment) -> str:
-    """Its file, as a recording keeps it: `resume` and `report` read it."""
+    """The experiment's file, as a recording keeps it: `resume` and `report` read it."""
     claim, plan = experiment.claim, experiment.plan
     lines = [*_stated("title", experiment.titles), *_stated("question", experiment.questions)]
     lines += ["", "[claim]", f"primary = {quoted(claim.primary)}", f"margin_percent = {100 * claim.margin!r}"]

@@ -26,9 +26,9 @@ from sysdock.sentences import Fact, fact, languages, say
 _NS = 1e9
 _MOST_SAID = 300
 _STEP_TIMEOUT_S = 600
-# /proc/stat counts in ticks of 10 ms for each CPU: so much is no sign of anybody else.
+# /proc/stat counts in ticks of 10 ms for each CPU: this much is no sign of other programs.
 _TICKS_NS = 40_000_000
-# What a process waits before it is let go is in its delay, and not in the elapsed time: up to 0.3 ms here.
+# The wait before a process is released is part of its delay, not of the elapsed time: up to 0.3 ms here.
 _LAUNCH_S = 0.0005
 # Reasons that lie in the machine, not in the command.
 DISTURBANCES = {
@@ -57,16 +57,16 @@ STANDARD = (
 )
 # Higher is better of none of them.
 
-# How a run ends that fails, whose last line on standard error says more.
+# Endings of a failed run for which the last line on standard error says more.
 _ENDINGS = ("experiment/ended_by_signal", "experiment/exit_status")
 
-# What is known of the warm-up of a series: its part of the values, and whether it does not become steady.
+# Suffixes for the warm-up of a series: its part of the values, and whether it does not become steady.
 WARM_UP, UNSTEADY = "_warm_up", "_unsteady"
 
 
 @dataclass(frozen=True)
 class Run:
-    """What came of a run: its metrics, why it does not count (None: it does), what its profiler says.
+    """The result of a run: its metrics, why it does not count (None: it does), the output of its profiler.
 
     `missing`: of each metric that it should have given and did not, why.
     """
@@ -137,7 +137,7 @@ def run_once(
 
 @dataclass(frozen=True)
 class Together:
-    """One of several runs at the same time. `folder`: for what it prints; `cpus`: as for taskset(1)."""
+    """One of several runs at the same time. `folder`: for its output; `cpus`: as for taskset(1)."""
 
     names: Mapping[str, object]
     folder: Path
@@ -201,7 +201,9 @@ def measure(
     padding: int = 0,
     mark: str = "",
 ) -> dict[str, Any]:
-    """What `sysdock-native measure` says of one run of a command; its output is in `folder` afterwards."""
+    """The output of `sysdock-native measure` for one run of a command; the run's output is in `folder`
+    afterwards.
+    """
     process = start(
         arguments, folder, timeout_s=timeout_s, devices=devices, cpus=cpus, padding=padding, mark=mark
     )

@@ -35,7 +35,7 @@ class OwnCpu:
     servers: int
 
     def since(self, before: OwnCpu) -> int:
-        """What was used since then [ns]; of kernel threads that ended meanwhile it is not known."""
+        """CPU time used since then [ns]; that of kernel threads that ended meanwhile is unknown."""
         kernel = sum(ticks - before.kernel.get(thread, 0) for thread, ticks in self.kernel.items())
         return (kernel + max(0, self.servers - before.servers)) * _NS_OF_A_TICK
 

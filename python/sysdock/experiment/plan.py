@@ -40,7 +40,7 @@ def arms(experiment: Experiment) -> list[str]:
 
 
 def scenario_of(experiment: Experiment, arm: str) -> str:
-    """What an arm really runs."""
+    """The scenario that an arm really runs."""
     return experiment.plan.baseline if arm == CONTROL else arm
 
 
@@ -72,17 +72,17 @@ def level(plan: Plan, alpha: float) -> float:
 
 
 def comparisons(experiment: Experiment) -> int:
-    """How many the claim is about."""
+    """Number of comparisons of the claim."""
     return len(experiment.cases()) * (len(experiment.scenarios) - 1)
 
 
 def runs_until(experiment: Experiment, look: int) -> int:
-    """How many runs a case has up to this block, if none is rejected; the warm-up apart."""
+    """Number of runs of a case up to this block, if none is rejected; without the warm-up."""
     return sum(len(turns(experiment, 1, block, 1, seed=0)) for block in range(1, look + 1))
 
 
 def announcement(experiment: Experiment) -> str:
-    """What is about to run, before anything is known of how long a run takes."""
+    """An announcement of the runs, before the duration of a run is known."""
     plan, cases = experiment.plan, len(experiment.cases())
     dry = sum(len(turns(experiment, 1, block, 1, seed=0)) for block in range(1 - plan.dry, 1))
     least, most = (cases * (dry + runs_until(experiment, look)) for look in (plan.looks[0], plan.looks[-1]))
@@ -92,7 +92,7 @@ def announcement(experiment: Experiment) -> str:
 
 
 def time_of_case(experiment: Experiment, seconds_of_a_run: float) -> str:
-    """How long a case takes, once it is known how long a run does."""
+    """The duration of a case, given that of a run."""
     first, last = experiment.plan.looks[0], experiment.plan.looks[-1]
     times = [human_ns(1e9 * seconds_of_a_run * runs_until(experiment, look)) for look in (first, last)]
     if first == last:
@@ -104,7 +104,7 @@ def time_of_case(experiment: Experiment, seconds_of_a_run: float) -> str:
 
 
 def lines(experiment: Experiment, seed: int, seconds_of_a_run: float | None = None) -> list[str]:
-    """The plan in words: cases, scenarios, order, and how long it takes if a run takes so long."""
+    """The plan in words: cases, scenarios, order, and its duration if a run takes this long."""
     plan, claim = experiment.plan, experiment.claim
     cases = experiment.cases()
     numbers = range(1 - plan.dry, plan.looks[-1] + 1)

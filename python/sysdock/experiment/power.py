@@ -1,4 +1,5 @@
-"""How small an effect so many blocks can show: what the signed-rank test finds in nine of ten experiments.
+"""The smallest effect that a number of blocks can show: what the signed-rank test finds in nine of ten
+experiments.
 
 It is drawn from the differences themselves, again and again with either sign, as an experiment without an
 effect would have them. So it knows what ranks do with noise that is not normal: with few blocks, a single
@@ -32,7 +33,7 @@ def smallest_visible(differences: Sequence[float], blocks: int, alpha: float) ->
     larger = math.sqrt(count / (count - 1))
     noise = [larger * (difference - middle) for difference in differences]
     noise += [-value for value in noise]
-    # The same numbers, the same answer.
+    # The same numbers give the same answer.
     numbers = random.Random(0)
     needed: list[float] = []
     for _ in range(max(_LEAST_DRAWS, min(_DRAWS, _VALUES // blocks))):

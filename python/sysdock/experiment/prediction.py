@@ -15,7 +15,7 @@ from sysdock.errors import UserError
 from sysdock.library import Library
 from sysdock.recording import Recording, connect
 
-# btrfs reads at least so much ahead, whatever its device says (fs/btrfs/disk-io.c, open_ctree).
+# btrfs reads at least this much ahead, regardless of its device (fs/btrfs/disk-io.c, open_ctree).
 _BTRFS_READ_AHEAD = 4 << 20
 # On the disk, an item of a leaf has a head of 25 bytes; an extent of a file takes 53, a checksum of crc32c 4;
 # the head of a node takes 101 (fs/btrfs: struct btrfs_item, btrfs_file_extent_item, btrfs_header).
@@ -26,7 +26,7 @@ Extent = tuple[int, int, int, int]
 
 @dataclass(frozen=True)
 class Queue:
-    """What is read ahead at once, and the most of a request: at best, and with memory in single pages."""
+    """Read-ahead size, and greatest size of a request: at best, and with memory in single pages."""
 
     read_ahead_bytes: int
     request_bytes: int
@@ -43,7 +43,7 @@ class Prediction:
 
 
 def predict(scan: Recording, library: Library, folder: Path, queue: Queue) -> Prediction:
-    """What reading every file of `folder` will cost, each from its beginning to its end; none below it.
+    """The cost of reading every file of `folder` sequentially, without subfolders.
 
     Raises UserError if the scan knows no file there: a sum over nothing would be a prediction of 0.
     """

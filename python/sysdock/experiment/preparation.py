@@ -25,7 +25,7 @@ class Preparation:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Its arguments and their types."""
+        """The arguments and their types."""
         hints = typing.get_type_hints(self.function)
         kinds = inspect.signature(self.function).parameters.values()
         return {kind.name: hints[kind.name] for kind in kinds if kind.kind is kind.KEYWORD_ONLY}
@@ -37,12 +37,12 @@ class Preparation:
 
     @property
     def defaults(self) -> dict[str, Any]:
-        """Those of its arguments that need not be given, with what they are then."""
+        """Optional arguments with their default values."""
         kinds = inspect.signature(self.function).parameters.values()
         return {kind.name: kind.default for kind in kinds if kind.default is not kind.empty}
 
     def taken(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Those of `given` that it takes."""
+        """The items of `given` that are arguments."""
         return {name: given[name] for name in self.arguments if name in given}
 
 
@@ -62,7 +62,7 @@ def preparation(
 
 
 def kind_in_words(kind: Any) -> str:
-    """What an argument of this type is."""
+    """A description of the type of an argument."""
     if typing.get_origin(kind) is typing.Literal:
         return f"one of {', '.join(typing.get_args(kind))}"
     return {int: "a number from 1 on", str: "a text", dict[str, str]: "a table of texts"}.get(
@@ -71,7 +71,7 @@ def kind_in_words(kind: Any) -> str:
 
 
 def misfit(kind: Any, value: Any) -> str | None:
-    """What an argument of this type should be, where `value` is something else."""
+    """A description of the expected type, if `value` has another one."""
     if typing.get_origin(kind) is typing.Literal:
         fits = value in typing.get_args(kind)
     elif kind is int:

@@ -15,7 +15,7 @@ from sysdock.recording import Recording
 
 REPRODUCED, NOT_REPRODUCED, NOT_COMPARABLE = "reproduced", "not reproduced", "not comparable"
 _CONCLUSIVE = (CHANGED, EQUIVALENT)
-# So many fields are named, then they are counted.
+# This many fields are named, further ones are counted.
 _MOST_NAMED = 8
 
 
@@ -81,7 +81,7 @@ def _outcome(
 
 
 def _agree(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """The same verdict, and a change in the same direction."""
+    """Whether both have the same verdict and a change in the same direction."""
     if before["verdict"] != after["verdict"]:
         return False
     return before["verdict"] == EQUIVALENT or _sign(before) == _sign(after)

@@ -49,7 +49,7 @@ class RunRow:
     missing: dict[str, Fact] = field(default_factory=dict)
 
     def values(self) -> tuple[Any, ...]:
-        """In the order of the columns."""
+        """The values in the order of the columns."""
         return (
             self.run_id,
             self.case_id,

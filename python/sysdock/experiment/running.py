@@ -52,7 +52,7 @@ from sysdock.recording.native import find_native
 from sysdock.sentences import Fact, fact, languages, say
 
 Say = Callable[[str], None]
-# A block is tried so often, then the case ends.
+# Number of attempts of a block before the case ends.
 _ATTEMPTS = 4
 # Before another attempt, where the machine was disturbed [s]: what disturbs it may pass.
 _PAUSES_S = (0.0, 2.0, 10.0)
@@ -64,7 +64,7 @@ _ANY = Reject(swap=False, throttled=False, foreign_cpu=None, steal=None)
 
 @dataclass
 class Progress:
-    """What a line of progress needs: the case, the block, how many there will be, and since when [s]."""
+    """State of a line of progress: the case, the block, the number of blocks, and the start time [s]."""
 
     show: Callable[[str], None] = lambda _: None
     say: Say = lambda _: None
@@ -150,7 +150,7 @@ def write_verdicts(experiment: Experiment, kept: Kept, not_restored: dict[int, F
 
 
 class _Running:
-    """One case: what is made for it, its blocks, and what is judged between them."""
+    """One case: its preparations, its blocks, and the judgements between them."""
 
     def __init__(
         self,
@@ -300,7 +300,7 @@ class _Running:
         return sorted(rows, key=lambda row: row.rejected)
 
     def _names_of(self, bench: Bench, turn: Turn) -> dict[str, object]:
-        """What placeholders stand for in this run."""
+        """Values of placeholders in this run."""
         scenario = self.experiment.scenario(planned.scenario_of(self.experiment, turn.scenario))
         return {**bench.names, **self.experiment.levels(scenario)}
 
@@ -325,7 +325,7 @@ class _Running:
         settings = self.experiment.settings_of(scenario, names)
         mark = bench.state.mark()
         try:
-            # What does not count may be disturbed, and a recorder is no other program.
+            # Runs that do not count may be disturbed, and a recorder is not another program.
             reject = self.experiment.reject if turn.kind == planned.MEASURED else _ANY
             recording = self.scratch / "explain" if turn.kind == planned.EXPLAIN else None
             run_ = self._measured(bench, names, settings, reject, recording, turn.padding)
@@ -359,7 +359,7 @@ class _Running:
         )
 
     def _profiled(self, bench: Bench, run_: Run, recording: Path | None) -> tuple[Run, Profile]:
-        """What an explain run did; its recording is removed. Without a recording there is nothing to say."""
+        """The profile of an explain run, whose recording is removed; empty without a recording."""
         if recording is None:
             return run_, NOTHING
         try:
@@ -432,7 +432,7 @@ class _Running:
         return f", about {took / done * (look - block + 1):.0f} s left"
 
     def _visible(self) -> list[Visible]:
-        """What all blocks will show of each scenario; what is known of other cases counts."""
+        """The effect that all blocks will show for each scenario; results of other cases are used."""
         claim = claim_of(self.experiment)
         samples = [
             each
@@ -518,7 +518,7 @@ def cpu_shares(number: int) -> list[str]:
 
 
 def _beside(recording: Path) -> Path:
-    """Where servers are recorded alongside a command."""
+    """The recording of servers that run alongside a command."""
     return recording.with_name(f"{recording.name}-servers")
 
 

@@ -32,7 +32,7 @@ def p_value(differences: Sequence[float]) -> float:
 
 
 def smallest_p(count: int) -> float:
-    """The smallest that `p_value` can be with so many differences: all on one side."""
+    """The smallest possible `p_value` with this many differences: all on one side."""
     return min(1.0, 2.0 / 2.0**count)
 
 
@@ -42,7 +42,9 @@ def estimate(differences: Sequence[float]) -> float:
 
 
 def interval(differences: Sequence[float], alpha: float) -> tuple[float, float] | None:
-    """Where the middle lies with a confidence of at least 1 - alpha. None: there are too few differences."""
+    """An interval for the median with a confidence of at least 1 - alpha. None: there are too few
+    differences.
+    """
     averages = _walsh_averages(differences)
     count = len(differences)
     counts = _distribution(tuple(range(2, 2 * count + 1, 2)))
@@ -78,7 +80,7 @@ def _doubled_ranks(differences: Sequence[float]) -> list[int]:
 
 @lru_cache(maxsize=256)
 def _distribution(ranks: tuple[int, ...]) -> list[int]:
-    """In how many of the 2**n sets of signs the positive ranks add up to 0, 1, 2, ..."""
+    """The number of the 2**n sets of signs with a sum of positive ranks of 0, 1, 2, ..."""
     counts = [1]
     for rank in ranks:
         longer = counts + [0] * rank

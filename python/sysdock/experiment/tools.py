@@ -27,7 +27,7 @@ _PACKAGES = {
     "javac": "openjdk-17-jdk-headless", "jfr": "openjdk-17-jdk-headless",
 }  # fmt: skip
 
-# What comes from the Python Package Index, by the same name.
+# Programs of the Python Package Index with the same name.
 _BY_PIP = ("tpchgen-cli",)
 
 
@@ -41,7 +41,7 @@ def how_to_install(tools: Sequence[str]) -> str:
 
 
 def find_tool(name: str) -> str | None:
-    """Where a program is; None where it is not."""
+    """The path of a program; None if it does not exist."""
     return shutil.which(name, path=_path())
 
 
@@ -55,7 +55,7 @@ _LOG: ContextVar[Callable[[str], None] | None] = ContextVar("log", default=None)
 
 @contextmanager
 def logged(note: Callable[[str], None]) -> Iterator[None]:
-    """In its body, `note` gets each command and each file that is written, as a shell would have it."""
+    """In its body, `note` receives each command and each file that is written, in shell syntax."""
     token = _LOG.set(note)
     try:
         yield
@@ -71,7 +71,7 @@ def note_command(*arguments: str | Path, user: str | None = None, is_server: boo
 
 
 def write_file(file: Path, content: str) -> None:
-    """Writes a file that an experiment needs, and says it as a here-document."""
+    """Writes a file that an experiment needs, and notes it as a here-document."""
     file.write_text(content)
     if note := _LOG.get():
         body = content if content.endswith("\n") else f"{content}\n"
@@ -87,7 +87,7 @@ def run_tool(*arguments: str | Path, pass_fds: Sequence[int] = ()) -> str:
     pass_fds: open files that it holds, too, such as a lock that says that it still runs.
     """
     note_command(*arguments)
-    # In a group of its own: Ctrl-C is for us, and what was mounted must come down in order.
+    # In a group of its own: Ctrl-C is for us, and file systems must be unmounted in order.
     process = None
     try:
         with held_back():

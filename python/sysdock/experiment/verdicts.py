@@ -1,4 +1,4 @@
-"""What the blocks of an experiment say: one verdict for each scenario, workload and metric.
+"""Results of the blocks of an experiment: one verdict for each scenario, workload and metric.
 
 - *changed*: significant at alpha, and the interval reaches beyond the margin.
 - *equivalent*: the whole interval lies within the margin.
@@ -80,14 +80,16 @@ class Verdict:
 
     @cached_property
     def smallest_visible(self) -> float | None:
-        """As a ratio minus one, None where it is not known. It takes longer than all else: some ms."""
+        """A ratio minus one, None if it is unknown. It takes longer than everything else: some ms."""
         visible = smallest_visible(self.samples.differences(), self.blocks, self.level)
         return _visible_as_ratio(self.samples, visible)
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What was fixed before the first run: the level, and the margin: a smaller change does not matter."""
+    """The claim that was fixed before the first run: the level, and the margin: a smaller change does not
+    matter.
+    """
 
     alpha: float
     margin: float
@@ -132,7 +134,7 @@ def _level_by_holm(others: Sequence[float], alpha: float) -> float:
 
 
 def _level_by_discoveries(others: Sequence[float], part: float) -> float:
-    """The same in the procedure of Benjamini and Hochberg."""
+    """The level in the procedure of Benjamini and Hochberg."""
     size = len(others) + 1
     named = [place for place, p in enumerate(others, 1) if p <= part * (place + 1) / size]
     return part * (max(named, default=0) + 1) / size
@@ -168,7 +170,7 @@ def _judged(
 
 
 def _margin(samples: Samples, margin: float) -> float:
-    """In the unit of the differences; `margin` is a part of the baseline."""
+    """The margin in the unit of the differences; `margin` is a part of the baseline."""
     return math.log1p(margin) if samples.is_ratio else margin * statistics.median(samples.baseline)
 
 
@@ -247,7 +249,7 @@ def is_decided(verdicts: Sequence[Verdict]) -> bool:
 
 
 def invalidated(verdicts: Sequence[Verdict], reasons: dict[int, Fact]) -> list[Verdict]:
-    """The same, where cases named in `reasons` (by case_id) are invalid, and why."""
+    """The verdicts, with cases named in `reasons` (by case_id) marked as invalid."""
     return [
         replace(each, verdict=INVALID, reason=reasons[each.samples.case_id])
         if each.samples.case_id in reasons and not each.samples.is_control

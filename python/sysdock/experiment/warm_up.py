@@ -1,4 +1,4 @@
-"""Where a run becomes steady, from the numbers that it prints while it runs.
+"""Finds when a run becomes steady, from the numbers that it prints while it runs.
 
 The end of the warm-up is the last change point of the series: where the values before and after differ more
 than any split of the same values in another order would show. Change points are searched in halves of the
@@ -63,7 +63,7 @@ def _centred_ranks(values: Sequence[float]) -> list[float]:
 
 
 def _largest_split(ranks: Sequence[float]) -> tuple[int, float]:
-    """Where the sum of ranks before is furthest from zero, in relation to its spread, and how far it is."""
+    """The split with the sum of ranks furthest from zero, relative to its spread, and its distance."""
     best, at, total, number = -1.0, 1, 0.0, len(ranks)
     for place in range(1, number):
         total += ranks[place - 1]

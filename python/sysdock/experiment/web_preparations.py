@@ -37,7 +37,7 @@ http {{
     server {{ listen 127.0.0.1:{port} backlog=4096; root {pages}; }}
 }}
 """
-# As Debian installs it, without its modules and its log of requests.
+# Debian's installation, without its modules and its log of requests.
 _APACHE = """
 ServerRoot {folder}
 ServerName 127.0.0.1
@@ -112,5 +112,5 @@ def _pages(folder: Path, sizes_kib: Sequence[str]) -> Path:
 
 
 def _version(program: str) -> str:
-    """The first line that says it; nginx prints it as an error."""
+    """The first line with the version; nginx prints it as an error."""
     return run_tool("sh", "-c", '"$0" -v 2>&1', program).strip().splitlines()[0]

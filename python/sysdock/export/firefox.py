@@ -180,7 +180,7 @@ def _meta(manifest: dict[str, Any], tree: _CallTree, has_clock: bool) -> dict[st
         "preprocessedProfileVersion": _VERSION,
         "product": manifest.get("command") or "sysdock",
         "importedFrom": "sysdock",
-        # No sampling: each call has its exact time.
+        # There is no sampling: each call has its exact time.
         "interval": 1,
         "startTime": manifest["started_ns"] / _NS_PER_MS if has_clock else 0,
         "processType": 0,

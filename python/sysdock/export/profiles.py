@@ -66,13 +66,13 @@ WHERE c.steps > 0 GROUP BY t.comm, c.path ORDER BY weight DESC, t.comm, c.path L
 
 @dataclass(frozen=True)
 class Flames:
-    """What a flame graph is of: the tables that it needs, its name, and what its numbers count."""
+    """The subject of a flame graph: the tables that it needs, its name, and the meaning of its numbers."""
 
     needs: tuple[str, ...]
     name: str
-    # At most so many: frames, the outermost first, with their weight, and how many there are in all.
+    # At most this many stacks: frames, outermost first, their weight, and the number of all stacks.
     stacks: Callable[[Session, int], Iterator[tuple[list[str], int, int]]]
-    # As speedscope names it.
+    # The unit's name in speedscope.
     unit: str = "nanoseconds"
 
 

@@ -49,7 +49,7 @@ _SWITCHES_SQL = "SELECT step, previous_task_id, task_id FROM task_switches ORDER
 
 @dataclass(frozen=True)
 class Edge:
-    """Where a slice of a track begins or ends; `track`: a task, or PROCESSOR. An end has no name."""
+    """The begin or end of a slice of a track; `track`: a task, or PROCESSOR. An end has no name."""
 
     kind: Literal["begin", "end"]
     step: int
@@ -110,7 +110,7 @@ def _tracks(session: Session) -> dict[int, str]:
 
 
 def _deepest(session: Session, most: int) -> tuple[int, Written]:
-    """How deep calls may be so that there are not more than `most`, and how many these are of all."""
+    """The depth of calls with at most `most` of them, and their part of all calls."""
     depth, shown, total = 0, 0, 0
     for level, count in session.fetch(_DEPTHS_SQL):
         total += count

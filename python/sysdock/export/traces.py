@@ -22,7 +22,7 @@ _BATCH = 10_000
 THREADS_SQL = """SELECT task_id, process_id, pid, tid, coalesce(comm, '') AS comm,
     coalesce(command, '') AS command
 FROM processes ORDER BY tree_order"""
-# Where there are too many calls, the longest are what a picture can show.
+# If there are too many calls, a picture can show the longest ones.
 _CALLS_SQL = """WITH chosen AS (
     SELECT ts_ns, dur_ns, task_id, call, class, path, transferred_bytes, offset_bytes, errno, stack_id
     FROM calls WHERE via IS NULL ORDER BY coalesce(dur_ns, 0) DESC, ts_ns, task_id LIMIT $most
@@ -32,7 +32,7 @@ SELECT * FROM chosen ORDER BY ts_ns, task_id"""
 
 @dataclass(frozen=True)
 class Written:
-    """How many of how many calls (or samples) went into the file, and which ones where not all did."""
+    """Number of calls (or samples) in the file and in all, and which ones are there if not all are."""
 
     shown: int
     total: int
@@ -86,7 +86,7 @@ EVENT_TYPE, EVENT_TRACK, EVENT_CATEGORY, EVENT_NAME, _EVENT_NOTE = 9, 11, 22, 23
 _NOTE_NAME, _NOTE_INT, _NOTE_TEXT = 10, 4, 6
 UUID, _PARENT, NAME, _PROCESS, _THREAD = 1, 5, 2, 3, 4
 BEGIN, END, _INSTANT = 1, 2, 3
-# One sequence of packets; its first clears what was known.
+# One sequence of packets; its first one clears the earlier state.
 _OUR_SEQUENCE, _CLEARED = 1, 1
 # The numbers of processes and threads are far below.
 _MARKS_TRACK = 1 << 62
@@ -181,6 +181,8 @@ def calls_of(session: Session, most: int) -> Iterator[tuple[Any, ...]]:
 
 
 def calls_total(session: Session) -> int:
-    """How many calls threads made themselves: what a ring submitted is no slice of a thread's time."""
+    """Number of calls that threads made themselves: an operation of a ring is not a slice of a thread's
+    time.
+    """
     [(total,)] = session.fetch("SELECT count(*) FROM calls WHERE via IS NULL")
     return int(total)

@@ -1,4 +1,4 @@
-"""The same steps by fio, as a second opinion: its rows are added to ours, with `engine` fio."""
+"""The same steps run by fio, as a second opinion: its rows are added to ours, with `engine` fio."""
 
 from __future__ import annotations
 

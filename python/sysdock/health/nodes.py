@@ -45,7 +45,7 @@ def allocated() -> list[str]:
 
 @dataclass
 class Clock:
-    """How far a host's clock is ahead of ours, and how far that may be wrong [ns]."""
+    """The offset of a host's clock from ours, and its uncertainty [ns]."""
 
     ahead_ns: int
     unsure_ns: int
@@ -337,7 +337,7 @@ def run(
     keep: Callable[[list[dict[str, Any]]], None],
     begun: Callable[[Sequence[Node]], None] = lambda _: None,
 ) -> None:
-    """Does all steps on these hosts, a step with the field `hosts` on the first so many of them.
+    """Does all steps on these hosts; a step with the field `hosts` runs on that many of the first ones.
 
     begun: is given all hosts once their clocks are known; is_due: is given which step is next, and returns
     whether there is time for it; keep: is given the rows of each.

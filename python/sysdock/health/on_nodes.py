@@ -95,7 +95,7 @@ def _make(output: Path, library: Library, manifest: dict[str, Any], mode: int) -
 
 
 def facts(started: Sequence[nodes.Node]) -> list[tuple[Any, ...]]:
-    """Rows of `environment`: of several hosts, each fact says whose it is."""
+    """Rows of `environment`: with several hosts, each fact names its host."""
     rows: list[tuple[Any, ...]] = []
     for node in started:
         clock = f"{node.clock.ahead_ns / 1e6:+.3f} ms, to within {node.clock.unsure_ns / 1e6:.3f} ms"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def mount_point(directory: Path) -> Path:
-    """Where it is mounted."""
+    """The mount point of a directory."""
     place = directory.resolve()
     while not os.path.ismount(place):
         place = place.parent

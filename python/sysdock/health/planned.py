@@ -1,4 +1,4 @@
-"""What is to be measured: the plan of a class, and steps as a file for the generator."""
+"""Planned measurements: the plan of a class, and steps as a file for the generator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was measured, as a person reads it."""
+"""Measurements as text for people."""
 
 from __future__ import annotations
 

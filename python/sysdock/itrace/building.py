@@ -25,14 +25,15 @@ from sysdock.itrace.service import Service, make_tree
 
 # In the guest's own time, which advances by about a nanosecond per instruction.
 _READY_MS = 60_000
-# A server may listen before it answers: so often a command is tried, each 0.2 s of the guest's time.
+# A server may listen before it answers: number of attempts of a command, each after 0.2 s of the guest's
+# time.
 _TRIES = 50
 Say = Callable[[str], None]
 
 
 @dataclass
 class Built:
-    """What is known of a guest, as guest.json has it."""
+    """Facts about a guest, as in guest.json."""
 
     qemu: str
     kernel: str
@@ -76,7 +77,7 @@ def build(
 
 
 def read_built(folder: Path) -> Built:
-    """What is known of a guest. UserError: it is none."""
+    """Facts about a guest. UserError: the folder is not one of a guest."""
     try:
         return Built(**json.loads((folder / "guest.json").read_text()))
     except (OSError, ValueError, TypeError):
@@ -97,7 +98,7 @@ def _make_first_memory(service: Service, kernel: Kernel, folder: Path) -> None:
 
 
 def _write_commands(service: Service, folder: Path) -> None:
-    """What the guest's first process starts: words of commands, one a line."""
+    """The commands that the guest's first process starts, one a line."""
     (folder / "service").write_text("".join(f"{word}\n" for word in service.command))
     for part in ("requests", "lines"):
         (folder / part).mkdir()
@@ -140,7 +141,7 @@ def _boot(service: Service, kernel: Kernel, machine: Machine, warm: int, say: Sa
 
 
 def complaint(answered: str, *, is_command: bool) -> str | None:
-    """What is wrong with an answer of the guest's client; None: nothing, as far as it says.
+    """The problem of an answer of the guest's client; None: there is none, as far as the answer shows.
 
     answered: a number, then the first line; the number is a status for a command, else one of bytes.
     """
@@ -194,5 +195,5 @@ def save(guest: Guest, file: Path) -> None:
 
 
 def quoted(path: Path) -> str:
-    """As the shell that qemu calls takes it."""
+    """A path quoted for the shell that qemu calls."""
     return "'" + str(path.absolute()).replace("'", "'\\''") + "'"

@@ -10,7 +10,7 @@ from pathlib import Path
 from sysdock.errors import UserError
 
 _UUID = "5d0c0000-0000-4000-8000-000000000001"
-# Nothing is left for the kernel to initialize once it is mounted.
+# With these options nothing is left for the kernel to initialize after mounting.
 _OPTIONS = f"lazy_itable_init=0,lazy_journal_init=0,nodiscard,root_owner=0:0,hash_seed={_UUID}"
 # 2026-01-01, as the clock of a guest begins.
 _TIME = str(1767225600)

@@ -1,4 +1,4 @@
-"""What is known of a guest in addition to its events: tasks, maps, where the kernel keeps what."""
+"""Facts about a guest in addition to its events: tasks, maps, locations of kernel data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Task:
 
 
 def mitigations(guest: Guest) -> str:
-    """What the kernel says that it does against flaws of the processor: `retbleed: Mitigation: ...; ...`."""
+    """The kernel's mitigations of flaws of the processor: `retbleed: Mitigation: ...; ...`."""
     lines = []
     for name in _VULNERABILITIES.split():
         text = (
@@ -39,7 +39,7 @@ def mitigations(guest: Guest) -> str:
 
 @dataclass
 class KernelTasks:
-    """What the guest's memory says of tasks."""
+    """Tasks in the memory of the guest."""
 
     # The address of each: `0xffff...` by number.
     addresses: dict[int, str]

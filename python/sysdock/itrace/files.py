@@ -1,4 +1,6 @@
-"""What else traces of guests need than the native program: the plugin of qemu, the guest's first process."""
+"""Files that traces of guests need in addition to the native program: the plugin of qemu, the guest's first
+process.
+"""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from sysdock.errors import UserError
 from sysdock.itrace import packages
 
 PACKAGE = "linux-image-cloud-amd64"
-# In the order in which they need each other. What a kernel has built in has no file.
+# In order of their dependencies. Modules that are built into a kernel have no file.
 _MODULES = "virtio_ring virtio virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci virtio_console failover"
 MODULES = f"{_MODULES} net_failover virtio_net".split()
 DISK_MODULES = ["virtio_blk", "crc16", "crc32c_generic", "mbcache", "jbd2", "ext4"]

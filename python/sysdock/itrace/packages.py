@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sysdock.errors import UserError
 
-# What no service needs to run.
+# Files that no service needs to run.
 _LEFT_OUT = (
     "usr/share/doc",
     "usr/share/man",
@@ -49,7 +49,7 @@ def with_dependencies(names: list[str], without: Sequence[str] = ()) -> list[str
 
 
 def fetch(names: list[str], cache: Path) -> list[Path]:
-    """Their files in the cache, downloaded where they are missing. UserError: that fails."""
+    """Files of the packages in the cache, downloaded if they are missing. UserError: that fails."""
     cache.mkdir(parents=True, exist_ok=True)
     missing = [name for name in names if not list(cache.glob(f"{name}_*.deb"))]
     if missing:

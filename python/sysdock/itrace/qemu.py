@@ -19,7 +19,7 @@ from sysdock.errors import UserError
 CPU = "EPYC"
 # Addresses are the same in each run, and a guest that panics ends qemu.
 KERNEL_WORDS = "console=ttyS0 quiet nokaslr norandmaps randomize_kstack_offset=off panic=-1"
-# How long qemu may say nothing before it counts as dead.
+# Time without any output after which qemu counts as dead.
 PATIENCE_S = 120.0
 # Lines of a console.
 _SHOWN = 15
@@ -29,7 +29,7 @@ _ENDED = "see its console above, if there is one; more memory: --memory"
 
 @dataclass
 class Machine:
-    """What a guest is made of, the same for each start: a snapshot fits no other.
+    """The configuration of a guest, equal for each start: a snapshot fits no other.
 
     keeps_disk: what the guest writes to its disk is there for the next start.
     """
@@ -144,7 +144,7 @@ class Guest:
         self._answers = self._port.makefile("rb")
 
     def ask(self, command: str, **arguments: Any) -> Any:
-        """What the monitor answers. UserError: it refuses, or qemu ended."""
+        """The answer of the monitor. UserError: it refuses, or qemu ended."""
         text = (
             json.dumps({"execute": command, "arguments": arguments})
             if arguments
@@ -168,11 +168,11 @@ class Guest:
             raise self.ended() from None
 
     def answer(self) -> bytes:
-        """What it answers."""
+        """The answer of the guest."""
         return b"".join(iter(self._piece, b""))
 
     def do(self, command: str) -> bytes:
-        """Both."""
+        """Sends a command and returns its answer."""
         self.order(command)
         return self.answer()
 
@@ -244,7 +244,7 @@ class Guest:
 
 
 def plugin_hint(message: str) -> str | None:
-    """What to do about a plugin that qemu does not take."""
+    """A hint for a plugin that qemu rejects."""
     if "requires API version" in message:
         return "this version of qemu is not supported: those from 7.2 to 8.2 and from 9.2 on are"
     if "plugin interface not enabled" in message or "-plugin: invalid option" in message:
@@ -266,7 +266,7 @@ def _lines(lines: list[str]) -> str:
 def started(
     machine: Machine, work: Path, more: Sequence[str] = (), asked: str = "none", forward: str = ""
 ) -> Iterator[Guest]:
-    """A guest that runs for so long; `work` is for sockets and what it says."""
+    """A guest that runs as long as this context; `work` is for sockets and its output."""
     console, messages = work / "console.log", work / "qemu.log"
     for name in ("monitor", "memory", "port"):
         (work / name).unlink(missing_ok=True)

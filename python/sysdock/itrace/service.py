@@ -48,7 +48,7 @@ _SOURCES = ("packages", "tree", "export")
 
 @dataclass
 class Service:
-    """What such a file says. Paths of `tree` and `export` are absolute; a `port` of 0: it has none."""
+    """The contents of such a file. Paths of `tree` and `export` are absolute; a `port` of 0: it has none."""
 
     place: str
     command: list[str] = field(default_factory=list)
@@ -116,7 +116,7 @@ def _checked(content: dict[str, Any], path: Path) -> Service:
 
 
 def _check_requests(content: dict[str, Any], path: Path) -> None:
-    """What is needed depends on whether requests come by HTTP or are commands."""
+    """The required keys depend on whether requests use HTTP or are commands."""
     requests, lines = content.get("requests", {}), content.get("lines", {})
     for key in () if requests else ("command", "port"):
         if not content.get(key):

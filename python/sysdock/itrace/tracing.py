@@ -29,7 +29,7 @@ _FIRST, _LAST = 1, 2
 
 @dataclass
 class Asked:
-    """What to trace, and how: see the options of `vm run`."""
+    """The requested trace: see the options of `vm run`."""
 
     request: str
     path: str = LOOPBACK
@@ -101,7 +101,7 @@ def _resume(guest: Guest, folder: Path) -> None:
 
 
 def _command(asked: Asked, built: Built) -> str:
-    """What the guest does by itself."""
+    """The command that makes the guest work by itself."""
     if asked.request in built.requests:
         return f"run {_FIRST} {_LAST} {asked.repeat} {asked.request}"
     if asked.path == VIRTIO:

@@ -20,9 +20,9 @@ Totals = dict[str, Any]
 Found = dict[str, Any]
 
 _MOST_FILES = 5
-# Their files are averages over so many runs.
+# Files are averaged over at most this many runs.
 _MOST_RUNS_OF_FILES = 20
-# What is compared: how it is called, and how it is written.
+# Compared measures, with name and format.
 _MEASURES: dict[str, tuple[str, Callable[[float], str]]] = {
     "wall_ns": ("time", human_ns),
     "nodes": ("nodes", human_count),
@@ -35,7 +35,7 @@ _MEASURES: dict[str, tuple[str, Callable[[float], str]]] = {
     "cpu_ns": ("CPU time", human_ns),
     "memory_bytes": ("memory", human_bytes),
 }
-# With all numbers of a comparison taken together, so often may one be called changed by chance.
+# Probability that at least one number of a comparison is called changed by chance.
 _ALPHA = 0.05
 _HINT = "choose the time by --at and --last; `sysdock jobs history` and `top` list jobs"
 
@@ -127,7 +127,7 @@ def _measure(value: float, reference: float, distances: Sequence[float]) -> Foun
 
 
 def _distance(value: float, reference: float) -> float:
-    """How many times as large the one is as the other, as a logarithm; from 0 it is infinite."""
+    """Logarithm of the ratio of two values; infinite if the reference is 0."""
     if value == reference:
         return 0.0
     if value <= 0 or reference <= 0:
@@ -163,7 +163,7 @@ HEADS = ("files whose time changed most",)
 
 
 def lines_of(found: Found) -> list[str]:
-    """The same for people."""
+    """The comparison as text."""
     job, against = found["job"], found["against"]
     other = against.get("job_id")
     reference = f"job {printable(other)}" if other else f"median of {against['runs']} earlier runs"

@@ -1,4 +1,4 @@
-"""What the rules say of a job that has just ended, from what the agent of its node knows of it."""
+"""Findings of the rules for a job that has just ended, from the data of its node's agent."""
 
 from __future__ import annotations
 
@@ -46,5 +46,5 @@ def judged(answer: dict[str, Any], lang: str = "en") -> list[Finding]:
 
 
 def lines_of(findings: Sequence[Finding]) -> list[str]:
-    """The same for the output of a job."""
+    """The findings as text for the output of a job."""
     return [line for finding in findings for line in finding_lines(dataclasses.asdict(finding))]

@@ -24,7 +24,7 @@ Found = dict[str, Any]
 
 
 def about_job(session: Session, job: str, begin_ns: int, end_ns: int, step_s: int | None = None) -> Found:
-    """Its totals, series and files between two moments; a UserError where the lake knows nothing of it.
+    """Its totals, series and files between two times; a UserError if the lake has no data about it.
 
     `nodes`: what its nodes and servers did meanwhile, in the same steps. `findings`: of the rules about it.
     """
@@ -59,7 +59,7 @@ def _over_time(session: Session, analysis: str, params: dict[str, Any]) -> list[
 
 
 def _findings(session: Session, job: str) -> list[Found]:
-    """What the rules about jobs say of this one."""
+    """Findings of the rules about jobs for this one."""
     rules = [rule for rule in session.library.rules() if any(param.name == "job" for param in rule.params)]
     found = [finding for rule in rules for finding in diagnose_by(session, rule, {"job": job})]
     keys = ("rule", "title", "reason", "certainty", "certainty_reason", "advice")
@@ -72,7 +72,7 @@ def _step_s(first_ns: int, last_ns: int) -> int:
 
 
 def lines_of(found: Found, columns: int | None = None) -> list[str]:
-    """The same for people. `columns`: of the terminal; at most 100 are used."""
+    """The result as text. `columns`: width of the terminal; at most 100 are used."""
     lines = [f"job {printable(found['job_id'])}"]
     for total in found["totals"]:
         name = printable(total["name"] or total["command"] or "")
@@ -126,7 +126,7 @@ def finding_lines(finding: Found, columns: int | None = None) -> list[str]:
 
 
 def _node_lines(found: Found) -> list[str]:
-    """What its nodes and servers did over all steps: devices, interfaces, network file systems."""
+    """Activity of its nodes and servers over all steps: devices, interfaces, network file systems."""
     sums: dict[tuple[str, str], Found] = {}
     for row in found["nodes"]:
         names = (row["counter_group"], row["target"])

@@ -9,7 +9,7 @@ from sysdock.library.page import Example, Page, parse_page
 from sysdock.library.rule_shape import RULE_COLUMNS, Column
 from sysdock.library.tables import DerivedColumn, JoinedColumn, Table, TableColumn, undefined_table
 
-# What few verbs ask for is imported when they do.
+# Modules that few verbs need are imported by those verbs.
 if TYPE_CHECKING:
     from sysdock.library.dump_scripts import DumpScript
     from sysdock.library.experiments import (

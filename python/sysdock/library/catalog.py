@@ -17,7 +17,7 @@ from sysdock.library.toml_text import parse_toml
 from sysdock.own_files import own_root
 from sysdock.sentences import Prose, prose
 
-# What few verbs ask for is imported when they do.
+# Modules that few verbs need are imported by those verbs.
 if TYPE_CHECKING:
     from sysdock.library.dump_scripts import DumpScript
     from sysdock.library.environment import EnvironmentSection
@@ -52,7 +52,7 @@ class ChartTemplate:
 
     @property
     def title(self) -> str:
-        """What it says of itself, on one line."""
+        """Its title, on one line."""
         text = self.spec().get("description", "")
         return " ".join(map(str, text if isinstance(text, list) else [text]))
 
@@ -65,7 +65,7 @@ def _toml(path: Path) -> dict[str, Any]:
 
 
 _SHARED = ("tables", "charts", "products", "health", "environment")
-# What a file of the library was parsed to.
+# The result of parsing a file of the library.
 _Parsed = TypeVar("_Parsed")
 
 
@@ -161,7 +161,7 @@ class Library:
 
     @cached_property
     def areas(self) -> dict[str, Prose]:
-        """What areas of analyses are called, in the order of reports."""
+        """Names of areas of analyses, in the order of reports."""
         path = self.root / "analyses" / "areas.toml"
         if not path.exists():
             return {}

@@ -16,7 +16,7 @@ from sysdock.library.rule_shape import Column, Sentences
 from sysdock.library.tables import SQL_TYPES, Table, TableColumn
 
 KEYS = ("reads", "shows", "needs", "kernels", "cost", "param", "column", "rules")
-# How long a script may take [s], of wall-clock time and of CPU time.
+# Time limits of a script [s], of wall-clock time and of CPU time.
 COSTS = {"low": 10, "medium": 60, "high": 600}
 _RUN = re.compile(r"^def run\(", re.MULTILINE)
 _HINT = "docs/reference/knowhow-files.md shows what a script holds"
@@ -54,7 +54,7 @@ class DumpScript:
 
     @property
     def seconds(self) -> int:
-        """How long it may take."""
+        """Its time limit."""
         return COSTS[self.cost]
 
     @property
@@ -143,7 +143,7 @@ def parse_dump_script(path: Path) -> DumpScript:
 
 
 def compile_script(script: DumpScript) -> CodeType:
-    """Its function, compiled; a UserError names the line of a mistake. Lines are numbered as in the file."""
+    """Its compiled function; a UserError names the line of a mistake. Lines are numbered as in the file."""
     length = script.path.read_text("utf-8").count("\n", 0, _start(script))
     try:
         return compile("\n" * length + script.code, str(script.path), "exec")

@@ -63,7 +63,7 @@ _HINT = "docs/reference/knowhow-files.md shows what an experiment holds"
 
 @dataclass(frozen=True)
 class Parameter:
-    """What differs from case to case, or is stated here because people will want another: its `values`."""
+    """A value that differs from case to case, or that users may want to change: its `values`."""
 
     name: str
     values: tuple[Value, ...]
@@ -74,8 +74,8 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Factor:
-    """What scenarios differ in. `setting`: a level is its value, `default` leaves it as it is; None: a level
-    replaces a placeholder.
+    """A factor in which scenarios differ. `setting`: a level is its value, `default` leaves it unchanged;
+    None: a level replaces a placeholder.
     """
 
     name: str
@@ -97,7 +97,7 @@ class Scenario:
 
 @dataclass(frozen=True)
 class Step:
-    """What is prepared once for each case: a function by its name (`do`), or a command (`run`)."""
+    """A preparation that is made once for each case: a function by its name (`do`), or a command (`run`)."""
 
     do: str | None
     run: Words | None
@@ -123,7 +123,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Workload:
-    """The command that is measured, and what belongs to each of its runs. `primary`: instead of the claim's.
+    """The measured command, and settings of its runs. `primary`: instead of the claim's.
 
     `units`: the measure that says how much work a run did, counted in `unit`. `methods`: the file in which
     the run's own profiler says which methods it called.
@@ -146,7 +146,9 @@ class Workload:
 
 @dataclass(frozen=True)
 class Claim:
-    """What is fixed before the first run: metric, direction, margin (a part), level, effect looked for."""
+    """Properties that are fixed before the first run: metric, direction, margin (a part), level, expected
+    effect.
+    """
 
     primary: str = "elapsed_s"
     better: str = "lower"
@@ -157,7 +159,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Plan:
-    """How many blocks: `looks` are the numbers at which results are judged, the last is the most.
+    """Number of blocks: `looks` are the numbers at which results are judged, the last is the greatest.
 
     `explain_every`: after so many blocks each scenario runs once more under the recorder. 0: never.
     `duet`: the runs of a block run at the same time, on CPUs of their own.
@@ -242,19 +244,21 @@ class Experiment:
         return found
 
     def with_blocks(self, blocks: int) -> Experiment:
-        """The same with so many blocks, judged once."""
+        """The experiment with this many blocks, judged once."""
         return replace(self, plan=replace(self.plan, looks=(blocks,), pilot=min(self.plan.pilot, blocks)))
 
     def on_busy_machine(self) -> Experiment:
-        """The same, where runs count that others on the CPUs disturbed."""
+        """The experiment, in which runs count even if others on the CPUs disturbed them."""
         return replace(self, reject=replace(self.reject, foreign_cpu=None, steal=None))
 
     def explained(self) -> Experiment:
-        """The same, where each scenario also runs under the recorder in every block."""
+        """The experiment, in which each scenario also runs under the recorder in every block."""
         return replace(self, plan=replace(self.plan, explain_every=self.plan.explain_every or 1))
 
     def with_values(self, name: str, texts: list[str]) -> Experiment:
-        """The same with other values (as text) of a parameter; UserError where there is none of that name."""
+        """The experiment with other values (as text) of a parameter; UserError if there is none of that
+        name.
+        """
         known = {parameter.name: parameter for parameter in self.parameters}
         if name not in known:
             hint = did_you_mean(name, known, f"the parameters are {', '.join(known)}")

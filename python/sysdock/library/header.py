@@ -50,7 +50,7 @@ TAGS = (
     "locks",
     "jobs",
 )
-# What an `at_least:` line may name besides tables [ns]: the duration of the recording, and that of all
+# Names that an `at_least:` line may use besides tables [ns]: the duration of the recording, and that of all
 # threads together, which no sum of times over threads exceeds.
 TIMES = ("duration", "thread_time")
 TYPES = ("BIGINT", "INTEGER", "DOUBLE", "VARCHAR", "BOOLEAN")
@@ -196,7 +196,7 @@ def read_header(path: Path, mark: str, keys: Sequence[str]) -> tuple[Header, str
 
 
 def _depth(sql: str) -> int:
-    """How deep its parentheses are nested, or those in its texts."""
+    """The depth of nested parentheses, also within its texts."""
     steps = accumulate(1 if parenthesis == "(" else -1 for parenthesis in _PARENTHESIS.findall(sql))
     return max(steps, default=0)
 
@@ -238,14 +238,14 @@ class Header:
             )
 
     def title(self, mark: str) -> str:
-        """What it says in its first line."""
+        """The title in its first line."""
         if not self.prose or not self.prose[0]:
             raise self.error(1, "the first line is not a title", f"begin the file with `{mark} Title`")
         return self.prose[0].rstrip(".")
 
     @property
     def text(self) -> str:
-        """What it says below the title, as one line."""
+        """The text below the title, as one line."""
         return " ".join(line for line in self.prose[1:] if line)
 
     def finish(self, id_: str, kind: str, body: str) -> Analysis:
@@ -325,7 +325,7 @@ class Header:
         return name, text
 
     def sums(self, columns: tuple[Column, ...]) -> tuple[str, ...]:
-        """Columns that add up over rows and time: of these there is so much for a unit of work."""
+        """Columns that add up over rows and time, and may be given per unit of work."""
         numbers = {column.name for column in columns if column.type in ("BIGINT", "INTEGER", "DOUBLE")}
         sums = self.words("sums")
         for name in sums:

@@ -1,4 +1,4 @@
-"""What columns are called where people read them: headings, titles of axes, legends; and what they mean."""
+"""Names of columns for people, in headings, titles of axes and legends; and their descriptions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def heading(column: Column, lang: str) -> str:
 
 
 def axis(column: Column, lang: str) -> str:
-    """What the axis of a column is called: the first clause of its description, if it has one in `lang`."""
+    """The title of a column's axis: the first clause of its description, if it has one in `lang`."""
     return column.text.rstrip(".").split(";")[0] if is_source(lang) else heading(column, lang)
 
 
@@ -46,7 +46,7 @@ def table_heading(column: Column, lang: str) -> str:
 
 
 def description(column: Column, lang: str) -> str:
-    """What a column means: as its header says, or the common text, else at least its heading."""
+    """The description of a column: that of its header, or the common text, otherwise its heading."""
     if is_source(lang):
         return column.text
     stated = column.means.texts.get(lang) if column.means else None
@@ -59,10 +59,10 @@ def plain(name: str) -> str:
 
 
 def words_of(name: str) -> Prose:
-    """What columns of that name are called, in every language."""
+    """Names of columns of that name, in every language."""
     return Prose({lang: named(name, lang) for lang in languages()})
 
 
 def named(name: str, lang: str) -> str:
-    """What columns of that name are called; the name in words where the language has none."""
+    """The name of columns of that name; the column's own name in words if the language has none."""
     return catalogue().dictionary("columns", lang).get(name) or plain(name)

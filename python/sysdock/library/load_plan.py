@@ -41,16 +41,16 @@ _VARIED = ("length_bytes", "processes", "depth", "sync", "layout", "direct")
 
 @dataclass(frozen=True)
 class LoadPlan:
-    """What is measured, one step after the other, and what it is called."""
+    """The steps to measure, in order, and the name of the plan."""
 
-    # That of its file.
+    # The name of its file.
     name: str
     title: str
     titles: Prose
     text: str
     texts: Prose
     steps: tuple[dict[str, Any], ...]
-    # No step begins after so long.
+    # No step begins after this time.
     within_s: int | None = None
     # Several hosts do the steps of most processes on one of them, too.
     one_host: bool = False
@@ -101,7 +101,7 @@ def _text(path: Path, key: str, value: Any) -> str:
 
 
 def _expanded(path: Path, step: Any) -> list[dict[str, Any]]:
-    """The steps that one entry of the file stands for."""
+    """The steps that one entry of the file describes."""
     if not isinstance(step, dict):
         return [_step(path, step)]
     varied = {key: value for key, value in step.items() if key in _VARIED and isinstance(value, list)}

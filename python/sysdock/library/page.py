@@ -25,7 +25,7 @@ MOST_EXAMPLES = 100
 _SURE = re.compile(r"-\s+((?:high|medium|low)(?:\.[a-z_0-9]+)?):\s+(\S.*)$")
 _FENCE = re.compile(r"(`{3,}|~{3,})\s*([^`]*)$")
 _RULE_LINE = re.compile(r"\|?(\s*:?-+:?\s*\|)*\s*:?-+:?\s*\|?$")
-# What a fence, a heading or a table begins with.
+# First characters of a fence, a heading or a table.
 _MARKS = {"`", "~", "#", "|"}
 _ESCAPES = {"\\": "\\", "|": "|", "n": "\n", "r": "\r", "t": "\t"}
 
@@ -69,7 +69,7 @@ class Page:
         return say(self.texts, languages()[0])
 
     def section(self, name: str) -> Prose | None:
-        """What stands below a heading, by language; None where there is nothing in any."""
+        """The text below a heading, by language; None if there is none in any."""
         found = {lang: self.sections.get(heading(name, lang), "").strip() for lang in languages()}
         found = {lang: text for lang, text in found.items() if text}
         return Prose(found) if found else None

@@ -69,7 +69,7 @@ class JoinedColumn(TableColumn):
 
     @property
     def join(self) -> tuple[str, str, str]:
-        """What it is joined by. Columns with the same share one join."""
+        """The table and the columns of its join. Columns with the same ones share one join."""
         return self.table, self.key, self.other_key
 
 

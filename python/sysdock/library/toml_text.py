@@ -8,7 +8,7 @@ from typing import Any
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """The content of a text; a ValueError says what is wrong with it, in words that follow `not TOML: `."""
+    """The content of a text; a ValueError describes a mistake, in words that may follow `not TOML: `."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError:

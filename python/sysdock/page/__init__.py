@@ -1,1 +1,1 @@
-"""What pages are made of: a document that needs nothing but itself, markup, tables, numbers, colours."""
+"""Parts of pages: a self-contained document, markup, tables, numbers, colours."""

@@ -81,7 +81,7 @@ def document(
 
 
 def _words_of(script: str) -> dict[str, dict[str, str]]:
-    """What the page's code says, by name and language: the subject of its file."""
+    """Texts of the page's code, by name and language: the subject of its file."""
     subject = f"script_{script.removesuffix('.js')}"
     return {name: in_all(fact(f"{subject}/{name}")) for name in catalogue().subject(subject)}
 
@@ -144,7 +144,7 @@ def make_vega_asset() -> str:
     """Makes the script from the converter package, and keeps it next to this module where that can be."""
     import vl_convert
 
-    # Its stub asks for the snippet, which may be left out.
+    # Its type stub requires the snippet, which may be left out.
     bundle = cast(Callable[[], str], vl_convert.javascript_bundle)
     code = bundle().replace("\r\n", "\n")
     temporary = ASSET.with_name(f".vega.{os.getpid()}")

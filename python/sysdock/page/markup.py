@@ -61,7 +61,7 @@ def _once(found: Mapping[str, str]) -> str | None:
     return texts.pop() if len(texts) == 1 else None
 
 
-# Where a value that is HTML stands while the text around it is escaped. Nothing recorded contains a NUL.
+# Placeholders for values that are HTML while the text around them is escaped. Recorded data contain no NUL.
 _PLACE = re.compile("\0([0-9]+)\0")
 
 

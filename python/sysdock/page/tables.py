@@ -20,7 +20,7 @@ _NUMBERS = ("BIGINT", "INTEGER", "DOUBLE")
 
 @dataclass(frozen=True)
 class _Shown:
-    """How the values of a column are shown: the unit of its heading, and what it is of the column's own unit.
+    """The format of a column: the unit of its heading, and the ratio of that to the column's own unit.
 
     One unit for a whole column: numbers that stand below each other can be compared.
     """

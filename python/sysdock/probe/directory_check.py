@@ -17,7 +17,7 @@ from typing import Any
 
 from sysdock.errors import UserError
 
-# Where a file system hangs, no call on it may ever return: so another process makes them, which can be left.
+# A call on a file system that hangs may never return, so another process makes it, which can be abandoned.
 _LOOK = """
 import json, os, sys
 try:
@@ -30,7 +30,7 @@ try:
 except OSError as error:
     print(json.dumps([error.errno or 5]))
 """
-# How long what was killed may take to be gone [s].
+# Time for a killed process to be gone [s].
 _GONE_S = 2.0
 _PAUSE_S = 0.02
 
@@ -45,7 +45,7 @@ class NoAnswer(UserError):
 
 @dataclass(frozen=True)
 class Look:
-    """What a directory is."""
+    """The result of checking a directory."""
 
     place: Path
     is_directory: bool
@@ -78,7 +78,7 @@ def look_at(folder: Path, within_s: float, files: Sequence[str] = ()) -> Look:
 
 
 def printed(process: subprocess.Popen[Any], within_s: float, place: str | None = None) -> tuple[Any, Any]:
-    """What a process prints on both streams. NoAnswer: it does not end in that time; then it is ended."""
+    """Output of a process on both streams. NoAnswer: it does not end in that time; then it is ended."""
     try:
         return process.communicate(timeout=within_s)
     except subprocess.TimeoutExpired:
@@ -117,7 +117,7 @@ def _signal(process: subprocess.Popen[Any], number: int) -> bool:
 
 
 def _has_ended(process: subprocess.Popen[Any], patience_s: float) -> bool:
-    """Whether it ends in so many seconds; it is not waited for."""
+    """Whether it ends in this time; it is not waited for."""
     until = time.monotonic() + patience_s
     while True:
         with suppress(ChildProcessError):

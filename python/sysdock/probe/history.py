@@ -1,4 +1,4 @@
-"""What a series says of each item, one value for each probe; patterns of the day and the week taken out."""
+"""Values of each item of a series, one for each probe; patterns of the day and the week removed."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class Clock:
 
 
 def clock_of(times_ns: Sequence[int]) -> Clock:
-    """What the clock on the wall says at these moments."""
+    """The local time at these moments."""
     moments = [time.localtime(each // 1_000_000_000) for each in times_ns]
     return Clock(
         [each.tm_hour for each in moments],

@@ -33,7 +33,7 @@ SURE = 0.99
 _FINE = 1008
 _BLOCK = 36
 _FEWEST_BLOCKS = 2 * LEAST_BEFORE
-# So many probes in a row without a number are a failure.
+# This many consecutive probes without a number are a failure.
 _FAILED = 3
 _STALE = 3
 _NEAR = 2
@@ -78,14 +78,14 @@ class Answer:
 
 @dataclass(frozen=True)
 class Settings:
-    """What counts as slower: by at least `margin`, and at least so `sure`."""
+    """Limits for `slower`: a change of at least `margin`, and at least this `sure`."""
 
     margin: float = MARGIN
     sure: float = SURE
 
 
 def judge(session: Session, every_ns: int, now_ns: int, settings: Settings | None = None) -> Answer:
-    """What a series says at the moment `now_ns`; probes are expected each `every_ns`."""
+    """The judgement of a series at `now_ns`; probes are expected each `every_ns`."""
     return judge_history(read(session), every_ns, now_ns, settings or Settings())
 
 
@@ -103,7 +103,7 @@ class _Tried:
 
 
 def judge_history(history: History, every_ns: int, now_ns: int, settings: Settings) -> Answer:
-    """The same, of probes that were read already."""
+    """The same judgement, for probes that were read already."""
     last = history.times_ns[-1] if history.ids else None
     if last is None:
         return Answer("unknown", [], 0, None, _TOO_FEW)
@@ -179,7 +179,7 @@ def _without_control(
 
 
 def _share(values: Sequence[float], beside: Sequence[float], *, most: bool) -> float:
-    """How much of a change of the control item is in the values, from 0 to 1: 0 where that may be chance.
+    """The part of a change of the control item that is in the values, from 0 to 1: 0 if that may be chance.
 
     most: as much as there may be. What follows the control varies at least as much as that share of it.
     """
@@ -256,7 +256,8 @@ def _judgement(each: _Tried, p_fall: float, p_rise: float, history: History, set
     if p_rise < 1 - settings.sure and rises:
         return _changed(item, "faster", rise, p_rise, history)
     if each.is_adjusted:
-        # What went with the machine was taken out, so that only the measured change itself can be reported.
+        # The part that went with the machine was removed, so only the measured change itself can be
+        # reported.
         return Judgement(item.name, "usual", None, math.expm1(each.raw_change))
     newest = fall if abs(fall.deviate) > abs(rise.deviate) else rise
     return Judgement(item.name, "usual", None, *_ratios(newest))
@@ -275,7 +276,7 @@ def _ratios(found: Shift) -> tuple[float, float, float]:
 
 
 def _what_else(history: History, first: int) -> Words | None:
-    """What changed on the machine at that moment."""
+    """Changes of the machine at that time."""
     for place in range(max(1, first - _NEAR), min(len(history.ids), first + _NEAR + 1)):
         before, after = history.kernels[place - 1], history.kernels[place]
         if before != after:

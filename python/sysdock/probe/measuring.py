@@ -1,4 +1,4 @@
-"""One probe: waits until the machine is quiet, measures politely, and appends what came of it."""
+"""One probe: waits until the machine is quiet, measures politely, and appends the result."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _COLUMNS = "result_id, item, operation, length_bytes, operations_per_s, p50_ns, 
 
 @dataclass(frozen=True)
 class Measured:
-    """What a probe says when it has ended."""
+    """The result of a probe."""
 
     probe_id: int
     rows: int
@@ -48,7 +48,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Limits:
-    """How long it waits for a quiet machine, and for an answer of the file system [s]."""
+    """Time limits for a quiet machine, and for an answer of the file system [s]."""
 
     wait_s: float = 60.0
     timeout_s: float = 60.0
@@ -143,7 +143,7 @@ def _wait(limits: Limits, report: Callable[[str], None]) -> tuple[float, Busy, b
 
 
 def in_words(busy: Busy) -> str:
-    """How busy it is."""
+    """The load of the machine, in words."""
     pressure = "" if busy.io_pressure is None else f", {busy.io_pressure:.0f} % of the time waiting for I/O"
     return f"load {busy.load:.1f} by CPU{pressure}"
 

@@ -10,7 +10,7 @@ from sysdock import to_disk
 from sysdock.errors import UserError
 from sysdock.probe.judging import Answer
 
-# What the command was last called for, next to the series.
+# File with the state for which the command was last called, next to the series.
 _LAST = "called"
 _UNEXPECTED = ("slower", "machine", "failing")
 

@@ -98,7 +98,7 @@ def shown(session: Session) -> Shown:
 
 
 def content(found: Shown) -> dict[str, Any]:
-    """The same for JSON."""
+    """The content for JSON."""
     from sysdock.probe.words import stamp
 
     return {
@@ -150,7 +150,7 @@ def _block(ratio: float) -> str:
 
 
 def lines(found: Shown, lang: str) -> list[str]:
-    """What stands below the graph and the table: what changed, when, and what comes again."""
+    """Lines below the graph and the table: changes, their times, and patterns."""
 
     def part(title: str, entries: Sequence[Words], **values: object) -> list[Words]:
         return [fact(f"probe/{title}", **values), *(fact("probe/indented", line=line) for line in entries)]

@@ -13,7 +13,7 @@ _HOUR = 60
 
 
 def lines(series: Path, target: Target, every: str, every_ns: int) -> list[str]:
-    """What to do next, for a shell and for a file of cron."""
+    """The next steps, for a shell and for a file of cron."""
     is_usual = series == default_root() / target.name and series.is_relative_to("/var/lib/sysdock")
     shown_lines = [
         f"Measures   {target.folder}: {target.fs_type} on {target.source}, mounted at {target.mount_point}",

@@ -27,12 +27,12 @@ _SYSTEM = Path("/var/lib/sysdock/probe")
 _DURATION = re.compile(r"(\d+)\s*(s|min|m|h|d)")
 _UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
 _SHORTEST_S = 60
-# A directory that does not answer for so long is known by its path alone.
+# A directory that does not answer for this time is known by its path alone.
 _ANSWERS_S = 5.0
 
 
 def default_root() -> Path:
-    """Where series are made: for root in /var/lib, for others in their own folder for data."""
+    """Default folder of series: for root in /var/lib, for others in their own folder for data."""
     if os.geteuid() == 0:
         return _SYSTEM
     data = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")

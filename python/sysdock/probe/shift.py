@@ -74,7 +74,7 @@ def _clearest(
     length = min(lengths, key=lambda each: sign * deviates[each])
     p = min(1.0, _tail(-sign * deviates[length]) * _independent(lengths))
     if p < _WORTH_A_LOOK:
-        # Where it began is found to the value; the price is paid by the lengths around it.
+        # Its beginning is found to the value; the correction for the lengths covers those in between.
         place = lengths.index(length)
         near = range(lengths[max(place - 1, 0)], lengths[min(place + 1, len(lengths) - 1)] + 1)
         tried = {each: sign * _deviate(values, each) for each in near[:: max(1, len(near) // _LOOKS)]}
@@ -95,7 +95,7 @@ def _lengths(count: int) -> list[int]:
 
 
 def _independent(lengths: Sequence[int]) -> float:
-    """So many independent windows find as much by chance: two more for each doubling of the length."""
+    """Number of independent windows that are equivalent: two more for each doubling of the length."""
     return 1 + 2 * math.log2(lengths[-1] / lengths[0])
 
 
@@ -112,7 +112,7 @@ def spread_of(values: Sequence[float], middle: float) -> float:
 
 
 def _deviate(values: Sequence[float], length: int) -> float:
-    """How far the last `length` values lie from those before, as a standard normal deviate."""
+    """The difference of the last `length` values from those before, as a standard normal deviate."""
     count = len(values) - length
     scored = scores(values, values[:count])
     before, within = scored[:count], scored[count:]
@@ -125,7 +125,7 @@ def _deviate(values: Sequence[float], length: int) -> float:
 
 
 def inflation_of(before: Sequence[float], length: int) -> float:
-    """How much more sums of `length` neighbours vary than sums of independent values."""
+    """The variance of sums of `length` neighbours, relative to sums of independent values."""
     count = len(before)
     mean = sum(before) / count
     centred = [each - mean for each in before]
@@ -165,7 +165,7 @@ def lasts(values: Sequence[float], shift: Shift) -> bool:
 
 
 def adjusted(ps: Sequence[float]) -> list[float]:
-    """What the chances are when so many were tested (Holm 1979)."""
+    """Probabilities corrected for the number of tests (Holm 1979)."""
     order = sorted(range(len(ps)), key=lambda at: ps[at])
     found, most = [1.0] * len(ps), 0.0
     for rank, at in enumerate(order):
@@ -186,7 +186,7 @@ class ChangePoint:
 def change_points(
     values: Sequence[float], p_most: float = 0.001, least_change: float = 0.05
 ) -> list[ChangePoint]:
-    """Where the level of the series changed for good, oldest first."""
+    """Times at which the level of the series changed permanently, oldest first."""
     places = sorted(_split(values, 0, len(values), p_most))
     # A split that was found early may be none next to later ones: each is judged between its neighbours.
     while True:

@@ -1,4 +1,4 @@
-"""What a probe measures: the file system below a directory, and the machine at this moment."""
+"""The target of a probe: the file system below a directory, and the state of the machine."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class ClockReading:
 
     @classmethod
     def now(cls) -> ClockReading:
-        """This moment."""
+        """The current reading."""
         boot = "unknown"
         with suppress(OSError):
             boot = Path("/proc/sys/kernel/random/boot_id").read_text()[:8]
@@ -103,14 +103,14 @@ class ClockReading:
 
 @dataclass(frozen=True)
 class Busy:
-    """How busy the machine is: load average of a minute by CPU, and pressure on I/O [%] (None: not known)."""
+    """The load of the machine: load average of a minute per CPU, and pressure on I/O [%] (None: unknown)."""
 
     load: float
     io_pressure: float | None
 
     @classmethod
     def now(cls) -> Busy:
-        """As it is now."""
+        """The current load."""
         pressure = None
         with suppress(OSError, IndexError, ValueError):
             first = Path("/proc/pressure/io").read_text().splitlines()[0]

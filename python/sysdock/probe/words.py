@@ -1,4 +1,4 @@
-"""What `probe status` says: text, rows of JSON, and OpenMetrics."""
+"""Output of `probe status`: text, rows of JSON, and OpenMetrics."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KEYS = ("item", "status", "since", "change", "low", "high", "confidence")
 
 @dataclass(frozen=True)
 class Subject:
-    """What was measured: where it is mounted, its type and device, and where the series lies."""
+    """The measured file system: mount point, type and device, and the folder of the series."""
 
     mount_point: str
     fs_type: str
@@ -68,7 +68,7 @@ def lines(answer: Answer, subject: Subject, lang: str, now_ns: int) -> list[str]
 
 
 def status_names(lang: str) -> dict[str, str]:
-    """What verdicts and statuses are called, and which status of a rule they are like."""
+    """Names of verdicts and statuses, and the corresponding status of a rule."""
     like = {"usual": "ok", "faster": "ok", "slower": "finding", "failing": "note", "unknown": "unknown"}
     verdicts = {say(_VERDICTS[name], lang): status for name, status in like.items()}
     return {**verdicts, **{say(_STATUS[name], lang): status for name, status in like.items()}}

@@ -36,7 +36,7 @@ Change = Callable[[dict[str, Any]], None]
 
 @contextmanager
 def locked(folder: Path, who: str) -> Iterator[None]:
-    """In its body no one else appends to the recording; a UserError where somebody does.
+    """In its body no one else appends to the recording; a UserError if somebody does.
 
     `who`: what holds it, as the message names it. The kernel lets the lock go with the process.
     """

@@ -50,7 +50,7 @@ class AppliedFilters:
         self._stored = stored
         self._by_name = False
         self._resolve()
-        # The same filters on another connection: their notes have been given already.
+        # The same filters on another connection: their notes have been reported already.
         self.notes = self.notes if notes is None else notes
 
     def conditions(self, table: Table) -> list[str]:
@@ -87,7 +87,7 @@ class AppliedFilters:
         elif filters.only_ok:
             missing.append("--only-ok")
         add(filters.only_errors, "t.errno IS NOT NULL", "--only-errors", "errno")
-        # Nobody expects a filter to touch dictionaries, the environment or the list of issues.
+        # Filters are not expected to affect dictionaries, the environment or the list of issues.
         if missing and table.has("task_id"):
             note = fact("recording/filters_not_applied", filters=listed(missing), table=table.name)
             if note not in self.notes:
@@ -137,7 +137,7 @@ class AppliedFilters:
             self.notes.append(fact("recording/not_process_or_program", given=given))
 
     def _resolve_lives(self, pids: list[tuple[int]]) -> None:
-        """A process id stands for all lives that had it."""
+        """A process id selects all tasks that had it."""
         self._fill("keep_pids", "pid INTEGER", pids)
         self._fill("keep_lives", "task_id INTEGER", [])
         if pids and "processes" in self.recording.tables:

@@ -22,7 +22,7 @@ class Caller(NamedTuple):
 
 
 def caller() -> Caller | None:
-    """Who called sudo; `None` where the process has no rights but those of who started it."""
+    """The user who called sudo; `None` if the process has only the rights of the user who started it."""
     uid, gid = os.environ.get("SUDO_UID", ""), os.environ.get("SUDO_GID", "")
     if os.geteuid() != 0 or not uid.isdigit() or not gid.isdigit() or int(uid) == 0:
         return None

@@ -51,7 +51,7 @@ Ranges = dict[str, list[tuple[int, int]]]
 
 @dataclass
 class Done:
-    """What a run did."""
+    """The result of a run."""
 
     folders: int = 0
     parts_before: int = 0
@@ -209,7 +209,7 @@ def finish_swap(folder: Path) -> None:
     try:
         swap = read_swap(folder)
     except UserError:
-        # It is replaced in one step, so that this is the disk's doing; the old parts are all there.
+        # It is replaced in one step, so the disk is at fault; the old parts are all there.
         os.rename(folder / SWAP, folder / f"{SWAP}.damaged")
         return
     if not swap:

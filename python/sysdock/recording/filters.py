@@ -19,7 +19,8 @@ _SECONDS = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)$")
 
 @dataclass(frozen=True)
 class Filters:
-    """What to leave in. Texts are comma lists as typed; `\\` before one of `*?[],\\` takes away its meaning.
+    """Which rows to keep. Texts are comma lists as typed; `\` before one of `*?[],\` removes its special
+    meaning.
 
     file: a path; a name without a slash matches the last component; with `*?[` a pattern for the whole path
     or, without a slash, also for the last component. Calls without a path are dropped. A copy call is kept by
@@ -27,7 +28,7 @@ class Filters:
     exclude_dir: everything below that folder (an absolute path, a name anywhere in the path, or a pattern).
     exclude_suffix: paths that end so. Both keep calls without a path; of a copy call they check the file
     that is read only.
-    call: names or patterns of system calls. process: process ids (all lives that had them) or program names.
+    call: names or patterns of system calls. process: process ids (all tasks that had them) or program names.
     from_, to: seconds since the start of the recording, or an ISO time stamp; `to` itself is outside.
     only_ok: calls that returned without an error. only_errors: calls that returned one.
     """
@@ -111,7 +112,7 @@ def plain(text: str) -> str:
 
 
 def glob(text: str) -> str:
-    """An item as DuckDB's GLOB wants it: a backslash that escapes nothing stands for itself."""
+    """An item in the syntax of DuckDB's GLOB: a backslash that escapes nothing is literal."""
     return re.sub(r"\\(?![*?\[\],\\])", r"\\\\", text)
 
 
@@ -133,7 +134,7 @@ def path_rules(filters: Filters) -> list[tuple[str, str, str]]:
     return rules
 
 
-# How a row `r` of the table path_rules and a row `p` of `paths` are compared. The root folder is the one
+# Comparison of a row `r` of the table path_rules with a row `p` of `paths`. The root folder is the only
 # folder whose path ends in a slash.
 PATH_MATCH = """CASE r.mode
     WHEN 'path' THEN p.path = r.text

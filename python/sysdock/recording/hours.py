@@ -20,7 +20,7 @@ _ORDER = "hour_ns, cluster, job_id, counter_group, target"
 
 
 def sums_folder(lake: Path, samples: LakePart) -> Path:
-    """Where the sums of the day and cluster of a part of `job_samples` lie; it is made."""
+    """Folder of the sums for the day and cluster of a part of `job_samples`; it is created."""
     folder = lake / SUMS / samples.path.parent.relative_to(lake / SAMPLES)
     folder.mkdir(parents=True, exist_ok=True)
     return folder

@@ -51,7 +51,7 @@ class LakePart:
     hash: str
 
     def damage(self) -> str | None:
-        """What is wrong with it: all of it is read."""
+        """A description of its damage: all of it is read."""
         try:
             found = hash_of(self.path)
         except OSError as error:
@@ -87,7 +87,7 @@ class Lake(Recording):
         return self._not_summed if table == SUMS else super().not_summed(table)
 
     def damage(self) -> list[str]:
-        """One line per part that is damaged: all are read."""
+        """One line per damaged part: all are read."""
         found = ((part, part.damage()) for part in self.lake_parts)
         return [f"{part.path.relative_to(self.folder)}: {why}" for part, why in found if why]
 
@@ -180,7 +180,7 @@ def read_swap(folder: Path) -> dict[str, list[str]] | None:
 
 
 def digest_of(parts: Iterable[LakePart]) -> str:
-    """What the name of a part of `job_hours` says of the parts whose rows it adds up."""
+    """The digest, in the name of a part of `job_hours`, of the parts whose rows it adds up."""
     names = sorted(part.path.name.removeprefix("_new-") for part in parts)
     return hashlib.sha256("\n".join(names).encode()).hexdigest()[:8]
 
@@ -193,7 +193,7 @@ def _with_sums_that_hold(parts: list[LakePart]) -> tuple[list[LakePart], list[Pa
             samples[part.date, part.cluster].append(part)
     digests = {day: digest_of(of_day) for day, of_day in samples.items()}
     held, summed = [], set()
-    # Where a merge was interrupted, there may be two of one day.
+    # After an interrupted merge, there may be two of one day.
     for part in sorted(parts, key=lambda part: part.path, reverse=True):
         day = part.date, part.cluster
         # Only sums are left of a day whose samples are gone.
@@ -220,7 +220,7 @@ def _folders(folder: Path) -> list[Path]:
 
 
 def _manifest(folder: Path, parts: list[LakePart]) -> dict[str, Any]:
-    """What recording.json would say."""
+    """A manifest in place of recording.json."""
     tables: dict[str, Any] = {}
     for part in parts:
         entry = tables.setdefault(part.table, {"rows": 0, "parts": []})

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 # With this value the limits are off, for a large recording of somebody who is trusted.
 SWITCH, OFF = "SYSDOCK_LIMITS", "off"
 _LEAST_MEMORY, _LEAST_SECONDS, MOST_SECONDS = 2 << 30, 15, 600
-# What is large on disk costs its sender something as well, and may take more: up to 256 MB and 48 MB it gets
-# what the smallest gets.
+# A large file costs its sender something as well, and may use more: up to 256 MB and 48 MB it gets what the
+# smallest gets.
 _MEMORY_PER_BYTE, _BYTES_PER_SECOND = 8, 3_200_000
 _THREADS = 4
 _SPILLED_MB = 4096
@@ -38,7 +38,9 @@ class Limits:
         return min(os.cpu_count() or 1, _THREADS)
 
     def engine_settings(self) -> dict[str, str]:
-        """The same for the engine: half of the memory, as it needs more than it counts, and of the time."""
+        """Limits of the engine: half of the memory, because it uses more than it counts, and half of the
+        time.
+        """
         return {
             "memory_limit": f"{self.memory_bytes // 2 >> 20}MB",
             "threads": str(self.threads),

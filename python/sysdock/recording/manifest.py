@@ -71,7 +71,7 @@ _MOST = 1 << 63
 # Why a family of events was not recorded; and how the format before facts said so.
 NOT_REQUESTED = {"code": "capture/not_requested"}
 _PROSE_FORMAT, _PROSE_NOT_REQUESTED = 4, "not requested"
-# What recorders write is a hundredth as long and a third as deep.
+# Files of recorders are a hundredth as long and a third as deep.
 _MOST_BYTES, _MOST_DEPTH = 16 << 20, 20
 _TOO_DEEP = "objects and lists are nested too deeply"
 _CHUNK = 1 << 20
@@ -96,7 +96,7 @@ class PartEntry(TypedDict):
 
 
 class TableEntry(TypedDict):
-    """What recording.json says of a table."""
+    """The entry of a table in recording.json."""
 
     rows: int
     lost: NotRequired[int | None]
@@ -166,7 +166,7 @@ class Recording:
 
     @property
     def captures(self) -> list[dict[str, Any]]:
-        """What wrote into it, in order; at least one (docs/reference/recording.md)."""
+        """The captures, in order; at least one (docs/reference/recording.md)."""
         return cast(list[dict[str, Any]], self.manifest["captures"])
 
     @property
@@ -182,7 +182,7 @@ class Recording:
 
     @property
     def ended_by(self) -> str:
-        """How it ended: in the word of the first capture that did not come to its end."""
+        """How it ended: the ending of the first capture that is not complete."""
         ended = (capture["ended_by"] for capture in self.captures if not capture["complete"])
         return cast(str, next(ended, self.captures[0]["ended_by"]))
 
@@ -385,7 +385,7 @@ def _is_object(value: Any) -> bool:
 
 
 def is_not_requested(state: Mapping[str, Any]) -> bool:
-    """Whether a family of events is missing because nobody wanted it (`captures[].families[]`)."""
+    """Whether a family of events is missing because it was not requested (`captures[].families[]`)."""
     return bool(state.get("missing") == NOT_REQUESTED)
 
 

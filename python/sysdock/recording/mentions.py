@@ -22,7 +22,7 @@ _NOTED = Noted(Path(__file__).parent / "assets" / "mentions.json")
 
 @dataclass
 class Mentions:
-    """Names in a statement, in lower case. `starred` are tables of which all columns are wanted.
+    """Names in a statement, in lower case. `starred` are tables of which all columns are needed.
 
     `tables` leaves out what the statement defines itself (WITH); `functions` stand in FROM as tables do.
     `columns` may be of any table, `owned` are pairs of a table and a column of it.
@@ -78,7 +78,8 @@ def mentions(connection: duckdb.DuckDBPyConnection, sql: str) -> Mentions | None
 
 
 def known_mentions(sql: str) -> Mentions | None:
-    """The same for a statement that comes with sysdock, as `tools/gen --assets` noted it; None for others.
+    """The names in a statement that comes with sysdock, as `tools/gen --assets` noted them; None for
+    others.
 
     The engine's parse tree takes ten milliseconds a statement, most of it in Python.
     """
@@ -123,7 +124,7 @@ def _scoped(tree: Any) -> Iterator[tuple[dict[str, Any], dict[str, str]]]:
                 ordered = {alias: table for alias, table in inside.items() if alias not in own}
             yield item, inside
             for key, part in item.items():
-                # What WITH defines does not see its sibling tables.
+                # A table defined in WITH does not see its siblings.
                 stack.append((part, {"cte_map": scope, "modifiers": ordered}.get(key, inside)))
 
 

@@ -1,4 +1,4 @@
-"""One clock for recordings of several hosts: what is added to the times of each, and what is known of it.
+"""One clock for recordings of several hosts: the offset of each, and its uncertainty.
 
 Recordings of one host are on one clock. Others are compared by files that both hosts use, as the log reader
 does it (`crates/strace/src/align.rs`): a file that host A creates cannot be found on host B before, and a
@@ -26,7 +26,8 @@ _MOST_NS = 1 << 62
 
 @dataclass(frozen=True)
 class Offset:
-    """What is added to the times of a recording; `least_ns` and `greatest_ns`: what fits the shared files.
+    """Offset added to the times of a recording; `least_ns` and `greatest_ns`: the range that fits the
+    shared files.
 
     None where no file limits it on that side. `source` as `ranks.offset_from` says.
     """
@@ -107,7 +108,7 @@ def offsets_of(
     *,
     align: bool,
 ) -> list[Offset]:
-    """What is added to the times of each member.
+    """Offsets of the times of each member.
 
     connection: with the stored rows of member N as `calls_N` and `paths_N`. given: nanoseconds by name.
     UserError: a name that no member has, or a clock that says no time.
@@ -141,7 +142,7 @@ def _of_member(place: int, first: int, by_hand: dict[int, int], offset: Offset) 
 
 
 def remarks_on(members: Sequence[Member], offsets: Sequence[Offset], *, align: bool) -> list[str]:
-    """What the user should know of clocks, in the words of the log reader; nothing where there is but one."""
+    """Remarks about clocks, in the words of the log reader; none if there is only one clock."""
     notes = []
     for member, offset in zip(members, offsets, strict=True):
         if offset.source == "shared files":

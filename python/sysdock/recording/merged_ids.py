@@ -20,7 +20,7 @@ from sysdock.recording.merged_ranks import Member
 if TYPE_CHECKING:
     import duckdb
 
-# Their rows are merged by what they say; the column is their key.
+# Their rows are merged by content; the column is their key.
 NAMED = {"paths": "path_id", "commands": "comm_id"}
 # File systems that no other host sees. A path on any other counts as shared, as in logs of several hosts.
 _LOCAL = """
@@ -75,7 +75,7 @@ class Ids:
         return len({member.host for member in self._members if member.host}) > 1
 
     def shift(self, place: int, space: str) -> int:
-        """What is added to the numbers `space` of a member."""
+        """Offset added to the numbers `space` of a member."""
         return self.shifts[place].get(space, 0)
 
     def expression(self, column: TableColumn, place: int) -> tuple[str, str]:
@@ -121,7 +121,7 @@ class Ids:
         return widths
 
     def _shifts(self, widths: Sequence[dict[str, int]]) -> list[dict[str, int]]:
-        """Where the numbers of each member begin; CPUs are those of its host."""
+        """First number of each member; CPUs are those of its host."""
         shifts: list[dict[str, int]] = [{} for _ in widths]
         for space in {space for own in widths for space in own}:
             owners = self._hosts if space == "cpus" else [str(place) for place in range(len(widths))]
@@ -161,7 +161,7 @@ class Ids:
         return f"CASE WHEN t.path NOT LIKE '/%' THEN 'member {place}' WHEN {local} THEN {host} ELSE '' END"
 
     def _note_local_paths(self, places: Sequence[int]) -> None:
-        """Where several hosts are merged, which paths lie on file systems of one host."""
+        """Notes, if several hosts are merged, which paths are on file systems of one host."""
         known = [place for place in places if self._has(place, "environment") and self._members[place].host]
         if not self.several_hosts or not known:
             self._connection.execute("CREATE TEMP TABLE local_paths (member INTEGER, path_id INTEGER)")

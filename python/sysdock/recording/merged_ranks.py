@@ -1,4 +1,4 @@
-"""What is merged: recordings of the ranks of a parallel job, which rank each is, and what it is called.
+"""The members of a merge: recordings of the ranks of a parallel job, with rank and name.
 
 The number of a rank is what MPI or the batch system set for its processes, where the recorder noted that
 (rows of the section `job` in `environment`), what the user says, or the order in which the recordings were
@@ -19,7 +19,7 @@ from sysdock.recording.lake import Lake
 from sysdock.recording.manifest import Recording
 from sysdock.recording.views import Views
 
-# As the recorder notes them (crates/native/src/environment.rs): the innermost first.
+# Variables that the recorder notes (crates/native/src/environment.rs): the innermost first.
 _RANK = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "MV2_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
 _SIZE = ("OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS")
 # Families whose tables are of one recording only: what they number means nothing in another one.
@@ -40,7 +40,7 @@ class Member:
 
     @property
     def host(self) -> str | None:
-        """Where it ran; None where that is not known."""
+        """The host on which it ran; None if it is unknown."""
         return self.recording.manifest.get("host")
 
 
@@ -123,7 +123,7 @@ def _refuse_twice(identities: Sequence[str], names: Sequence[str]) -> None:
 
 
 def _stated(recordings: Sequence[Recording], library: Library) -> list[dict[str, int]]:
-    """What the environment of each recording says of its place in a job, by variable."""
+    """The place in a job that the environment of each recording states, by variable."""
     views = Views(recordings[0], library)
     stated: list[dict[str, int]] = []
     try:
@@ -178,7 +178,7 @@ def _distinct(numbers: Mapping[str, int], source: str) -> dict[str, int]:
 
 
 def _in_words(stated: Mapping[str, Mapping[str, int]]) -> str:
-    """What the first three say."""
+    """The variables of the first three recordings, in words."""
     words = [
         f"{name} has {next((f'{key}={own[key]}' for key in _RANK if key in own), 'none')}"
         for name, own in stated.items()

@@ -47,7 +47,7 @@ _SPILL = ".spill"
 
 @dataclass(frozen=True)
 class Wishes:
-    """What the user says: ranks and offsets (ns) by name, and whether to estimate the others."""
+    """Input of the user: ranks and offsets (ns) by name, and whether to estimate the others."""
 
     ranks: tuple[tuple[str, int], ...] = ()
     offsets: tuple[tuple[str, int], ...] = ()
@@ -224,7 +224,7 @@ class _Writer:
         return None
 
     def _environment(self, places: Sequence[int]) -> str:
-        """What all members say once, and what only some say with who says it."""
+        """Values that all members share once, and differing values with their members."""
         rows = " UNION ALL ".join(
             f"SELECT {place} AS member, getvariable('merge_name_{place}') AS of_member, "
             f"row_number() OVER () AS place, * FROM environment_{place}"
@@ -275,7 +275,7 @@ class _Writer:
 
 
 def _groups(rows: dict[int, int]) -> list[list[int]]:
-    """Members that follow each other, so many that their rows fit in a part."""
+    """Groups of consecutive members, whose rows fit in a part."""
     groups: list[list[int]] = []
     held = 0
     for place, count in rows.items():
@@ -289,7 +289,7 @@ def _groups(rows: dict[int, int]) -> list[list[int]]:
 
 @contextmanager
 def _engine_errors(folder: Path) -> Iterator[None]:
-    """What the engine says of a full disk, or of values that nothing can be added to, as errors of ours."""
+    """Converts errors of the engine about a full disk, or an overflow, to errors of ours."""
     from sysdock.engine import duckdb
 
     try:
@@ -310,11 +310,11 @@ def _manifest(
     wishes: Wishes,
     left_out: dict[str, int],
 ) -> dict[str, Any]:
-    """What recording.json says of the merge."""
+    """The contents of recording.json of the merge."""
     manifests = [member.recording.manifest for member in members]
     starts = [each["started_ns"] + o.offset_ns for each, o in zip(manifests, offsets, strict=True)]
     ends = [start + each["duration_ns"] for start, each in zip(starts, manifests, strict=True)]
-    # Who reads a merge of recordings from elsewhere keeps the limits that hold for them.
+    # A merge of recordings from elsewhere keeps the limits of its members.
     trusted = all(made_here(member.recording) for member in members)
     failed = next(
         (each for each in manifests if each.get("exit_code") or each.get("exit_signal")), manifests[0]
@@ -338,7 +338,7 @@ def _manifest(
 
 
 def _same(manifests: Sequence[dict[str, Any]], key: str) -> Any:
-    """What all say; None where they differ."""
+    """The common value; None if they differ."""
     first = manifests[0].get(key)
     return first if all(each.get(key) == first for each in manifests) else None
 
@@ -346,7 +346,7 @@ def _same(manifests: Sequence[dict[str, Any]], key: str) -> Any:
 def _own_capture(
     members: Sequence[Member], offsets: Sequence[Offset], wishes: Wishes, left_out: dict[str, int]
 ) -> dict[str, Any]:
-    """The capture of the merge itself: its clock is that of all, and `counts` says what was left out."""
+    """The capture of the merge itself: its clock is that of all, and `counts` lists what was left out."""
     clocks = [member.recording.clock for member in members]
     kinds = {str(clock.get("kind")) for clock in clocks}
     ways = sorted({offset.source for offset in offsets} - {"first"})
@@ -406,7 +406,7 @@ def _left_out(members: Sequence[Member], library: Library) -> dict[str, int]:
 
 
 def _remarks(members: Sequence[Member], library: Library, left_out: dict[str, int]) -> list[str]:
-    """What is not as in a recording of one rank: tables that are left out, or that only some have."""
+    """Differences from a recording of one rank: tables that are left out, or that only some have."""
     lines = [
         f"table `{name}` is left out ({count:,} rows): see the recordings of the ranks"
         for name, count in left_out.items()

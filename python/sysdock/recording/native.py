@@ -64,7 +64,8 @@ def run_native(
     command = [str(find_native()), *verb.split(), "--progress", "--progress-fd", str(write_end), *rest]
     with passed_on(forward) as child:
         try:
-            # What the user's shell left open goes on to the command: `sysdock run -- cat <(date)`.
+            # Descriptors that the user's shell left open are passed to the command: `sysdock run -- cat
+            # <(date)`.
             os.set_inheritable(write_end, True)
             for stream in closed_streams:
                 os.set_inheritable(stream, False)
@@ -118,7 +119,7 @@ def import_quietly(log: Path, folder: Path) -> None:
 
 
 def events_that_wait(folder: Path) -> int:
-    """How many events a recorder that was killed has left; 0 where none can be read, or it still runs."""
+    """Number of events that a killed recorder has left; 0 if none can be read, or it still runs."""
     done = subprocess.run(
         [str(find_native()), "salvage", "--dry-run", "--", str(folder)],
         stdin=subprocess.DEVNULL,
@@ -145,7 +146,7 @@ def read_dump_quietly(core: Path, folder: Path, parts: Sequence[str]) -> None:
 
 
 def _quietly(arguments: Sequence[str], folder: Path, failed: str, place: Path) -> None:
-    """Runs it to its end; a UserError at `place` says that it `failed` where no recording came of it."""
+    """Runs it to its end; a UserError at `place` states that it `failed` if there is no recording."""
     done = subprocess.run(
         [str(find_native()), *arguments],
         stdin=subprocess.DEVNULL,

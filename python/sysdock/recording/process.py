@@ -1,4 +1,4 @@
-"""What a process does to itself before it reads what may come from a stranger."""
+"""Restrictions of a process before it reads data that may be untrusted."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _CHUNK = 100_000
 
 @dataclass(frozen=True)
 class Change:
-    """What becomes of a column of texts: a function of its value and of those of the columns `others`."""
+    """The replacement of a column of texts: a function of its value and of those of the columns `others`."""
 
     function: Callable[..., str | None]
     others: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ def rewrite(
     manifest: dict[str, Any],
     leave_out: tuple[str, ...] = (),
 ) -> Recording:
-    """Writes the copy into `folder`, new, and opens it; `manifest` replaces keys of recording.json.
+    """Writes the copy into the new `folder`, and opens it; `manifest` replaces keys of recording.json.
 
     It is temporary, so it is not brought to the disk.
 
@@ -93,7 +93,7 @@ def _write(
     target: Path,
     changes: dict[str, Change],
 ) -> None:
-    """One part: its rows in their order, with the changed texts from one table per column."""
+    """One part: its rows in order, with the changed texts from one table per column."""
     from sysdock.engine import duckdb
 
     read = f"read_parquet({quoted_path(source)}, file_row_number = true)"

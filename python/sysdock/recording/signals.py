@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-# What may be sent to a program by its users, other than what stops it or is meant for its terminal; and the
-# signals without a meaning. The native program hears the same ones.
+# Signals that users may send to a program, except those that stop it or are meant for its terminal; and
+# signals without a fixed meaning. The native program receives the same ones.
 HEARD = (
     signal.SIGHUP,
     signal.SIGINT,
@@ -101,7 +101,7 @@ def die_by(number: int) -> NoReturn:
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
     os.kill(os.getpid(), number)
-    # Where it does not end us, init of a container for one.
+    # If it does not end us, as for init of a container.
     os._exit(128 + number)
 
 

@@ -34,7 +34,7 @@ def is_small(recording: Recording) -> bool:
 
 
 class SmallViews(Views):
-    """The same as `Views`, shared by all threads: a table holds the rows of its view."""
+    """Like `Views`, shared by all threads: a table has the rows of its view."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class SmallViews(Views):
         self.connection.execute(f"SET GLOBAL disabled_optimizers = '{','.join(left_out)}'")
 
     def for_thread(self) -> Self:
-        """The same tables on a connection of its own, for another thread."""
+        """The same tables on a separate connection, for another thread."""
         other = super().for_thread()
         other._made = self._made
         return other
@@ -74,5 +74,5 @@ class SmallViews(Views):
             super()._make_with(name, named)
 
     def _joins(self, name: str, named: Mentions | None) -> Joins:
-        """What another statement wanted stays: its plan may not have been made yet."""
+        """Columns of an earlier statement stay: its plan may not have been made yet."""
         return super()._joins(name, named) | self._made.get(name, frozenset())

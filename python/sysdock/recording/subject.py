@@ -1,4 +1,6 @@
-"""What a recording is of, in words: a command, processes that ran already, or the logs that were imported."""
+"""The subject of a recording in words: a command, processes that ran already, or the logs that were
+imported.
+"""
 
 from __future__ import annotations
 

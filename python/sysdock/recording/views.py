@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 Joins = frozenset[tuple[str, str, str]]
 # A summary may read a summary.
 _SUMMARIES_DEEP = 3
-# What the engine takes as its configuration.
+# The configuration of the engine.
 Settings = dict[str, str | bool | int | float | list[str]]
-# Nothing is fetched or loaded unasked, and no Python variable is taken for a table.
+# Nothing is fetched or loaded automatically, and no Python variable is taken for a table.
 SETTINGS: Settings = {
     "autoload_known_extensions": "false",
     "autoinstall_known_extensions": "false",
@@ -42,7 +42,7 @@ SETTINGS: Settings = {
 
 
 def engine_settings(recording: Recording) -> Settings:
-    """How an engine that reads `recording` is configured: with limits unless it was made here."""
+    """The configuration of an engine that reads `recording`: with limits unless it was made here."""
     limits = limits_of(recording)
     return {**SETTINGS, **(limits.engine_settings() if limits else {})}
 
@@ -55,7 +55,7 @@ def connect(
     settings: dict[str, str] | None = None,
 ) -> duckdb.DuckDBPyConnection:
     """A connection with complete views of `tables` (default: all the recording has)."""
-    # Its caller may ask for relations and data frames.
+    # The caller may use relations and data frames.
     import duckdb  # noqa: F401
 
     views = Views(recording, library, filters, settings)
@@ -105,7 +105,7 @@ class Views:
         self._applied = AppliedFilters(filters or Filters(), recording, self.connection, self._stored)
 
     def for_thread(self) -> Self:
-        """The same views on a connection of their own, for another thread. Summaries are counted once."""
+        """The same views on a separate connection, for another thread. Summaries are counted once."""
         other = copy.copy(self)
         other.connection, other._spill, other._made = self.connection.cursor(), None, {}
         other._applied = AppliedFilters(
@@ -115,7 +115,7 @@ class Views:
 
     @property
     def notes(self) -> list[Words]:
-        """What the user should know about the filters: where they do not apply, and which match nothing."""
+        """Notes on the filters for the user: where they do not apply, and which match nothing."""
         return self._applied.notes
 
     @property
@@ -224,7 +224,7 @@ class Views:
 
     def keep_sum(self, table: Table, select: str) -> None:
         """Counts a summary by its SELECT and keeps the rows."""
-        # No temporary table: those belong to one connection.
+        # Not a temporary table, because those belong to one connection.
         self.connection.execute(f"CREATE TABLE {sum_of(table)} AS {select}")
 
     def _waiting(self, table: Table) -> list[Path] | None:
@@ -281,7 +281,7 @@ class Views:
         return [(row[0], row[1]) for row in described.fetchall()]
 
     def damage(self) -> list[str]:
-        """One line per part or table that is not as recording.json states; the rows are not read."""
+        """One line per part or table that differs from recording.json; the rows are not read."""
         found = self.recording.damage()
         if found:
             return found
@@ -427,7 +427,7 @@ class Views:
         selects = []
         for number, row in enumerate(_ROWS_OF_MANIFEST[table.name](self.recording)):
             variable = f"{table.name}_{number}"
-            # One for all: each takes a statement.
+            # One variable for all: each requires a statement.
             self.set_variable(variable, {column.name: row.get(column.name) for column in table.columns})
             items = [
                 f"CAST(getvariable('{variable}').{quoted(c.name)} AS {c.sql_type}) AS {quoted(c.name)}"

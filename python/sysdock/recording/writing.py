@@ -45,7 +45,7 @@ def empty_capture(recorder: str, unit: str, about: str) -> dict[str, Any]:
 
 
 def empty_manifest(tables: dict[str, Any], capture: dict[str, Any]) -> dict[str, Any]:
-    """What recording.json says of a recording in which nothing happened; `capture` wrote it."""
+    """The recording.json of a recording without events; `capture` wrote it."""
     return {
         "format_version": FORMAT_VERSION,
         "command": None,
@@ -117,7 +117,7 @@ def write_part(part: Path, table: Table, rows: Sequence[Sequence[Any]]) -> None:
 
 
 def as_os_error(error: Exception, path: Path) -> OSError:
-    """What the operating system reported about a file that the engine could not write."""
+    """The error of the operating system for a file that the engine could not write."""
     number = re.search(r'"errno":"(\d+)"', str(error))
     if number:
         return OSError(int(number[1]), os.strerror(int(number[1])), str(path))
@@ -134,7 +134,7 @@ def _insert(connection: duckdb.DuckDBPyConnection, columns: int, rows: Sequence[
 
 
 def stated_part(folder: Path, part: Path, rows: int) -> dict[str, Any]:
-    """What recording.json says of a closed part."""
+    """The entry of a closed part in recording.json."""
     with open(part, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     part.chmod(_mode(folder))

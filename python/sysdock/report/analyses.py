@@ -23,7 +23,7 @@ from sysdock.sentences import Words, fact
 ROWS = 200
 # Steps of time that charts are divided into.
 _STEPS = 120
-# What readers look for first in an area.
+# The analyses that readers look for first in an area.
 _FIRST = ("time/where", "time/calls", "time/states", "io/summary", "io/files", "io/errors")
 
 
@@ -64,7 +64,7 @@ class Area:
 
 
 class Figures:
-    """Charts in the order in which they stand in the page."""
+    """Charts in the order of the page."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
@@ -81,7 +81,7 @@ class Figures:
 
 
 def answers_of(session: Session, lang: str) -> dict[str, Answer]:
-    """What every analysis that the recording can answer found, by id."""
+    """Answers of all analyses that the recording supports, by id."""
     found = side_by_side(session, partial(_answer, lang=lang), session.answerable())
     return {answer.analysis.id: answer for answer in found}
 
@@ -174,7 +174,7 @@ def _count(answer: Answer) -> str:
 
 
 def source(session: Session, answer: Answer) -> str:
-    """Where the numbers come from: the command that prints them all, and its SQL."""
+    """The source of the numbers: the command that prints them all, and its SQL."""
     words = fact("report/how_these_numbers_computed")
     options = "".join(f" -p {key}={value}" for key, value in answer.params.items())
     command = f"sysdock show {shlex.quote(session.recording.folder.name)} {answer.analysis.id}{options}"
@@ -189,12 +189,12 @@ def analysis_title(session: Session, analysis: Analysis) -> str:
 
 
 def analysis_words(library: Library, analysis: Analysis) -> Words:
-    """Its title: that of its page, where it has one."""
+    """Its title, from its page if it has one."""
     return library.page(analysis).titles if analysis.page_path.exists() else analysis.title
 
 
 def _help(session: Session, analysis: Analysis) -> str:
-    """What its page explains, closed."""
+    """The explanation of its page, collapsed."""
     if analysis.page_path.exists():
         words = prose_blocks(session.library.page(analysis).texts)
     else:
@@ -218,5 +218,5 @@ def empty_list(session: Session, answers: Sequence[Answer]) -> str:
 
 
 def not_computed(error: NotComputed) -> str:
-    """What is shown in place of an answer that the engine could not compute, as HTML."""
+    """The text in place of an answer that the engine could not compute, as HTML."""
     return f'<p class="warn">{both(error.sentence)}</p>'

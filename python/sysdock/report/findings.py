@@ -23,7 +23,7 @@ _STATES = {
 }
 # Findings that are open from the start.
 _OPEN = 4
-# What the value of a rule is called, by the beginning of its description.
+# Names of the values of rules, by the beginning of their description.
 _NOUNS = (
     ("Share ", fact("report/share")),
     (r"How many times |.* over |.* for each ", fact("report/ratio")),
@@ -93,7 +93,7 @@ def _finding_card(
 
 
 def _for_products(group: Sequence[Finding]) -> str:
-    """What helps the products that the findings are about."""
+    """Advice for the products that the findings concern."""
     return join(f'<p class="product">{both(words)}</p>' for words in product_advice(group))
 
 
@@ -124,7 +124,7 @@ def _subject(session: Session, finding: Finding, recording: str, findings: Seque
 
 
 def _compared(finding: Finding, column: Column | None) -> list[str]:
-    """What was measured, and the threshold it was compared with, as HTML."""
+    """The measured value, and the threshold it was compared with, as HTML."""
     if column is None or finding.value is None or finding.limit_value is None:
         return []
     shown = measured if column.unit in _EXACT_UNITS else with_unit
@@ -156,7 +156,7 @@ def _evidence(finding: Finding, recording: str) -> str:
 
 
 def _advice(session: Session, rule: Analysis, finding: Finding) -> str:
-    """What to do, as its page has it; else the one sentence that comes with the finding."""
+    """The advice of its page; otherwise the sentence that comes with the finding."""
     section = session.library.page(rule).section("what_to_do") if rule.page_path.exists() else None
     words = section or Prose(in_all(finding.advice))
     return f"<h4>{both(fact('report/what_do'))}</h4>{prose_blocks(words)}"

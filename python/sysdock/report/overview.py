@@ -23,7 +23,7 @@ from sysdock.sections.coverage import ending, unit_words
 from sysdock.sentences import Words, fact, facts_of
 from sysdock.text import percent
 
-# How many findings a reader sees before anything else.
+# Number of findings that a reader sees before anything else.
 _FIRST = 3
 # Users that are named.
 _USERS = 5
@@ -33,7 +33,7 @@ _TRACED = fact("report/all_times_include_overhead")
 
 
 def _traced(session: Session) -> str:
-    """That times include the cost of a tracer, and about how much that is, as HTML."""
+    """A warning that times include the cost of a tracer, with its approximate size, as HTML."""
     if not session.recording.clock.get("includes_tracer"):
         return ""
     cost = tracer_cost(session)
@@ -75,7 +75,7 @@ def _where_facts_are(session: Session) -> str:
 
 
 def title(session: Session) -> str:
-    """What was recorded, as HTML."""
+    """The recorded subject, as HTML."""
     shown = both(session.subject)
     return f'<span class="mono">{shown}</span>' if session.recording.manifest.get("command") else shown
 
@@ -128,7 +128,7 @@ def _first_three(session: Session, findings: Sequence[Finding]) -> str:
 
 
 def _facts(session: Session) -> list[tuple[str, str]]:
-    """What a reader must know of the recording: name and value as HTML."""
+    """Essential facts about the recording: name and value as HTML."""
     recording, manifest = session.recording, session.recording.manifest
     unknown = both(fact("report/unknown"))
     clock = recording.clock
@@ -148,7 +148,7 @@ def _facts(session: Session) -> list[tuple[str, str]]:
 
 
 def _further_facts(session: Session) -> list[tuple[str, str]]:
-    """How it was recorded, and from what: for those who doubt a number."""
+    """The method and source of the recording: for readers who doubt a number."""
     recording, manifest = session.recording, session.recording.manifest
     marks = (both(one.words) for one in marks_of(session))
     facts = [
@@ -224,7 +224,7 @@ def _sources(session: Session) -> str:
 
 
 def _warnings(session: Session) -> list[str]:
-    """What the reader must know before believing a number."""
+    """Warnings to read before believing a number."""
     manifest = session.recording.manifest
     found = []
     if not manifest["complete"]:

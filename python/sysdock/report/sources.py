@@ -1,4 +1,4 @@
-"""Where a number comes from: the SQL that made it, in a block that links lead to."""
+"""The source of a number: the SQL that computed it, in a block that links lead to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the time went, as a bar, and what each process did over time: what a report shows first."""
+"""The distribution of the time, as a bar, and the activity of each process over time: the top of a report."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def timeline_section(session: Session, answers: Mapping[str, Answer], figures: F
     drawn = []
     for drawing in answer.drawings[:_CHARTS]:
         drawing.spec["height"] = _HEIGHT
-        # The title above says what it is, and has room.
+        # The title above names it, and has room.
         y = drawing.spec["encoding"]["y"]
         unit = _UNIT.search(y["title"] or "")
         y["title"] = unit and unit[0]

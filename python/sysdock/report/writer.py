@@ -188,7 +188,7 @@ def _issues(session: Session) -> str:
 
 
 def _issue_table(session: Session) -> str:
-    """How many issues there are of each kind, and the first of them."""
+    """Number of issues of each kind, and the first of them."""
     [(total,)] = session.fetch("SELECT count(*) FROM import_issues")
     if not total:
         words = both(fact("report/none_every_line_parsed"))

@@ -1,4 +1,4 @@
-"""What each part of a recording shows on the first screen, in `sysdock info` and in the report.
+"""The parts of a recording on the first screen, in `sysdock info` and in the report.
 
 One module of this folder for each part, found by a folder scan: a new part adds its file. A section appears
 because the tables it needs are there, whoever recorded them.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @cache
 def all_sections() -> tuple[Section, ...]:
-    """Those of every module here that has a `SECTION`, in their order."""
+    """The sections of all modules here that have a `SECTION`, in order."""
     names = (module.name for module in pkgutil.iter_modules(__path__))
     modules = (importlib.import_module(f"{__name__}.{name}") for name in sorted(names))
     found = [section for module in modules if (section := getattr(module, "SECTION", None))]
@@ -28,7 +28,7 @@ def all_sections() -> tuple[Section, ...]:
 
 
 def sections_of(session: Session) -> list[Section]:
-    """Those whose tables the recording has."""
+    """The sections whose tables the recording has."""
     held = set(session.views.available)
     return [section for section in all_sections() if held.issuperset(section.needs)]
 
@@ -41,7 +41,7 @@ def section_of(capture: Capture) -> Section | None:
 
 
 def contents(captures: Sequence[Capture]) -> list[str]:
-    """What captures set out to record, each once: `calls`, `scan`, ...; also what no section is about."""
+    """Kinds of captures, each once: `calls`, `scan`, ...; also those without a section."""
     found: dict[str, None] = {}
     for capture in captures:
         section = section_of(capture)

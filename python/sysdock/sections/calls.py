@@ -66,7 +66,7 @@ def _screen(session: Session) -> Sequence[ScreenTable]:
         (fact("sections/calls_time"), "io/summary", {}, "call", _CALLS),
         (fact("sections/files_time"), "io/files", {"per_call": False}, "path", _FILES),
     )
-    # Where the scheduler was recorded, the section of its own shows this.
+    # If the scheduler was recorded, its own section shows this.
     found = [] if "run_states" in session.recording.tables else list(where.screen(session))
     for title, analysis, params, name, most in tops:
         if session.missing(session.library.analysis(analysis)):
@@ -80,7 +80,7 @@ def _screen(session: Session) -> Sequence[ScreenTable]:
 
 
 def _statement(session: Session, folder: str) -> Statement | None:
-    """That it is empty, in words: rules can only say of each thing that it is inconclusive."""
+    """A statement that the recording is empty: rules could only report each thing as inconclusive."""
     recording = session.recording
     families = {
         state["family"]: state.get("missing")

@@ -1,4 +1,4 @@
-"""How much of its input a capture understood, in the capture's own unit."""
+"""The part of its input that a capture understood, in the capture's own unit."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def unit_words(unit: str) -> Words:
-    """What a capture counts; a unit that is not known as it is."""
+    """The name of a capture's unit; an unknown unit as it is."""
     return fact(f"units/{unit}") if catalogue().entry(f"units/{unit}") else unit
 
 
 def ending(ended_by: str) -> Words:
-    """How a capture ended (`ended_by` of recording.json); a way that is not known as it is."""
+    """How a capture ended (`ended_by` of recording.json); an unknown ending as it is."""
     code = f"endings/{ended_by.replace(' ', '_')}"
     return fact(code) if catalogue().entry(code) else ended_by
 

@@ -1,4 +1,4 @@
-"""What a kernel was doing when it died."""
+"""The state of a kernel when it died."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BY_NAME = f"""
     FROM dump_tasks GROUP BY comm ORDER BY waiting DESC, run_ns DESC, comm LIMIT {_MOST_ROWS}
 """
 
-# What two dumps are compared by: the table, what is added up of it, its name, and the unit.
+# Values by which two dumps are compared: the table, the sum, its name, and the unit.
 _TOTALS = {
     "tasks": ("dump_tasks", "count(*)", fact("sections/tasks"), None),
     "waiting_tasks": (
@@ -49,7 +49,7 @@ _TOTALS = {
 
 
 def _totals(session: Session) -> dict[str, Total]:
-    """What was counted of the tables that the recording has."""
+    """Totals of the tables that the recording has."""
     found = {}
     for key, (table, counted, name, unit) in _TOTALS.items():
         if table in session.views.available:
@@ -79,7 +79,7 @@ def _coverage(session: Session, _capture: Capture) -> Sequence[InfoLine]:
 
 def _screen(session: Session) -> Sequence[ScreenTable]:
     if "dump_tasks" not in session.views.available:
-        # It was asked for something else.
+        # Something else was requested.
         return []
     title = fact("sections/tasks_name")
     columns = (

@@ -29,7 +29,7 @@ _BY_IMAGE = f"""
     FROM trace_segments AS s JOIN images AS i ON i.image_id = s.image_id
     GROUP BY i.path ORDER BY steps DESC, i.path LIMIT {_MOST_ROWS}
 """
-# What two traces are compared by: the SELECT, and the name.
+# Values by which two traces are compared: the SELECT, and the name.
 _TOTALS = {
     "steps": ("SELECT sum(steps) FROM trace_segments", fact("sections/steps")),
     "kernel_steps": (
@@ -51,7 +51,7 @@ _CONDITIONS = {
 
 
 def _totals(session: Session) -> dict[str, Total]:
-    """What was counted of the tables that the recording has."""
+    """Totals of the tables that the recording has."""
     held = session.views.available
     totals = _TOTALS if "trace_segments" in held else _TOTALS_OF_PROFILE
     return {
@@ -72,13 +72,13 @@ def _coverage(session: Session, _capture: Capture) -> Sequence[InfoLine]:
 
 
 def _where(session: Session) -> Sequence[InfoLine]:
-    """Who executed the instructions: without it, two numbers cannot be compared."""
+    """The executor of the instructions: without it, two numbers cannot be compared."""
     found = _conditions(session)
     return [InfoLine(words, found[key]) for key, words in _CONDITIONS.items() if key in found]
 
 
 def _conditions(session: Session) -> dict[str, str]:
-    """Who executed the instructions, as far as known."""
+    """The executor of the instructions, as far as known."""
     if "environment" not in session.views.available:
         return {}
     found = dict(session.fetch("SELECT name, value FROM environment WHERE section = 'trace'"))

@@ -1,4 +1,4 @@
-"""What the jobs of a cluster did."""
+"""Activity of the jobs of a cluster."""
 
 from __future__ import annotations
 

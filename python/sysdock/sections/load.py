@@ -1,4 +1,4 @@
-"""What a file system did under load."""
+"""Performance of a file system under load."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _BEST = f"""
 """
 # The first screen has room for these, and for findings.
 _MOST_ROWS = 8
-# What `environment` has of the file system, and what it is called here.
+# Rows of `environment` about the file system, and their names here.
 _FACTS = {
     "type": fact("sections/file_system"),
     "source": fact("sections/device"),
@@ -68,7 +68,7 @@ def _coverage(session: Session, _capture: Capture) -> Sequence[InfoLine]:
 
 
 def _stated(session: Session, name: str) -> list[str]:
-    """What is known of the file system; where several hosts state different things, with their names."""
+    """A fact about the file system; with their names if several hosts state different values."""
     sql = (
         "SELECT name, value FROM environment "
         "WHERE section = 'file system' AND (name = $name OR starts_with(name, $of)) ORDER BY ALL"

@@ -1,4 +1,4 @@
-"""Where the files of a file system lie."""
+"""The location of the files of a file system."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _totals(session: Session) -> dict[str, Total]:
 
 
 def _doubt(session: Session, tables: set[str]) -> Words | None:
-    """What a scan could not read: blocks, and files."""
+    """Parts that a scan could not read: blocks, and files."""
     if not _PLACES & tables:
         return None
     if "import_issues" in session.recording.tables:

@@ -1,4 +1,4 @@
-"""What a section can state: facts and tables."""
+"""Statements of a section: facts and tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sysdock.sentences import Words
 if TYPE_CHECKING:
     from sysdock.analysis import Session
 
-# One of recording.json.
+# A capture of recording.json.
 Capture = dict[str, Any]
 
 
@@ -98,7 +98,7 @@ class Section:
     conditions: Callable[[Session], dict[str, str]] | None = None
     # The analysis that shows its lines.
     question: str = ""
-    # What answers questions about it, for whoever asked for something else.
+    # The command that answers questions about it, for a user who tried something else.
     instead: str = ""
     # Whether a command is expected, so that one that is not known is worth a line.
     of_a_command: bool = False

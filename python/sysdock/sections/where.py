@@ -1,4 +1,4 @@
-"""Where the time of a command went."""
+"""The distribution of the time of a command."""
 
 from __future__ import annotations
 

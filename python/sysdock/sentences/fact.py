@@ -66,7 +66,7 @@ def fact(code: str, **values: Any) -> Fact:
 
 
 def facts_from_json(text: str) -> Words:
-    """What a column or recording.json holds: facts, or the plain text of a recording that has none."""
+    """The content of a column or of recording.json: facts, or the plain text of a recording that has none."""
     if not text.startswith("["):
         return text
     try:

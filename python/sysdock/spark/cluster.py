@@ -47,7 +47,7 @@ def connect(engine: str, master: str | None) -> SparkSession:
     if master:
         builder = builder.master(master)
     if _is_here(master):
-        # Else the name of the host is looked up, which need not be an address that workers reach.
+        # Otherwise the name of the host is looked up, which need not be an address that workers reach.
         builder = builder.config("spark.driver.host", "127.0.0.1").config(
             "spark.driver.bindAddress", "127.0.0.1"
         )

@@ -11,9 +11,9 @@ from typing import Any
 
 from sqlglot import exp, parse_one
 
-# What is in FROM is given to `source`, and gets the name of a view on Spark.
+# `source` receives each table in FROM, which is replaced by the name of a view on Spark.
 Source = Callable[[exp.Expr], str]
-# What needs no rounding, or is no number.
+# Expressions that need no rounding, or are not numbers.
 _EXACT = (
     *(exp.Literal, exp.Null, exp.Boolean, exp.Sum, exp.Count, exp.Predicate, exp.Connector, exp.Not),
     *(exp.RegexpExtract, exp.Substring),
@@ -62,7 +62,7 @@ def translated(
 
 
 def _name_owners(tree: exp.Expr) -> None:
-    """In ORDER BY and HAVING, `sum(calls)` is of the column; Spark takes a result of that name first."""
+    """In ORDER BY and HAVING, `sum(calls)` is of the column; Spark would use a result of that name first."""
     for select in tree.find_all(exp.Select):
         source = select.args.get("from_") or select.args.get("from")
         if source is None or select.args.get("joins"):
@@ -99,7 +99,7 @@ def literal(value: Any, type_: str) -> exp.Expr:
 
 
 def _round(node: exp.Expr) -> exp.Expr:
-    """Rounds as DuckDB does: times a power of ten, to a whole number, and back.
+    """Rounds like DuckDB: times a power of ten, to a whole number, and back.
 
     Spark rounds the shortest decimal number that stands for the double: 2.675 becomes 2.68, here 2.67.
     """

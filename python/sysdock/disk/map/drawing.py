@@ -15,7 +15,7 @@ from sysdock.recording.native import find_native
 
 @dataclass(frozen=True)
 class MapOptions:
-    """What to draw, and how. `least_size`: of the device, for several maps to one scale [B]."""
+    """What to draw, and how. `least_size`: least size of the device, for several maps to one scale [B]."""
 
     curve: str = "hilbert"
     size: int = 1024
@@ -26,7 +26,7 @@ class MapOptions:
     least_size: int = 0
 
     def arguments(self) -> list[str]:
-        """As the native program takes them."""
+        """Arguments of the native program."""
         words = [f"--curve={self.curve}", f"--size={self.size}", f"--from={self.from_byte}"]
         words += [f"--least-size={self.least_size}"] if self.least_size else []
         words += ["--worst"] if self.worst else []

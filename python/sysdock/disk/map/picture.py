@@ -27,7 +27,7 @@ def picture(drawn: Drawn, lang: str, find: str | None = None) -> bytes:
 
 
 def svg(drawn: Drawn, lang: str, find: str | None = None) -> str:
-    """The same as SVG, in which the cells are an image."""
+    """The picture as SVG, with the cells as an image."""
     shown = drawn.shown
     side = int.from_bytes(drawn.png[16:20], "big")
     width, height = side + _LEGEND + 2 * _MARGIN, side + _HEAD + _MARGIN
@@ -88,7 +88,7 @@ def patterns(shares: list[dict[str, Any]]) -> str:
 
 
 def _numbers(shown: dict[str, Any]) -> Words:
-    """What the labels are."""
+    """The legend of the labels."""
     several = len(shown["devices"]) > 1
     return fact("disk_map/numbers_of_devices" if several else "disk_map/numbers_of_groups")
 

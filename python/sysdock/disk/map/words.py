@@ -1,4 +1,4 @@
-"""What the classes of a map are called and mean, and the remarks below it."""
+"""Names and descriptions of the classes of a map, and the remarks below it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from sysdock.sentences import Words, fact
 from sysdock.text import human_bytes
 
-# What each class is called, and what that means.
+# Name and description of each class.
 CLASSES: dict[str, tuple[Words, Words]] = {
     "free": (fact("disk_map/free"), ""),
     "unfragmented": (
@@ -58,7 +58,7 @@ def title(shown: dict[str, Any]) -> str:
 
 
 def scale(shown: dict[str, Any]) -> Words:
-    """What a cell is, and which part of the device is shown."""
+    """The size of a cell, and the part of the device that is shown."""
     cell = shown["length"] / 4 ** shown["order"]
     if shown["length"] == shown["size_bytes"]:
         return fact("disk_map/cell", cell=cell)
@@ -67,7 +67,7 @@ def scale(shown: dict[str, Any]) -> Words:
 
 
 def remarks(shown: dict[str, Any]) -> list[Words]:
-    """What the picture cannot show by itself."""
+    """Facts that the picture cannot show by itself."""
     lines: list[Words] = []
     if len(shown["devices"]) > 1:
         lines.append(fact("disk_map/devices_in_order"))

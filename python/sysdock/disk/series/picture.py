@@ -32,7 +32,7 @@ def picture(strip: Strip, graph: list[dict[str, Any]], lang: str) -> bytes:
 
 
 def svg(strip: Strip, graph: list[dict[str, Any]], lang: str) -> str:
-    """The same as SVG, in which the frames are images."""
+    """The picture as SVG, with the frames as images."""
     import vl_convert
 
     chart = vl_convert.vegalite_to_svg(stacked(graph), VEGA_LITE, allowed_base_urls=[])
@@ -58,7 +58,7 @@ def svg(strip: Strip, graph: list[dict[str, Any]], lang: str) -> str:
 
 
 def place(strip: Strip, number: int) -> tuple[int, int]:
-    """Where the frame of that number lies in the picture: left, top."""
+    """The position of a frame in the picture: left, top."""
     row, column = divmod(number, COLUMNS)
     return MARGIN + column * (strip.side + GAP), HEAD + row * (strip.side + BELOW)
 

@@ -58,7 +58,7 @@ def snapshots(series: Path, library: Library) -> list[Snapshot]:
 
 
 def columns(library: Library) -> tuple[Column, ...]:
-    """What `rows` say, the time first."""
+    """Columns of `rows`, the time first."""
     return (_TIME, *totals.columns(library))
 
 

@@ -41,7 +41,7 @@ class Strip:
 
     @property
     def cell_bytes(self) -> float:
-        """What a cell of a frame stands for."""
+        """Number of bytes that a cell of a frame represents."""
         cells: int = 4 ** self.frames[0].shown["order"]
         return self.device_bytes / cells
 

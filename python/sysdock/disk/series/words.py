@@ -1,4 +1,4 @@
-"""What the film strip and the graph of a series say."""
+"""Texts of the film strip and the graph of a series."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ def heading(strip: Strip) -> Words:
 
 
 def scale(strip: Strip) -> Words:
-    """What a cell of each frame is."""
+    """The size of a cell of each frame."""
     return fact("disk_series/cell", cell=strip.cell_bytes)
 
 
 def left_out(strip: Strip) -> Words | None:
-    """How many scans have no frame."""
+    """The number of scans without a frame."""
     if not strip.left_out:
         return None
     return fact("disk_series/left_out", shown=len(strip.frames), scans=len(strip.frames) + strip.left_out)

@@ -1,4 +1,4 @@
-"""What documents are made of, and how it is written: as Markdown, and as HTML in all languages."""
+"""Parts of documents, and their output as Markdown, and as HTML in all languages."""
 
 from __future__ import annotations
 

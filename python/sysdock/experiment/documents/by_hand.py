@@ -1,4 +1,4 @@
-"""How a setting of an experiment is made without sysdock."""
+"""Shell commands for the settings of an experiment without sysdock."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sysdock.library.experiments import AS_IT_IS
 
 
 def by_hand(setting: str, value: str) -> str:
-    """The command of a shell that sets it; `-` where nothing has to be done.
+    """The shell command for a setting; `-` if nothing has to be done.
 
     Placeholders stand in it as they stand in the experiment.
     """

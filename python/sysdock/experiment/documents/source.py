@@ -1,4 +1,4 @@
-"""What all documents of an experiment are made from: its file, and the tables of its recording."""
+"""The sources of all documents of an experiment: its file, and the tables of its recording."""
 
 from __future__ import annotations
 

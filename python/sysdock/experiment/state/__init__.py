@@ -1,4 +1,4 @@
-"""What an experiment changes on the machine: noted, set, proved and put back."""
+"""Changes of an experiment to the machine: noted, made, proved and undone."""
 
 from sysdock.experiment.state.journal import Journal, folder
 from sysdock.experiment.state.kind import Difference

@@ -19,7 +19,7 @@ _VALUES = {"1": "1", "2": "2", "3": "3", "yes": "3"}
 
 
 class Cache(Kind):
-    """What is in memory of files."""
+    """The caches of files in memory."""
 
     name = "cache"
 
@@ -33,5 +33,5 @@ class Cache(Kind):
         write(Path("/proc/sys/vm/drop_caches"), "vm.drop_caches", _VALUES[value])
 
     def differs(self, target: str, value: str) -> Difference | None:
-        """It is done at a moment, and nothing stays."""
+        """Dropping a cache is an event without a lasting state."""
         return None

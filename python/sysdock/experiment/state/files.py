@@ -34,7 +34,7 @@ class File(Kind):
         return None
 
     def apply(self, journal: Journal, target: str, value: str) -> None:
-        # What a link leads to is set aside, not the link.
+        # The target of a link is set aside, not the link.
         path = Path(os.path.realpath(target))
         _fit(path)
         content = value.encode()
@@ -127,7 +127,7 @@ def _left(path: Path, entry: Entry) -> list[Difference]:
 
 
 def _of_file(path: Path) -> str:
-    """What shows that it is the same file, unchanged."""
+    """A fingerprint that shows that the file is unchanged."""
     try:
         now = path.stat()
     except FileNotFoundError:

@@ -33,7 +33,7 @@ _PERIOD_US = 100_000
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """Where groups of a controller are; version 1 has one for each controller."""
+    """Location of the groups of a controller; version 1 has one hierarchy for each controller."""
 
     top: Path
     version: int
@@ -189,7 +189,7 @@ def _equal(found: str, wanted: str) -> bool:
     if _device(wanted) is not None:
         return set(wanted.split()) <= set(found.split())
     if wanted in ("-1", _NO_LIMIT):
-        # Version 1 says it by the largest number of pages.
+        # Version 1 represents it by the largest number of pages.
         return found == _NO_LIMIT or (found.isdecimal() and int(found) >= 1 << 62)
     if found.isdecimal() and wanted.isdecimal():
         return int(found) == int(wanted) // os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PAGE_SIZE")
@@ -234,7 +234,7 @@ def undo_group(journal: Journal, entry: Entry) -> list[Difference]:
             return []
         time.sleep(_PAUSE_S)
     if not journal.is_of_this_boot:
-        # One of that name is somebody else's.
+        # A group of that name belongs to somebody else.
         return []
     pids = [int(word) for word in (path / "cgroup.procs").read_text().split()]
     who = ", ".join(map(processes.named, pids)) or "groups below it"

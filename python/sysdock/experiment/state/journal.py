@@ -37,7 +37,7 @@ Entry = dict[str, str]
 
 
 def folder() -> Path:
-    """Where journals lie: /var/lib/sysdock/experiments for root, in the state folder of a user else.
+    """Folder of journals: /var/lib/sysdock/experiments for root, otherwise in the user's state folder.
 
     SYSDOCK_STATE names another folder, for tests.
     """
@@ -51,8 +51,8 @@ def folder() -> Path:
 
 @dataclass
 class Written:
-    """What a journal says: who wrote it, and what is not undone, by number. `bad` names lines that are
-    damaged.
+    """The contents of a journal: its writer, and changes that are not undone, by number. `bad` names
+    damaged lines.
     """
 
     path: Path
@@ -75,7 +75,7 @@ class Written:
 
 
 class Journal:
-    """What is to be undone, on disk before it is done. States: open, closed."""
+    """Changes to be undone, on disk before they are made. States: open, closed."""
 
     def __init__(self, path: Path, handle: int, written: Written) -> None:
         self.path = path
@@ -157,7 +157,7 @@ class Journal:
 
     @property
     def written(self) -> Written:
-        """What it says by now."""
+        """The contents of the journal now."""
         return self._written
 
     def note(self, undo: Entry) -> int:
@@ -225,7 +225,7 @@ def journals(unreadable: list[UserError] | None = None) -> Iterator[Written]:
 
 
 def _check_owner(place: Path) -> None:
-    """What is in a journal is done with our rights, so that no one else may write there."""
+    """A journal is executed with our rights, so no one else may write to it."""
     found = place.stat()
     if found.st_uid != os.geteuid() or found.st_mode & 0o022:
         fact = "other users may write to the folder of undo journals"
@@ -235,7 +235,7 @@ def _check_owner(place: Path) -> None:
 
 
 def read(path: Path) -> Written | None:
-    """What a journal says; None where there is none any more, or nothing readable that names its process."""
+    """The contents of a journal; None if it no longer exists, or is unreadable."""
     try:
         lines = path.read_bytes().split(b"\n")
     except FileNotFoundError:
@@ -250,7 +250,7 @@ def read(path: Path) -> Written | None:
     writer = Process(int(head["pid"]), int(head["start"]))
     found = Written(path, str(head["what"]), writer, str(head["boot"]), {}, 0)
     for number, line in enumerate(lines[1:], 2):
-        # What follows the last line end was not on disk, so what it announces was not done.
+        # Text after the last line end was not on disk, so the change that it announces was not made.
         if not line or number == len(lines):
             continue
         _take(found, number, _parsed(line))

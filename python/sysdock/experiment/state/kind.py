@@ -1,4 +1,6 @@
-"""What kinds of settings share: how one is changed and proved, and what an undo finds different."""
+"""Common parts of kinds of settings: changing and proving a setting, and the differences that an undo
+finds.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ class Kind(ABC):
 
     @abstractmethod
     def problem(self, target: str) -> str | None:
-        """What is wrong with the form of a target, on any machine; None where nothing is."""
+        """Errors in the form of a target, on any machine; None if there are none."""
 
     @abstractmethod
     def apply(self, journal: Journal, target: str, value: str) -> None:

@@ -24,7 +24,7 @@ from sysdock.experiment.tools import run_tool
 _TRIES = 50
 _PAUSE_S = 0.1
 _TIMES = {"relatime", "noatime", "strictatime", "atime"}
-# Options that say what is so anyway; no file system shows them.
+# Options that state a default; no file system shows them.
 _DEFAULTS = {
     "defaults",
     "exec",
@@ -58,7 +58,7 @@ def mounts() -> list[Mount]:
 
 
 def mounted_at(point: str) -> Mount | None:
-    """What one sees there: the last that was mounted."""
+    """The visible mount: the last one that was mounted."""
     return next((mount for mount in reversed(mounts()) if mount.point == point), None)
 
 
@@ -231,7 +231,7 @@ def undo_options(journal: Journal, entry: Entry) -> list[Difference]:
     if now is None:
         return [Difference("mount.options", str(point), entry["was"], "not mounted")]
     if now.options != entry["was"]:
-        # `commit=30` goes only by the `commit=5` that was in force unseen.
+        # `commit=30` is removed only by the `commit=5` that was in force without being shown.
         added = {word.partition("=")[0] for word in now.options.split(",") if "=" in word}
         unseen = [word for word in entry["all"].split(",") if "=" in word and word.partition("=")[0] in added]
         remount(journal, now, merged(entry["was"], ",".join(unseen)), now.options)
@@ -239,14 +239,14 @@ def undo_options(journal: Journal, entry: Entry) -> list[Difference]:
 
 
 def _undo_own(journal: Journal, entry: Entry, point: Path, now: Mount | None) -> list[Difference]:
-    """One of the experiment's own that was unmounted when all broke off, is mounted if its device is still
-    there.
+    """A file system of the experiment that was unmounted when the experiment broke off is mounted if its
+    device still exists.
     """
     if now is None and image_of(entry["device"]) != entry["image"]:
         # An undo that was broken off had come further.
         return []
     if now is None or now.options != entry["was"]:
-        # What /proc/mounts shows is what can be mounted again.
+        # Options that /proc/mounts shows can be used to mount again.
         mount_anew(journal, entry["device"], point, entry["was"])
     return _left(entry, point)
 

@@ -38,7 +38,7 @@ def find_programs() -> Path | None:
 
 
 def programs() -> Path:
-    """The same; a UserError where none is installed."""
+    """The programs of PostgreSQL; a UserError if none are installed."""
     if (found := find_programs()) is None:
         raise UserError("no PostgreSQL server is installed", "apt-get install postgresql", str(_VERSIONS))
     return found
@@ -64,7 +64,7 @@ class Postgres:
 
     @property
     def dsn(self) -> str:
-        """How it is reached, for libpq."""
+        """Its connection string, for libpq."""
         return f"host={self._socket} port={self.port} dbname=postgres user=postgres"
 
     @property
@@ -168,7 +168,7 @@ class Postgres:
     def _fill(self, source: Path, copy: Path) -> None:
         handles = (self._state.journal.handle,)
         run_tool("cp", "-a", "--reflink=auto", f"{source}/.", copy, pass_fds=handles)
-        # Else it would be written while the next run is measured.
+        # Otherwise it would be written while the next run is measured.
         run_tool("sync", "-f", copy, pass_fds=handles)
 
     def _copy(self, name: str) -> Path:
@@ -191,7 +191,7 @@ class Postgres:
 
 
 def _user() -> str | None:
-    """Who runs it: PostgreSQL refuses root. None for ourselves."""
+    """The user that runs it, because PostgreSQL refuses root. None for the current user."""
     if os.geteuid() != 0:
         return None
     for name in _USERS:

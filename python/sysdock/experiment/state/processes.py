@@ -65,7 +65,7 @@ def named(pid: int) -> str:
 
 
 def belonging(leader: Process, mark: str) -> list[Process]:
-    """What belongs to a leader of a session: itself, all below it, its session, and whoever carries its mark.
+    """Processes of a session leader: itself, all below it, its session, and processes with its mark.
 
     Where the leader has ended, its number may already lead another session. Then a process of the session
     belongs to it only if it has no environment any more: servers that show their state in ps overwrite it.
@@ -82,7 +82,7 @@ def belonging(leader: Process, mark: str) -> list[Process]:
 
 
 def marked(mark: str) -> list[Process]:
-    """Who carries a mark, and all below them."""
+    """Processes with a mark, and all below them."""
     stats = _stats()
     return _with_all_below(_carrying(mark, stats), stats)
 
@@ -113,7 +113,7 @@ def gone(wanted: Iterable[Process], within_s: float) -> list[Process]:
 
 
 def users_below(folder: Path) -> list[str]:
-    """Who has a file below a folder open, or works there."""
+    """Processes that have a file below a folder open, or work there."""
     prefix = f"{folder}/"
     found = []
     for pid in _pids():
@@ -133,7 +133,7 @@ def _read_link(path: Path) -> str:
 
 
 def _environment(of: Process) -> list[bytes]:
-    """Its variables; as those of a process that we may not read, one that says nothing."""
+    """Its variables; a single one without a meaning for a process that we may not read."""
     try:
         return Path(f"/proc/{of.pid}/environ").read_bytes().split(b"\0")
     except OSError:

@@ -13,14 +13,14 @@ from sysdock.experiment.state.kind import Difference
 from sysdock.experiment.state.processes import process
 from sysdock.experiment.state.undoing import undo_one
 
-# How long a tool of a killed experiment may run on: mkfs on a slow disk [s].
+# Time that a tool of a killed experiment may run: mkfs on a slow disk [s].
 _PATIENCE_S = 120.0
 _PAUSE_S = 0.05
 
 
 @dataclass
 class Repaired:
-    """One experiment that was broken off: `what` it was, how many changes were undone, and what is left."""
+    """One experiment that was broken off: `what` it was, the number of changes undone, and what is left."""
 
     what: str
     path: Path

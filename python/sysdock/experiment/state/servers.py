@@ -27,7 +27,7 @@ from sysdock.experiment.state.processes import MARK, Process
 from sysdock.experiment.tools import find_tool, note_command
 from sysdock.recording.signals import held_back
 
-# How long a server may take to be ready, to stop, and to be gone after SIGKILL [s].
+# Time limits for a server to be ready, to stop, and to be gone after SIGKILL [s].
 READY_S = 60.0
 STOP_S = 30.0
 _KILLED_S = 10.0
@@ -51,7 +51,7 @@ class Server:
 
     @property
     def pid(self) -> int:
-        """Its process; also its session."""
+        """Its process id; also its session."""
         return self.process.pid
 
     @property
@@ -85,7 +85,7 @@ class Server:
 
 @dataclass(frozen=True)
 class Program:
-    """What is to run: `log` takes what it prints, `groups` are files cgroup.procs of those it starts in."""
+    """The program to run: `log` receives its output, `groups` are cgroup.procs of its control groups."""
 
     name: str
     arguments: Sequence[str]
@@ -197,7 +197,7 @@ def free_port() -> int:
 
 
 def port_user(host: str, port: int) -> str | None:
-    """Who listens on a port of this machine, as far as /proc states; None where it is free."""
+    """The process that listens on a port of this machine, as far as /proc states; None if it is free."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as trial:
         trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

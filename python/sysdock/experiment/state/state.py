@@ -1,4 +1,4 @@
-"""What an experiment changes on the machine, proves and restores."""
+"""The state of the machine that an experiment changes, proves and restores."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def kinds(made: dict[str, tuple[Path, str]]) -> dict[str, Kind]:
 
 
 def problems(settings: Mapping[str, str]) -> list[str]:
-    """What is wrong with the form of settings, on whatever machine; names in braces are filled in later."""
+    """Errors in the form of settings, on any machine; names in braces are filled in later."""
     known = kinds({})
     found = []
     for setting in settings:
@@ -93,7 +93,7 @@ class State:
         return found
 
     def mark(self) -> int:
-        """Where the journal is now: `undo` comes back to it."""
+        """The current end of the journal, to which `undo` returns."""
         return self.journal.written.last
 
     def undo(self, to: int = 0) -> list[Difference]:

@@ -41,11 +41,11 @@ class Value(Kind):
     """A value in a file. What a kind adds is where the file is."""
 
     def path(self, target: str) -> Path:
-        """Where it is; a UserError where this machine has none."""
+        """Its path; a UserError if this machine has none."""
         raise NotImplementedError
 
     def asked(self, value: str) -> str:
-        """What is written."""
+        """The text that is written."""
         return plain_size(value)
 
     def partner(self, target: str) -> tuple[str, Path] | None:
@@ -93,7 +93,7 @@ class Sysctl(Value):
         return other.replace("/", "."), _SYS / other
 
     def _slashed(self, target: str) -> str:
-        """As sysctl(8): where a slash comes first, dots are part of names."""
+        """The form of sysctl(8): if a slash comes first, dots are part of names."""
         if "/" in target.partition(".")[0]:
             return target
         return target.replace(".", "\0").replace("/", ".").replace("\0", "/")
@@ -163,7 +163,7 @@ def read(path: Path, what: str) -> str:
 
 
 def write(path: Path, what: str, value: str) -> None:
-    """In one write, as the kernel takes each as a whole value."""
+    """Writes the value at once, because the kernel takes each write as a whole value."""
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
         try:
@@ -198,7 +198,7 @@ def _undo_pair(entry: Entry, now: str) -> list[Difference]:
     path, other = Path(entry["path"]), Path(entry["other_path"])
     was, other_was = entry["was"], entry["other_was"]
     if (now, read(other, entry["other"])) != (was, other_was):
-        # Where both were 0, it is the percentage that may be.
+        # If both were 0, the percentage is the one that may be set.
         if was != "0" or (other_was == "0" and entry["target"].endswith("ratio")):
             write(path, entry["target"], was)
         else:

@@ -12,12 +12,14 @@ from sysdock.experiment.state import processes
 from sysdock.experiment.state.journal import Entry, Journal
 from sysdock.experiment.state.kind import Difference
 
-# How long a run may take to end in order, and to be gone after SIGKILL [s].
+# Time limits for a run to end in order, and to be gone after SIGKILL [s].
 _PATIENCE_S = 10.0
 
 
 def mark_of(journal: Journal) -> str:
-    """What its commands carry. Of one length for all runs: the environment moves the stack of a program."""
+    """A mark in the environment of its commands. Its length is constant, because the environment moves the
+    stack of a program.
+    """
     return f"{journal.name}-workload"
 
 
