@@ -10,10 +10,10 @@ import re
 import pytest
 from make_recording import RecordingMaker
 from sysdock.analysis.writing import json_text, write_csv
-from sysdock.cli.answer import answer_lines
 from sysdock.recording import Recording
 from sysdock.recording.export import export
 from sysdock.report import as_text
+from sysdock.screen.answer import answer_lines
 from sysdock.text import harmless_json, printable, spreadsheet_text, visible
 
 STEERING = "\x00\x1b[31m\x07\x7f\x9b\u202e\u2066\u200f\ufeff\u2028\U000e0041"

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import IO, Any
 
 from sysdock.library import Column
+from sysdock.sentences import facts_from_json, say
 from sysdock.text import (
     harmless_json,
     human_bytes,
@@ -22,7 +23,6 @@ from sysdock.text import (
     spreadsheet_text,
     width,
 )
-from sysdock.sentences import facts_from_json, say
 
 _GAP = "  "
 _LEAST_WIDTH = 24

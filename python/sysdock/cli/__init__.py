@@ -109,7 +109,7 @@ def _say_version(ctx: click.Context, _param: click.Parameter, asked: bool) -> No
 def _choose_color(_ctx: click.Context, _param: click.Parameter, when: str | None) -> None:
     """The callback of --color."""
     if when:
-        from sysdock.cli.color import choose
+        from sysdock.screen.color import choose
 
         choose(when)
 
@@ -215,8 +215,8 @@ def _drop_unread_remarks() -> None:
 
 
 def _complain(text: str) -> int:
-    from sysdock.cli.color import painted_error
     from sysdock.cli.output import terminal_width
+    from sysdock.screen.color import painted_error
     from sysdock.text import fitted, printable_lines
 
     lines = fitted(f"sysdock: {printable_lines(text)}".split("\n"), terminal_width(sys.stderr))

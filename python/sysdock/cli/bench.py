@@ -187,10 +187,10 @@ def show(folder: Path, format_: str) -> None:
     """Prints what was measured: a table, or the rows of `load_results` as JSON."""
     from sysdock.analysis import Session
     from sysdock.analysis.writing import table_lines, write_json
-    from sysdock.cli.color import painted_head
     from sysdock.cli.output import remark, terminal_width
     from sysdock.health import results
     from sysdock.recording import Recording
+    from sysdock.screen.color import painted_head
 
     with Session(Recording.open(folder)) as session:
         found = results.rows(session)

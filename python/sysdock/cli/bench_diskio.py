@@ -199,7 +199,7 @@ def _predict(
     if is_kept:
         keeping.keep(folder, rows, query_rows)
     if options["format_"] == "json":
-        from sysdock.diskio.words import explanation
+        from sysdock.screen.diskio import explanation
 
         explained = explanation(device, requests, settings, server, found, options["lang"])
         content = {
@@ -222,9 +222,9 @@ def _show(
     times: list[QueryTime],
     options: dict[str, Any],
 ) -> None:
-    from sysdock.cli.color import painted_head
     from sysdock.cli.output import remark, say
-    from sysdock.diskio import words
+    from sysdock.screen import diskio as words
+    from sysdock.screen.color import painted_head
 
     lang, real = options["lang"], options["real"]
     print("\n".join(painted_head(words.table(found, lang, real), sys.stdout)), end="\n\n")

@@ -124,8 +124,8 @@ def command(ctx: click.Context, /, recording: Path | None, lang: str, format_: s
         _translate(recording, options["key"], options["translate"])
         return
     if not cmd and recording is None and not any(options.values()):
-        from sysdock.cli.checkup_text import guide
         from sysdock.cli.output import say
+        from sysdock.screen.checkup import guide
 
         say(guide(lang))
         return
@@ -266,8 +266,8 @@ def _print(steps: Sequence[Step], lang: str, format_: str, out: TextIO) -> None:
 
         print(json_text(content(steps, lang), indent=1), file=out, flush=True)
         return
-    from sysdock.cli.checkup_text import heads, status_names, step_lines
     from sysdock.cli.output import say, terminal_width
+    from sysdock.screen.checkup import heads, status_names, step_lines
 
     say(step_lines(steps, lang, terminal_width(out)), out, heads=heads(lang), statuses=status_names(lang))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import statistics
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -12,8 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sysdock.errors import UserError
-from sysdock.sentences import languages
-from sysdock.sentences import say as say_words
 
 if TYPE_CHECKING:
     from sysdock.experiment.keeping import Kept
@@ -46,10 +43,11 @@ def compare_commands(
     commands: Sequence[str], options: dict[str, Any], seed: int, output: Path | None, format_: str
 ) -> bool:
     """Runs them, prints the verdicts, and says whether the primary metric of one of them changed."""
-    from sysdock.cli.experiment import VERDICTS, cause_lines
+    from sysdock.cli.experiment import VERDICTS
     from sysdock.cli.output import say
     from sysdock.experiment.one_off import of_commands
-    from sysdock.experiment.results import judge_experiment
+    from sysdock.experiment.results import judge_experiment, verdict_row
+    from sysdock.screen.experiment import cause_lines, run_lines
     from sysdock.text import printable
 
     if len(commands) < 2:
@@ -63,7 +61,8 @@ def compare_commands(
     if format_ == "json":
         _print_json(experiment, kept, verdicts, causes, seed)
     else:
-        say(_lines(experiment, kept, primary), statuses=VERDICTS)
+        rows = [dict(zip(_COLUMNS, verdict_row(verdict), strict=True)) for verdict in primary]
+        say(run_lines(experiment, _counted(kept), rows), statuses=VERDICTS)
         say(map(printable, cause_lines(causes)), statuses=VERDICTS)
     return any(each.verdict == "changed" for each in primary)
 
@@ -111,26 +110,6 @@ def _folder(output: Path | None) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory(prefix="sysdock-compare-") as folder:
         yield Path(folder) / "rec"
-
-
-def _lines(experiment: Experiment, kept: Kept, verdicts: Sequence[Any]) -> list[str]:
-    from sysdock.experiment.results import verdict_row
-    from sysdock.experiment.words import of_verdict
-    from sysdock.text import human_ns, printable
-
-    width = max(len(each.text) for each in experiment.scenarios)
-    found = []
-    for each in experiment.scenarios:
-        times = [row.dur_ns for row in _counted(kept) if row.scenario == each.name]
-        middle, least, most = (human_ns(int(t)) for t in (statistics.median(times), min(times), max(times)))
-        figures = f"{len(times)} runs, median {middle} ({least} to {most})"
-        found.append(f"{each.name}  {printable(each.text):<{width}}  {figures}")
-    found.append("")
-    for verdict in verdicts:
-        row = dict(zip(_COLUMNS, verdict_row(verdict), strict=True))
-        sentence = say_words(of_verdict(row, experiment.claim.margin), languages()[0])
-        found.append(f"{row['scenario']} against {experiment.plan.baseline}: {sentence}")
-    return found
 
 
 _COLUMNS = (

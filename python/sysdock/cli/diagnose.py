@@ -116,8 +116,8 @@ def command(
         ]
         if format_ == "table":
             from sysdock.analysis.tracer import tracer_cost
-            from sysdock.cli.answer import COLUMNS, diagnosis_lines, words_to_paint
-            from sysdock.cli.color import painted
+            from sysdock.screen.answer import COLUMNS, diagnosis_lines, words_to_paint
+            from sysdock.screen.color import painted
             from sysdock.text import fitted, wrapped
 
             # Only rules of the user apply to an experiment.

@@ -10,12 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sysdock.cli.options import format_option
-from sysdock.sentences import languages
-from sysdock.sentences import say as say_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from sysdock.experiment.keeping import Kept
     from sysdock.library import Experiment, Library
 
@@ -100,11 +96,12 @@ def list_(format_: str) -> None:
 def show(name: str) -> None:
     """Show the question of an experiment, its parameters, scenarios and workloads."""
     from sysdock.cli.output import say
+    from sysdock.screen.experiment import described
     from sysdock.text import printable
 
     experiment = _find(name)
     heads = (experiment.title, "scenarios (baseline:", "prepared for each case:", "measured in each block:")
-    say(map(printable, _described(experiment)), heads=heads)
+    say(map(printable, described(experiment)), heads=heads)
 
 
 @command.command("plan", epilog="Example:\n\n\b\n  sysdock experiment plan disk/fragments --seed 1\n")
@@ -463,6 +460,7 @@ def _answer(ctx: click.Context, experiment: Experiment, folder: Path, fail_on: s
     from sysdock.analysis import Session
     from sysdock.cli.output import print_result, remark, say
     from sysdock.recording import Recording
+    from sysdock.screen.experiment import cause_lines, verdict_lines
     from sysdock.text import printable
 
     with Session(Recording.open(folder)) as session:
@@ -470,41 +468,13 @@ def _answer(ctx: click.Context, experiment: Experiment, folder: Path, fail_on: s
             print_result(session.run(experiment.analysis), "table", 0)
             sys.stdout.write("\n")
         rows = session.run("experiment/verdicts").dicts()
-        lines = [*_verdict_lines(rows, experiment), *cause_lines(session.run("experiment/causes").dicts())]
+        lines = [*verdict_lines(rows, experiment), *cause_lines(session.run("experiment/causes").dicts())]
         say(map(printable, lines), statuses=VERDICTS)
     remark(f"documents are in {folder}/documents; next: sysdock show {folder} experiment/verdicts")
     is_changed = any(
         row["is_primary"] and row["verdict"] == "changed" and row["scenario"] != "A/A" for row in rows
     )
     ctx.exit(1 if fail_on and is_changed else 0)
-
-
-def cause_lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Rows of `experiment/causes` in words: what differs, of each scenario. Nothing without such runs."""
-    from sysdock.experiment.words import of_causes
-
-    groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-    for row in rows:
-        place = tuple(row[key] or "" for key in ("workload", "parameters", "scenario"))
-        groups.setdefault(place, []).append(row)
-    for place, some in groups.items():
-        if place[-1] != "A/A":
-            yield ""
-            runs = f"{some[0]['blocks']} blocks under the recorder"
-            yield f"{', '.join(word for word in place if word)}: what differs from the baseline, by {runs}"
-            yield from of_causes(some)
-
-
-def _verdict_lines(rows: Sequence[dict[str, Any]], experiment: Experiment) -> list[str]:
-    from sysdock.experiment.words import of_verdict
-
-    found = []
-    for row in rows:
-        if row["is_primary"] and row["scenario"] != "A/A":
-            sentence = say_words(of_verdict(row, experiment.claim.margin), languages()[0])
-            place = ", ".join(word for word in (row["workload"], row["parameters"], row["scenario"]) if word)
-            found.append(f"{place}: {sentence}")
-    return found
 
 
 def _changed(experiment: Experiment, settings: tuple[str, ...], blocks: int | None) -> Experiment:
@@ -517,24 +487,3 @@ def _changed(experiment: Experiment, settings: tuple[str, ...], blocks: int | No
             raise UserError(f"`{setting}` is not PARAMETER=A,B", "write `piece_bytes=4096,65536`", "--set")
         experiment = experiment.with_values(name, texts.split(","))
     return experiment.with_blocks(blocks) if blocks else experiment
-
-
-def _described(experiment: Experiment) -> list[str]:
-    lines = [experiment.title, "", experiment.question, ""]
-    for parameter in experiment.parameters:
-        values = ", ".join(map(str, parameter.values))
-        lines.append(f"  {parameter.name} = {values}{f' {parameter.unit}' if parameter.unit else ''}")
-        lines.append(f"      {parameter.text}")
-    lines += ["", f"scenarios (baseline: {experiment.plan.baseline}):"]
-    lines += [f"  {each.name}: {each.text}" for each in experiment.scenarios]
-    if experiment.prepare:
-        lines += ["", "prepared for each case:"]
-        lines += [f"  {number}. {step.text}" for number, step in enumerate(experiment.prepare, 1)]
-    lines += ["", "measured in each block:"]
-    lines += [f"  {each.name}: {shlex.join(each.run)}" for each in experiment.workloads]
-    looks = ", ".join(map(str, experiment.plan.looks))
-    lines += [
-        "",
-        f"{len(experiment.cases())} cases, {looks} blocks; results: sysdock show REC {experiment.analysis}",
-    ]
-    return lines

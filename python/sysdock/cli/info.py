@@ -36,7 +36,7 @@ def command(recording: Path, format_: str) -> None:
             )
             write_csv(sys.stdout, ("name", "value"), pairs)
         else:
-            from sysdock.cli.info_text import STATUSES, info_lines
             from sysdock.cli.output import say
+            from sysdock.screen.info import STATUSES, info_lines
 
             say(info_lines(session, described), statuses=STATUSES)

@@ -78,7 +78,7 @@ def color_option(function: Function) -> Function:
 def _choose_color(_ctx: click.Context, _param: click.Parameter, when: str | None) -> None:
     """The callback of --color."""
     if when:
-        from sysdock.cli.color import choose
+        from sysdock.screen.color import choose
 
         choose(when)
 

@@ -46,7 +46,7 @@ def say(
 
     `heads` and `statuses`: as `painted_words` has them.
     """
-    from sysdock.cli.color import painted_words
+    from sysdock.screen.color import painted_words
 
     stream = stream or sys.stdout
     fitting = fitted(lines, terminal_width(stream))
@@ -97,7 +97,7 @@ def print_result(result: Result, format_: str, limit: int | None, *, raw: bool =
 
 def _lines(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> list[str]:
     from sysdock.analysis.writing import row_lines, table_lines
-    from sysdock.cli.color import painted_head
+    from sysdock.screen.color import painted_head
 
     width = terminal_width()
     lines = table_lines(columns, rows, width)
@@ -115,7 +115,7 @@ def print_rows(
 ) -> None:
     """Prints rows that are few."""
     from sysdock.analysis.writing import table_lines, write_csv, write_json
-    from sysdock.cli.color import painted_head
+    from sysdock.screen.color import painted_head
 
     names = [column.name for column in columns]
     if format_ == "csv":

@@ -11,7 +11,7 @@ import click
 from sysdock.cli.options import lang_option, open_session
 
 if TYPE_CHECKING:
-    from sysdock.probe.words import Subject
+    from sysdock.screen.probe import Subject
 
 _EPILOG = """Example:
 
@@ -124,8 +124,8 @@ def once(
 def show(directory: Path | None, series: Path | None, output: Path | None, format_: str, lang: str) -> None:
     """Show a series: a graph, change points, outliers, and what comes again each day or week."""
     from sysdock.cli.output import print_result, remark, say
-    from sysdock.probe import render
     from sysdock.probe.series import find
+    from sysdock.screen import probe_series as render
 
     with open_session(find(directory, series)) as session:
         if output is not None:
@@ -192,9 +192,10 @@ def status(ctx: click.Context, /, directory: Path | None, series: Path | None, *
     import time
 
     from sysdock.cli.output import say
-    from sysdock.probe import notify, words
+    from sysdock.probe import notify
     from sysdock.probe.judging import Settings, judge
     from sysdock.probe.series import find, last_target
+    from sysdock.screen import probe as words
 
     place, now_ns = find(directory, series), time.time_ns()
     with open_session(place) as session:
@@ -217,7 +218,7 @@ def _in_format(format_: str, answer: Any, subject: Subject, text: str) -> str:
     import io
 
     from sysdock.analysis.writing import write_json
-    from sysdock.probe import words
+    from sysdock.screen import probe as words
 
     if format_ == "openmetrics":
         return words.openmetrics(answer, subject)

@@ -122,7 +122,7 @@ def load_ahead() -> Callable[[], Library]:
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 19)
         import sysdock.analysis
         import sysdock.analysis.diagnosis
-        import sysdock.cli.answer  # noqa: F401
+        import sysdock.screen.answer  # noqa: F401
         from sysdock.engine import duckdb
         from sysdock.library import Library
 
@@ -156,10 +156,10 @@ def answer(folder: Path, library: Callable[[], Library], out: TextIO, lang: str,
     that is all.
     """
     from sysdock.analysis import Session
-    from sysdock.cli.answer import answer_lines, words_to_paint
-    from sysdock.cli.color import painted
     from sysdock.config import config
     from sysdock.recording import Recording
+    from sysdock.screen.answer import answer_lines, words_to_paint
+    from sysdock.screen.color import painted
 
     try:
         become_caller(folder)

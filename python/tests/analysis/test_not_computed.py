@@ -9,9 +9,9 @@ import pytest
 from make_recording import RecordingMaker, sample_calls
 from sysdock.analysis.comparison import compare
 from sysdock.analysis.description import describe
-from sysdock.cli.answer import answer_lines
-from sysdock.cli.info_text import info_lines
 from sysdock.report import as_text
+from sysdock.screen.answer import answer_lines
+from sysdock.screen.info import info_lines
 
 MOST = 2**63 - 1
 RULE = """\

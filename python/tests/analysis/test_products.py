@@ -9,12 +9,12 @@ from make_recording import STARTED_NS, RecordingMaker
 from sysdock.analysis.check import check
 from sysdock.analysis.facts import product_advice
 from sysdock.analysis.products import with_products
-from sysdock.cli.answer import answer_lines, diagnosis_lines
 from sysdock.errors import UserError
 from sysdock.library import Library
 from sysdock.library.products import parse_product
 from sysdock.report import as_text
 from sysdock.report.findings import findings_section
+from sysdock.screen.answer import answer_lines, diagnosis_lines
 
 MS = 1_000_000
 PRODUCT = """name = "Logger"

@@ -10,7 +10,7 @@ import pytest
 from make_recording import RecordingMaker
 from sysdock.analysis import Finding, Session
 from sysdock.cli import answer
-from sysdock.cli.answer import answer_lines, diagnosis_lines
+from sysdock.screen.answer import answer_lines, diagnosis_lines
 from sysdock.text import width
 
 FINDING = Finding(

@@ -215,7 +215,7 @@ def test_a_long_series_is_thinned_and_says_so(
     found: list[of_scans.Snapshot], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from sysdock.disk.series import strip as strips
-    from sysdock.disk.series.words import left_out
+    from sysdock.disk.series.labels import left_out
 
     monkeypatch.setattr(strips, "MOST_FRAMES", 2)
     strip = of_scans.film_strip(found, of_scans.StripOptions())

@@ -14,13 +14,13 @@ from make_recording import RecordingMaker
 from sysdock import chart
 from sysdock.analysis import Session
 from sysdock.chart import drawings
-from sysdock.cli.answer import answer_lines, diagnosis_lines
-from sysdock.experiment.words import of_verdict
+from sysdock.experiment.outcomes import of_verdict
 from sysdock.library import Library, Page
 from sysdock.library.headings import heading
 from sysdock.recording import Recording
 from sysdock.report import markdown
 from sysdock.report.writer import report
+from sysdock.screen.answer import answer_lines, diagnosis_lines
 from sysdock.sentences import catalogue, say
 
 # Two English words in a row that are no name of a call, path, unit or product.

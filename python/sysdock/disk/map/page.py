@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sysdock.disk.map.drawing import MapOptions, drawn
-from sysdock.disk.map.words import CLASSES, percent_of, remarks, title
+from sysdock.disk.map.labels import CLASSES, percent_of, remarks, title
 from sysdock.errors import UserError
 from sysdock.page.document import document, json_block, page_head
 from sysdock.page.markup import attribute, both, text

@@ -6,7 +6,7 @@ import base64
 from typing import Any
 
 from sysdock.disk.map.drawing import Drawn
-from sysdock.disk.map.words import CLASSES, percent_of, remarks, scale, title
+from sysdock.disk.map.labels import CLASSES, percent_of, remarks, scale, title
 from sysdock.page.markup import text
 from sysdock.page.theme import FONT
 from sysdock.sentences import Words, fact, say

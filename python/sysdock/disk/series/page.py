@@ -6,11 +6,11 @@ import base64
 from collections.abc import Sequence
 from typing import Any
 
+from sysdock.disk.map.labels import CLASSES
 from sysdock.disk.map.picture import patterns
-from sysdock.disk.map.words import CLASSES
 from sysdock.disk.series.graph import PANELS
+from sysdock.disk.series.labels import caption, date, heading, left_out, scale
 from sysdock.disk.series.strip import Frame, Strip
-from sysdock.disk.series.words import caption, date, heading, left_out, scale
 from sysdock.library import Column
 from sysdock.page.document import document, figure, page_head
 from sysdock.page.markup import attribute, both

@@ -6,10 +6,10 @@ import base64
 from typing import Any
 
 from sysdock.chart.output import VEGA_LITE, stacked
+from sysdock.disk.map.labels import CLASSES
 from sysdock.disk.map.picture import entry, patterns
-from sysdock.disk.map.words import CLASSES
+from sysdock.disk.series.labels import caption, date, heading, left_out, scale
 from sysdock.disk.series.strip import Frame, Strip
-from sysdock.disk.series.words import caption, date, heading, left_out, scale
 from sysdock.page.markup import text
 from sysdock.page.theme import FONT
 from sysdock.sentences import say

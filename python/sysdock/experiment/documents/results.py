@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from sysdock.experiment.documents.blocks import Block, Heading, Items, Paragraph, table
 from sysdock.experiment.documents.source import Source
+from sysdock.experiment.outcomes import of_verdict
 from sysdock.experiment.plan import CONTROL
-from sysdock.experiment.words import of_verdict
 from sysdock.sentences import Words, fact
 
 _LIMITS = (fact("documents/results_hold_machine_these"),)

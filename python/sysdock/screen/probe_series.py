@@ -99,7 +99,7 @@ def shown(session: Session) -> Shown:
 
 def content(found: Shown) -> dict[str, Any]:
     """The content for JSON."""
-    from sysdock.probe.words import stamp
+    from sysdock.screen.probe import stamp
 
     return {
         "items": found.summary,

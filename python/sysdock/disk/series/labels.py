@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sysdock.disk.map.words import title
+from sysdock.disk.map.labels import title
 from sysdock.disk.series.strip import Frame, Strip
 from sysdock.sentences import Words, fact
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from sysdock.analysis.description import start_time
 from sysdock.analysis.marks import Mark
 from sysdock.analysis.writing import table_lines
-from sysdock.cli.color import painted_head
 from sysdock.errors import UserError
 from sysdock.library import Column
+from sysdock.screen.color import painted_head
 from sysdock.sections import Capture, InfoLine, all_sections, contents, section_of
 from sysdock.sections.coverage import understood
 from sysdock.sentences import Words, fact, facts_of, languages, say

@@ -1,16 +1,12 @@
-"""Verdicts in words."""
+"""Verdicts as sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from sysdock.experiment.verdicts import CHANGED, INCONCLUSIVE, INVALID
 from sysdock.sentences import Words, fact, facts_from_json
-from sysdock.text import human_ns
-
-# Causes of a scenario that the terminal shows.
-_MOST_CAUSES = 6
 
 
 def of_verdict(row: Mapping[str, Any], margin: float) -> Words:
@@ -43,28 +39,6 @@ def _numbers(row: Mapping[str, Any]) -> dict[str, Any]:
         "after": number(row["scenario_median"]),
         "p": row["p"],
     }
-
-
-def of_causes(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Rows of `experiment/causes` of one scenario and case as lines of a table; the remainder comes last."""
-    shown = [*rows[: _MOST_CAUSES - 1], *rows[-1:]] if len(rows) > _MOST_CAUSES else rows
-    width = max((len(f"{row['kind']}: {row['name']}") for row in shown), default=0)
-    found = []
-    for row in shown:
-        share = "" if row["share"] is None else f"{100 * row['share']:5.0f} % of the difference"
-        what = f"{row['kind']}: {row['name']}"
-        found.append(f"  {what:<{width}}  {_difference(row):>14}  {share}".rstrip())
-    if len(shown) < len(rows):
-        found.insert(-1, f"  ... and {len(rows) - len(shown)} more")
-    return found
-
-
-def _difference(row: Mapping[str, Any]) -> str:
-    value, unit = row["difference_per_unit"], row["unit"]
-    sign = "-" if value < 0 else "+"
-    if unit == "ns":
-        return sign + human_ns(round(abs(value)))
-    return f"{sign}{number(abs(value))} {unit}"
 
 
 def number(value: float | None) -> str:
