@@ -15,6 +15,7 @@ from sysdock.errors import UserError
 from sysdock.library import Analysis, Library
 from sysdock.library.header import parse
 from sysdock.recording import Filters, Recording
+from sysdock.sentences import say
 
 KINDS = ("make", "make_scan", "make_ranks", "make_waits", "make_load")
 
@@ -100,7 +101,7 @@ def test_limits_of_a_site_count_and_one_rule_by_name_is_always_run(
     with Session(Recording.open(folder), library) as session:
         found = {finding.rule: finding.reason for finding in session.diagnose()}
         assert found["io/small_requests"].startswith("Too few rows in `calls`")
-        assert judge(session, library.rule("io/small_requests"))[0].reason.startswith("Checked ")
+        assert say(judge(session, library.rule("io/small_requests"))[0].reason, "en").startswith("Checked ")
     limits = {"io/small_requests": {"min_calls": 1}}
     with Session(Recording.open(folder), library, limits=limits) as session:
         found = {finding.rule: finding.reason for finding in session.diagnose()}

@@ -14,6 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from sysdock.sentences import fact, facts_from_json, listed, say
 
 sys.path.insert(0, str(Path(__file__).parent))
 from ext_images import needs, run
@@ -157,7 +158,9 @@ def test_it_is_read_by_its_trees(kind: str, found: Found) -> None:
     [(method, reason)] = found.scan.rows("SELECT method, reason FROM file_systems")
     assert method == "tree"
     words = [data if data == "single" else data.upper(), metadata.upper()]
-    assert f"it lies on {count} devices (data {words[0]}, metadata {words[1]}, " in reason
+    profiles = f"data {words[0]}, metadata {words[1]}, system {words[1]}"
+    several = fact("disk/several_devices", devices=count, profiles=profiles)
+    assert facts_from_json(reason) == listed([fact("disk/trees_of_btrfs"), several], "semicolon")
     stated = dict(found.scan.rows("SELECT name, value FROM environment WHERE section = 'file system'"))
     assert stated["devices"] == str(count)
     assert [stated["profile of data"], stated["profile of metadata"]] == words
@@ -353,6 +356,6 @@ def test_a_missing_device_is_said(tmp_path: Path) -> None:
             found = scanned(root, tmp_path / "rec", "--no-measure")
     assert found.rows("SELECT device, path, missing FROM devices") == [(1, None, True), (2, second, False)]
     reason = found.one("SELECT reason FROM file_systems")
-    assert "missing: device 1" in reason
-    assert reason in found.messages
+    assert fact("disk/device_missing", numbers="1") in facts_from_json(reason).parts
+    assert say(facts_from_json(reason), "en") in found.messages
     assert found.one("SELECT count(*) FROM extents WHERE device = 1") > 0

@@ -20,6 +20,7 @@ from sysdock.analysis import Session
 from sysdock.cli import sysdock
 from sysdock.errors import UserError
 from sysdock.recording import Recording
+from sysdock.sentences import facts_from_json, say
 
 TICK_NS = 10**7
 VERSIONS = ["6.1", "6.12"]
@@ -339,7 +340,8 @@ class TestDamage:
         }[target]
         session = read(patched(core, tmp_path, {leaders[50] + node: struct.pack("<Q", to)}))
         issues = [detail for (detail,) in session.fetch("SELECT detail FROM import_issues")]
-        assert [detail for detail in issues if detail.startswith(issue)], issues
+        unread = [say(facts_from_json(detail), "en") for detail in issues if '"dump/unread"' in detail]
+        assert [words for words in unread if words.startswith(issue)], issues
         [(tasks,)] = session.fetch("SELECT count(DISTINCT tgid) FROM dump_tasks WHERE status = 'ok'")
         assert tasks >= 51
         findings = {finding.rule: finding for finding in session.diagnose()}

@@ -27,6 +27,7 @@ from sysdock.experiment.prediction import content_requests
 from sysdock.experiment.preparation import PREPARATIONS
 from sysdock.experiment.tools import run_tool
 from sysdock.recording import Recording
+from sysdock.sentences import fact, fact_from_json, facts_from_json, json_of, say
 
 KNOWHOW = Path(__file__).resolve().parents[3] / "knowhow"
 MIB = 1 << 20
@@ -344,13 +345,11 @@ run = ["sh", "-c", "echo {{how}} tps"]
 {PRINTS}"""
     run("experiment", "run", own(body), "-o", tmp_path / "rec", "--trust")
     reasons = {row["reason"] for row in runs_of(run, tmp_path / "rec")}
-    assert reasons == {"the output has no tps"}
+    assert reasons == {json_of(fact("experiment/not_in_output", metric="tps"))}
     assert verdicts(run, tmp_path / "rec")["b", "tps"]["verdict"] == "invalid"
 
 
-@pytest.mark.parametrize(
-    ("printed", "why"), [("", "the output has no tps"), ("tps = many", "the output has no number for tps")]
-)
+@pytest.mark.parametrize(("printed", "why"), [("", "not_in_output"), ("tps = many", "no_number_in_output")])
 def test_another_metric_that_is_not_printed_is_missing_and_the_run_counts(
     run: Callable, own: Callable, tmp_path: Path, printed: str, why: str
 ) -> None:
@@ -362,11 +361,17 @@ def test_another_metric_that_is_not_printed_is_missing_and_the_run_counts(
         metric: row for (scenario, metric), row in verdicts(run, tmp_path / "rec").items() if scenario == "b"
     }
     assert of_b["elapsed_s"]["blocks"] == 8
-    assert (of_b["tps"]["verdict"], of_b["tps"]["reason"]) == ("invalid", "no run has this metric")
+    assert (of_b["tps"]["verdict"], of_b["tps"]["reason"]) == (
+        "invalid",
+        json_of(fact("experiment/no_run_has_metric")),
+    )
     checks = json.loads(run("show", tmp_path / "rec", "experiment/checks", "--format", "json").stdout)
     [check] = [row for row in checks if row["name"] == "missing"]
     assert (check["effect"], check["is_valid"]) == (1, True)
-    assert check["note"] == f"tps: 16 of 16 runs have no value: {why}"
+    reason = fact(f"experiment/{why}", metric="tps")
+    assert check["note"] == json_of(
+        fact("experiment/without_value", metric="tps", runs=16, all=16, why=reason)
+    )
 
 
 def test_a_metric_that_some_runs_lack_is_compared_in_the_other_blocks(
@@ -385,7 +390,10 @@ def test_a_metric_that_some_runs_lack_is_compared_in_the_other_blocks(
     capfd.readouterr()
     run("query", tmp_path / "rec", sql, "--format", "json")
     rows = json.loads(capfd.readouterr().out)
-    assert rows == [{"value": 5, "reason": None}, {"value": None, "reason": "the output has no tps"}]
+    assert rows == [
+        {"value": 5, "reason": None},
+        {"value": None, "reason": json_of(fact("experiment/not_in_output", metric="tps"))},
+    ]
 
 
 def test_what_a_workload_prints_is_compared(run: Callable, own: Callable, tmp_path: Path) -> None:
@@ -415,7 +423,8 @@ def test_a_workload_that_fails_is_rejected_with_its_reason(
 ) -> None:
     body = f'{COMMAND}timeout_s = 0.2\nrun = ["sh", "-c", ": {{how}}; {command}"]'
     run("experiment", "run", own(body), "-o", tmp_path / "rec", "--trust")
-    assert {row["reason"] for row in runs_of(run, tmp_path / "rec")} == {said}
+    reasons = {row["reason"] for row in runs_of(run, tmp_path / "rec")}
+    assert {say(facts_from_json(reason), "en") for reason in reasons} == {said}
     assert verdicts(run, tmp_path / "rec")["b", "elapsed_s"]["verdict"] == "invalid"
 
 
@@ -431,9 +440,8 @@ def test_a_workload_that_fails_while_it_warms_up_ends_all(
 def test_a_disturbed_block_waits_before_it_is_repeated(
     run: Callable, own: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reasons = iter(
-        ["the machine swapped", "other programs used 50 % of the CPUs", "check (grep): exit status 1"]
-    )
+    codes = ("machine_swapped", "other_programs", "step_failed")
+    reasons = iter([fact(f"experiment/{code}") for code in codes])
     asked = []
     real = running.run_once
 
@@ -459,7 +467,9 @@ check = [["grep", "-q", "a", "{tmp_path}/answer"]]"""
     run("experiment", "run", own(body), "-o", tmp_path / "rec", "--trust")
     reasons = [row["reason"] for row in runs_of(run, tmp_path / "rec") if row["rejected"]]
     assert reasons
-    assert all(reason.startswith("check (grep -q a") for reason in reasons)
+    found = [fact_from_json(reason) for reason in reasons]
+    assert {each.code for each in found} == {"experiment/step_failed"}
+    assert all(each.values["command"].startswith("grep -q a") for each in found)
 
 
 @pytest.mark.usefixtures("needs_root")

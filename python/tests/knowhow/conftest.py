@@ -21,6 +21,7 @@ def judge(library: Library, maker: RecordingMaker) -> Callable[..., list[Finding
     def judged(rule: str, calls: Calls, **manifest: object) -> list[Finding]:
         folder = maker.make(calls, name=f"rec{next(numbers)}", **manifest)
         with Session(Recording.open(folder), library) as session:
-            return diagnosis.judge(session, library.rule(rule))
+            found = diagnosis.judge(session, library.rule(rule))
+            return [finding.in_language("en") for finding in found]
 
     return judged

@@ -117,7 +117,7 @@ def test_a_newer_version_is_refused(maker: RecordingMaker) -> None:
         {"ended_by": {}},
         {"exit_code": "0"},
         {"clock": {"kind": 1}},
-        {"clock": {"kind": "epoch", "note": []}},
+        {"clock": {"kind": "epoch", "note": 7}},
         {"options": "-f"},
         {"options": [1]},
         {"sources": ["a.log"]},
@@ -128,7 +128,7 @@ def test_a_newer_version_is_refused(maker: RecordingMaker) -> None:
         {"captures": ["kernel"]},
         {"captures": [{"recorder": "kernel"}]},
         {"unit": None},
-        {"families": [{"missing": "why"}]},
+        {"families": [{"missing": {"code": "capture/not_requested"}}]},
     ],
 )
 def test_wrong_entries_are_refused(maker: RecordingMaker, keys: dict[str, object]) -> None:
