@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
+import fork_server
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -29,19 +27,12 @@ def examples(name: str) -> list[tuple[str, list[str]]]:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_the_examples_print_what_the_page_says(name: str) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "LC_ALL": "C.UTF-8"}
     found = examples(name)
     assert len(found) == 4
     for command, lines in found:
         program, *arguments = shlex.split(command)
         assert program == "sysdock"
-        done = subprocess.run(
-            [sys.executable, "-m", "sysdock", *arguments],
-            capture_output=True,
-            text=True,
-            env=environment,
-            check=True,
-        )
+        done = fork_server.run(*arguments, check=True)
         # The page cuts the second line where it begins to repeat itself.
         for said, printed in zip(lines, done.stdout.splitlines(), strict=False):
             assert printed.startswith(said)

@@ -102,7 +102,7 @@ class TestImport:
         # Modules in the current folder come first (-m): this engine takes its time, and cannot be cut short.
         engine = "import time\ntime.sleep(0.5)\nopen('loaded', 'w').close()\nraise ImportError\n"
         (tmp_path / "_duckdb.py").write_text(engine)
-        assert cli("import", "nowhere.log", "-o", "rec").returncode == 2
+        assert cli.process("import", "nowhere.log", "-o", "rec").returncode == 2
         assert (tmp_path / "loaded").exists()
 
     def test_a_missing_know_how_folder_is_one_error(self, cli, tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ class TestRun:
     def test_what_is_ignored_stays_so(self, cli, number: signal.Signals) -> None:
         """Below nohup(1), or in the background of a script."""
         command = ("sh", "-c", f"kill -{number.name[3:]} $PPID $$; echo on")
-        done = cli("run", "--", *command, preexec_fn=lambda: signal.signal(number, signal.SIG_IGN))
+        done = cli.process("run", "--", *command, preexec_fn=lambda: signal.signal(number, signal.SIG_IGN))
         assert (done.returncode, done.stdout.splitlines()[0]) == (0, "on")
 
     def test_a_command_killed_by_a_signal(self, cli) -> None:

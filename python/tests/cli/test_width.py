@@ -7,10 +7,10 @@ import os
 import pty
 import re
 import struct
-import subprocess
 import termios
 from pathlib import Path
 
+import fork_server
 import pytest
 from make_recording import RecordingMaker
 from sysdock.cli import VERBS
@@ -90,17 +90,10 @@ def on_terminal(cli, folder: Path, words: tuple[str, ...], columns: int = COLUMN
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     environment = {name: value for name, value in cli.environment.items() if name not in ("COLUMNS", "LINES")}
-    process = subprocess.Popen(
-        cli.command(*words),
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=theirs,
-        stderr=theirs,
-        env={**environment, "TERM": "xterm"},
-    )
+    wait = fork_server.on_terminal(words, folder, theirs, {**environment, "TERM": "xterm"})
     os.close(theirs)
     text = _COLOUR.sub("", read_all(ours))
-    process.wait()
+    wait()
     # Progress is drawn over itself.
     return [line.rsplit("\r", 1)[-1].rstrip() for line in text.replace("\r\n", "\n").split("\n")]
 

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import fork_server
 import pytest
 from sysdock.analysis import Session
 from sysdock.diskio import measuring
@@ -18,8 +19,7 @@ from sysdock.recording import Recording
 
 
 def diskio(*words: str, **more: Any) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "sysdock", "bench", "diskio", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, **more)
+    return fork_server.run("bench", "diskio", *words, **more)
 
 
 @pytest.fixture(scope="module")
@@ -53,8 +53,7 @@ def test_the_recording_has_what_was_said(kept: tuple[Path, dict[str, Any]]) -> N
     recording = Recording.open(folder)
     assert (recording.rows("diskio_predictions"), recording.rows("diskio_queries")) == (6, 4)
     query = "SELECT workload, clients, predicted_tps, measured_tps FROM diskio_predictions"
-    command = [sys.executable, "-m", "sysdock", "query", str(folder), query, "--format", "json"]
-    rows = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    rows = json.loads(fork_server.run("query", folder, query, "--format", "json", check=True).stdout)
     names = ("workload", "clients", "predicted_tps")
     assert [[row[name] for name in names] for row in rows] == [
         [row[name] for name in names] for row in said["predictions"]

@@ -7,12 +7,12 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import fork_server
 import pytest
 from sysdock.analysis import Session
 from sysdock.library import Library
@@ -218,8 +218,7 @@ def test_threads_are_tasks(profile: Callable[..., Path], imported: Import, tmp_p
 def test_questions_are_answered(imported: Import, tmp_path: Path) -> None:
     out = tmp_path / "callgrind.out"
     out.write_text(SMALL)
-    words = [sys.executable, "-m", "sysdock", "import", str(out), "-o", str(tmp_path / "rec")]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+    done = fork_server.run("import", out, "-o", tmp_path / "rec")
     assert done.returncode == 0, done.stderr
     assert re.search(r"Steps by file .*\n +\S*bc +300 +25 +10 +1\n", done.stdout)
     with Session(Recording.open(tmp_path / "rec"), Library()) as session:

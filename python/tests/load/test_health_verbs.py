@@ -11,6 +11,7 @@ import time
 import tomllib
 from pathlib import Path
 
+import fork_server
 import pytest
 from load_runs import left, load
 from sysdock.analysis import Session
@@ -42,9 +43,7 @@ time_ns = 200_000_000
 
 
 def sysdock(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "sysdock", *words]
-    environment = {**os.environ, **more}
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment, check=False)
+    return fork_server.run(*words, env={**fork_server.environment(), **more})
 
 
 @pytest.fixture

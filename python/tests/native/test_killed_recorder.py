@@ -9,11 +9,11 @@ import random
 import signal
 import struct
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import fork_server
 import pytest
 from recorders import Recorder, recorder_or_skip
 from small_disk import resize, small_disk
@@ -131,9 +131,7 @@ def test_every_verb_says_how_many_events_of_a_killed_recorder_wait(
         subprocess.run([native, "salvage", "--dry-run", out], capture_output=True, check=True).stdout
     )
     for verb in ("info", "diagnose"):
-        done = subprocess.run(
-            [sys.executable, "-m", "sysdock", verb, out], capture_output=True, text=True, check=False
-        )
+        done = fork_server.run(verb, out)
         assert f"{out}: {waiting:,} events are not in the tables, as the recorder was killed" in done.stderr
     salvage(native, out)
     assert 0 < json.loads((out / "recording.json").read_text())["captures"][0]["total"] == waiting

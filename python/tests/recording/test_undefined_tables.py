@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
+import fork_server
 import pytest
 from click.testing import CliRunner
 from make_recording import RecordingMaker, part_entry
@@ -53,8 +52,7 @@ def test_it_is_queried(folder: Path, open_session: Callable) -> None:
     session = open_session(folder)
     assert session.fetch("SELECT count(*), sum(watts) FROM watts") == [(3, 4.5)]
     sql = "SELECT place FROM watts ORDER BY ts_ns DESC LIMIT 1"
-    words = [sys.executable, "-m", "sysdock", "query", folder, sql, "--format", "json"]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    done = fork_server.run("query", folder, sql, "--format", "json", check=True)
     assert json.loads(done.stdout) == [{"place": "rack <2"}]
 
 
