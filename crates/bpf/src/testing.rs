@@ -2,8 +2,10 @@
 
 use std::{collections::HashMap, fs, path::Path};
 
-use arrow_array::{Array, BooleanArray, Float64Array, Int32Array, Int64Array, StringArray};
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::{
+    file::{reader::FileReader, serialized_reader::SerializedFileReader},
+    record::Field,
+};
 use sysdock_table::{Access, Cancel, FamilyState, Folder, Manifest, Recording, TableEntry};
 
 use crate::{
@@ -306,28 +308,21 @@ impl Tables {
 }
 
 fn read_part(part: &Path) -> Vec<HashMap<String, String>> {
-    let reader = ParquetRecordBatchReaderBuilder::try_new(fs::File::open(part).unwrap()).unwrap().build().unwrap();
-    let mut rows = Vec::new();
-    for batch in reader.map(Result::unwrap) {
-        for row in 0..batch.num_rows() {
-            let schema = batch.schema();
-            let cells = schema.fields().iter().zip(batch.columns()).map(|(field, column)| {
-                let text = if column.is_null(row) { "-".into() } else { cell(column.as_ref(), row) };
-                (field.name().clone(), text)
-            });
-            rows.push(cells.collect());
-        }
-    }
-    rows
+    let reader = SerializedFileReader::new(fs::File::open(part).unwrap()).unwrap();
+    let cells = |row: parquet::record::Row| row.get_column_iter().map(|(name, field)| (name.clone(), cell(field))).collect();
+    reader.get_row_iter(None).unwrap().map(|row| cells(row.unwrap())).collect()
 }
 
-fn cell(column: &dyn Array, row: usize) -> String {
-    let any = column.as_any();
-    let number = any.downcast_ref::<Int64Array>().map(|column| column.value(row).to_string());
-    let number = number.or_else(|| any.downcast_ref::<Int32Array>().map(|column| column.value(row).to_string()));
-    let text = number.or_else(|| any.downcast_ref::<StringArray>().map(|column| column.value(row).to_string()));
-    let text = text.or_else(|| any.downcast_ref::<Float64Array>().map(|column| column.value(row).to_string()));
-    text.unwrap_or_else(|| any.downcast_ref::<BooleanArray>().unwrap().value(row).to_string())
+fn cell(field: &Field) -> String {
+    match field {
+        Field::Null => "-".into(),
+        Field::Bool(value) => value.to_string(),
+        Field::Int(value) => value.to_string(),
+        Field::Long(value) => value.to_string(),
+        Field::Double(value) => value.to_string(),
+        Field::Str(value) => value.clone(),
+        other => panic!("no table has columns like {other}"),
+    }
 }
 
 /// A row whose first column, a time, is relative to the start.

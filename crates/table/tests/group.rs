@@ -2,12 +2,10 @@
 
 use std::{collections::BTreeMap, fs::File, path::Path};
 
-use arrow_array::{
-    Array, RecordBatch,
-    cast::AsArray,
-    types::{Int32Type, Int64Type},
+use parquet::{
+    file::{reader::FileReader, serialized_reader::SerializedFileReader},
+    record::Field,
 };
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use sysdock_table::{
     Ending, GroupEncoder, LateColumn, Manifest, NULL, ROWS_PER_BLOCK, Recording,
     rows::{CallsColumns, CallsRow, CallsTexts},
@@ -171,31 +169,26 @@ fn write(folder: &Path, groups: &[usize]) -> Columns {
     expected
 }
 
-fn shown(batch: &RecordBatch, column: usize) -> Vec<String> {
-    let array = batch.column(column);
-    let one = |row: usize| {
-        if array.is_null(row) {
-            "NULL".to_string()
-        } else if let Some(numbers) = array.as_primitive_opt::<Int64Type>() {
-            numbers.value(row).to_string()
-        } else if let Some(numbers) = array.as_primitive_opt::<Int32Type>() {
-            numbers.value(row).to_string()
-        } else if let Some(truths) = array.as_boolean_opt() {
-            truths.value(row).to_string()
-        } else {
-            array.as_string::<i32>().value(row).to_string()
-        }
-    };
-    (0..array.len()).map(one).collect()
+fn shown(field: &Field) -> String {
+    match field {
+        Field::Null => "NULL".into(),
+        Field::Long(number) => number.to_string(),
+        Field::Int(number) => number.to_string(),
+        Field::Bool(truth) => truth.to_string(),
+        Field::Str(text) => text.clone(),
+        other => panic!("no column of calls is like {other}"),
+    }
+}
+
+fn reader(folder: &Path) -> SerializedFileReader<File> {
+    SerializedFileReader::new(File::open(folder.join("calls/part-0000.parquet")).unwrap()).unwrap()
 }
 
 fn read(folder: &Path) -> Columns {
-    let file = File::open(folder.join("calls/part-0000.parquet")).unwrap();
     let mut found = Columns::new();
-    for batch in ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap() {
-        let batch = batch.unwrap();
-        for (number, field) in batch.schema().fields().iter().enumerate() {
-            found.entry(field.name().clone()).or_default().extend(shown(&batch, number));
+    for row in reader(folder).get_row_iter(None).unwrap() {
+        for (name, field) in row.unwrap().get_column_iter() {
+            found.entry(name.clone()).or_default().push(shown(field));
         }
     }
     found
@@ -221,9 +214,8 @@ fn statistics_hold_every_value() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rec");
     let expected = write(&path, &[50_000]);
-    let file = File::open(path.join("calls/part-0000.parquet")).unwrap();
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
-    let group = builder.metadata().row_group(0);
+    let reader = reader(&path);
+    let group = reader.metadata().row_group(0);
     for column in group.columns() {
         let Some(parquet::file::statistics::Statistics::Int64(statistics)) = column.statistics() else { continue };
         let values: Vec<i64> = expected[column.column_path().string().as_str()].iter().filter_map(|v| v.parse().ok()).collect();
