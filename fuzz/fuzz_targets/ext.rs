@@ -2,37 +2,6 @@
 
 #![no_main]
 
-use std::fs;
-
 use libfuzzer_sys::fuzz_target;
-use sysdock_disk::{DiskError, Settings, Target, scan};
-use sysdock_table::{Cancel, Manifest, Recording};
 
-fuzz_target!(|data: &[u8]| {
-    let folder = sysdock_fuzz::folder();
-    let image = folder.path().join("image");
-    fs::write(&image, data).expect("room on the disk");
-    // Seeds are cut after their last block in use: the rest reads as zeros.
-    let length = data.get(1024..2048).map_or(0, |super_block| {
-        let blocks = u32::from_le_bytes(super_block[4..8].try_into().expect("four bytes"));
-        u64::from(blocks) << (10 + (super_block[24] & 7))
-    });
-    if length > data.len() as u64 && length <= 64 << 20 {
-        fs::File::options().write(true).open(&image).and_then(|file| file.set_len(length)).expect("room on the disk");
-    }
-    let mut recording = Recording::create(&folder.path().join("rec"), Manifest::new("fuzz", "events", "calls")).expect("an empty folder");
-    let target = Target::of(&image).expect("a file");
-    if !target.is_image() {
-        return recording.abandon();
-    }
-    match scan(&target, &mut recording, Settings { threads: 1, ..Settings::default() }, &Cancel::default(), &mut |_| {}) {
-        Ok(outcome) => {
-            let manifest = recording.finish(outcome.ending).expect("room on the disk");
-            let rows = |table: &str| manifest.tables.get(table).map_or(0, |table| table.rows);
-            assert!(rows("inodes") <= length / 128);
-            assert!(rows("inodes") > 0 || rows("import_issues") > 0, "nothing, and no word of it");
-        }
-        Err(DiskError::NoFileSystem(_) | DiskError::Refused(..)) => recording.abandon(),
-        Err(error) => panic!("{error}"),
-    }
-});
+fuzz_target!(|data: &[u8]| sysdock_fuzz::in_folder(|folder| sysdock_disk::fuzzing::ext(data, folder)));

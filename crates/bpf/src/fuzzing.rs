@@ -1,11 +1,13 @@
-//! Entry points of the fuzzing targets (feature `fuzzing`).
+//! What the fuzzing targets call (feature `fuzzing`), and tests with the inputs that fuzzing has kept.
 
 use std::{fs, os::unix::ffi::OsStrExt, path::Path};
 
-use sysdock_table::{Recording, TableError};
+use sysdock_table::{Cancel, Manifest, Recording};
 
 use crate::{
+    BpfError, SPOOL,
     conversion::places::Places,
+    convert,
     events::{self, EVENT_PATH, EVENT_PYTHON, EVENT_PYTHON_CODE, EVENT_STACK, MappedEvent, PathEvent},
     families::{
         paths,
@@ -27,9 +29,29 @@ const START: u64 = 0x40_0000;
 const FILE: u64 = 1;
 const IMAGE: u64 = 2;
 
-/// Parse a file as a binary that was mapped at 0x400000, find the frames of a stack in it and the
-/// functions of these. `data`: length of the copy of the stack (16 bits), eight registers as
-/// differences to 0x400000, the copy, the file, which is written to `path`.
+/// Any bytes as the spool of a recorder: a recording, or a refusal. Checksums of frames are not looked at, so that what is in them is read.
+///
+/// # Panics
+/// If the coverage is not truthful.
+pub fn spool(data: &[u8], folder: &Path) {
+    let (spool, rec) = (folder.join(SPOOL), folder.join("rec"));
+    // A new one: a process that another test has just forked may still hold the lock of the last.
+    let _ = fs::remove_file(&spool);
+    fs::write(&spool, data).expect("room on the disk");
+    let mut recording = Recording::create(&rec, Manifest::new("fuzz", "events", "calls")).expect("an empty folder");
+    match convert(&spool, &mut recording, &Cancel::default(), &mut |_| {}) {
+        Ok(ending) => {
+            let manifest = recording.finish(ending).expect("room on the disk");
+            assert!(manifest.capture().understood <= manifest.capture().total);
+            fs::remove_dir_all(&rec).expect("it is there");
+        }
+        Err(BpfError::NotASpool(_)) => recording.abandon(),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Read a file as a binary that was mapped at 0x400000, find the frames of a stack in it and the functions at these. `data`: how long the copy
+/// of the stack is (16 bits), eight registers as differences to 0x400000, the copy, the file, which is written to `path`.
 ///
 /// # Panics
 /// If the file cannot be written.
@@ -75,9 +97,11 @@ fn places(path: &Path) -> Places {
 /// Process events about functions of Python and the stacks that contain them, and write the rows of
 /// `stacks`.
 ///
-/// # Errors
-/// [`TableError`]: the recording cannot be written.
-pub fn python_stacks(data: &[u8], recording: &mut Recording) -> Result<(), TableError> {
+/// # Panics
+/// If the recording cannot be written.
+pub fn python_stacks(data: &[u8], folder: &Path) {
+    let mut recording =
+        Recording::create(&folder.join("rec"), Manifest::new("fuzz", "events", "calls")).expect("an empty folder");
     let (mut stacks, mut places) = (StackRows::default(), Places::default());
     let mut rest = data;
     while let Some((event, after)) = events::split(rest) {
@@ -93,5 +117,27 @@ pub fn python_stacks(data: &[u8], recording: &mut Recording) -> Result<(), Table
             _ => {}
         }
     }
-    stacks.write(&places, (&KernelNames::open(), None), recording)
+    stacks.write(&places, (&KernelNames::open(), None), &mut recording).expect("room on the disk");
+    recording.abandon();
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::UNCHECKED;
+
+    #[test]
+    fn any_bytes_are_a_spool() {
+        UNCHECKED.set(true);
+        sysdock_seeds::each("spool", 2_000, 65_536, super::spool);
+    }
+
+    #[test]
+    fn any_bytes_are_a_binary() {
+        sysdock_seeds::each("elf", 60_000, 65_536, |data, folder| super::elf(data, &folder.join("binary")));
+    }
+
+    #[test]
+    fn any_bytes_are_stacks_of_python() {
+        sysdock_seeds::each("python_stacks", 60_000, 16_384, super::python_stacks);
+    }
 }

@@ -25,7 +25,7 @@ mod error;
 mod events;
 mod families;
 mod flight;
-#[cfg(feature = "fuzzing")]
+#[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 mod gate;
 mod group;

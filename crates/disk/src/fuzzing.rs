@@ -1,70 +1,54 @@
-//! Entry points of the fuzzing targets (feature `fuzzing`).
+//! What the fuzzing targets call (feature `fuzzing`), and tests with the inputs that fuzzing has kept.
 
-use std::path::Path;
+use std::{fs, path::Path};
 
-use sysdock_table::{Cancel, Recording};
+use sysdock_table::{Cancel, Manifest, Recording};
 
-use sysdock_mounts::{self as mounts, Mount};
+use crate::{DiskError, Settings, Target, scan};
 
-use crate::{
-    DiskError, Settings, Target,
-    batch::{Batch, Inode},
-    fiemap::Fiemap,
-    fs::METHODS,
-    ioctl::answers,
-    method::{Unable, Work},
-    target::TargetKind,
-};
+// Answers are those of the whole process, in which other tests ask the kernel.
+#[cfg(feature = "fuzzing")]
+mod mounted;
+#[cfg(feature = "fuzzing")]
+pub use mounted::Mounted;
 
-/// A folder that is scanned as if a file system were mounted there, with arbitrary answers of the
-/// kernel.
-pub struct Mounted(Mount);
-
-impl Mounted {
-    /// An existing folder.
-    ///
-    /// # Panics
-    /// If nothing is mounted above it.
-    #[must_use]
-    pub fn at(folder: &Path) -> Mounted {
-        let mut mount = mounts::of(folder).expect("/proc lists the mounts").expect("something is mounted");
-        mount.point = folder.into();
-        Mounted(mount)
+/// Any bytes as an image of ext2, ext3 or ext4: no more rows than the image has room for.
+///
+/// # Panics
+/// If there are, or if nothing is said of an image of which nothing can be read.
+pub fn ext(data: &[u8], folder: &Path) {
+    let (image, rec) = (folder.join("image"), folder.join("rec"));
+    fs::write(&image, data).expect("room on the disk");
+    // Seeds are cut after their last block in use: the rest reads as zeros.
+    let length = data.get(1024..2048).map_or(0, |super_block| {
+        let blocks = u32::from_le_bytes(super_block[4..8].try_into().expect("four bytes"));
+        u64::from(blocks) << (10 + (super_block[24] & 7))
+    });
+    if length > data.len() as u64 && length <= 64 << 20 {
+        fs::File::options().write(true).open(&image).and_then(|file| file.set_len(length)).expect("room on the disk");
     }
-
-    /// Scan it as btrfs (`b`), as xfs (`x`), or request the extents of files (any other first
-    /// byte); the answers follow that byte.
-    ///
-    /// # Panics
-    /// If the recording cannot be written: no answer of the kernel is a reason.
-    pub fn scan(&self, data: &[u8], recording: &mut Recording) {
-        let Some((method, answers)) = data.split_first() else { return };
-        answers::set(Some(answers));
-        match method {
-            b'b' => self.scan_as("btrfs", recording),
-            b'x' => self.scan_as("xfs", recording),
-            _ => extents(),
-        }
-        answers::set(None);
+    let mut recording = Recording::create(&rec, Manifest::new("fuzz", "events", "calls")).expect("an empty folder");
+    let target = Target::of(&image).expect("a file");
+    if !target.is_image() {
+        return recording.abandon();
     }
-
-    fn scan_as(&self, fs_type: &str, recording: &mut Recording) {
-        let mut mount = self.0.clone();
-        mount.fs_type = fs_type.into();
-        let target = Target { path: mount.point.clone(), place: TargetKind::FileSystem(mount) };
-        let (cancel, settings) = (Cancel::default(), Settings { threads: 1, without_names: false });
-        let work = &mut Work { recording, settings, cancel: &cancel, report: &mut |_| {}, why_not: None };
-        let method = METHODS.iter().find(|method| method.takes(&target)).expect("a method takes it");
-        if let Err(Unable::Failed(DiskError::Table(error))) = method.scan(&target, work) {
-            panic!("{error}");
+    match scan(&target, &mut recording, Settings { threads: 1, ..Settings::default() }, &Cancel::default(), &mut |_| {}) {
+        Ok(outcome) => {
+            let manifest = recording.finish(outcome.ending).expect("room on the disk");
+            let rows = |table: &str| manifest.tables.get(table).map_or(0, |table| table.rows);
+            assert!(rows("inodes") <= length / 128);
+            assert!(rows("inodes") > 0 || rows("import_issues") > 0, "nothing, and no word of it");
+            fs::remove_dir_all(&rec).expect("it is there");
         }
+        Err(DiskError::NoFileSystem(_) | DiskError::Refused(..)) => recording.abandon(),
+        Err(error) => panic!("{error}"),
     }
 }
 
-/// Request the extents of files, and count them as those of all files.
-fn extents() {
-    let mut found = Vec::new();
-    while Fiemap::new().extents(-1, &mut found).is_ok() {
-        Batch::default().add(Inode::default(), None, &found);
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn any_bytes_are_an_image() {
+        sysdock_seeds::each("ext", 2_500, 1_250_000, super::ext);
     }
 }

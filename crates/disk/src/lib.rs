@@ -27,7 +27,7 @@ mod fiemap;
 mod fragments;
 mod fs;
 mod fsmap;
-#[cfg(feature = "fuzzing")]
+#[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 mod ioctl;
 pub mod map;

@@ -18,6 +18,8 @@ mod debug_info;
 mod error;
 mod files;
 mod format;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod kernel;
 mod locks;
 mod log;

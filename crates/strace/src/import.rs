@@ -185,9 +185,8 @@ impl Logs {
         import.finish(&mut merge, ending)
     }
 
-    /// Read everything without writing. Returns the number of lines, of lines missing from the
-    /// tables, and of calls; `None` if the log was refused.
-    #[cfg(feature = "fuzzing")]
+    /// Read everything and write nothing. Returns lines, those that are missing from the tables, and calls; `None` if it was refused.
+    #[cfg(any(test, feature = "fuzzing"))]
     pub fn rebuild(self, recording: &mut Recording, options: &Options) -> Option<(u64, u64, u64)> {
         let (mut merge, sessions) = (self.merge, self.sessions);
         recording.manifest.capture_mut().sources = merge.feeds.iter().map(|feed| source(&feed.input.path, options)).collect();

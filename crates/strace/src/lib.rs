@@ -41,7 +41,7 @@ mod transfers;
 mod truss;
 mod waits;
 
-#[cfg(feature = "fuzzing")]
+#[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 
 pub use align::Estimate;
