@@ -103,6 +103,19 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FilesOr
     return FilesOrTests(config, log) if config.getoption("dist") == "loadfile" else None
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Says how many recordings were made that could have been kept ones."""
+    afresh = {
+        value
+        for reports in terminalreporter.stats.values()
+        for report in reports
+        for name, value in getattr(report, "user_properties", ())
+        if name == "recorded afresh"
+    }
+    if afresh:
+        terminalreporter.write_line(f"pairs recorded afresh, as testdata/kept does not fit: {len(afresh)}")
+
+
 def _place(item: pytest.Item) -> str:
     """The file of a test, in the folder of all tests."""
     return _below_all(item.path)

@@ -1,7 +1,11 @@
-"""Every pair of programs: same result, the fault is in one recording and not in the other, and the rules say so."""
+"""Every pair of programs: same result, the fault is in one recording and not in the other, and the rules say so.
+
+Recordings are those in testdata/kept, where they fit (kept.py), otherwise new ones. SYSDOCK_KEPT=off: all are new.
+"""
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -11,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kept import kept
 from pairs import FOLDER, UNSEEN, VARIANTS, Pair, Workshop, load_all, missing
 from sysdock.analysis import Session
 from sysdock.library import Library
 from sysdock.recording import Recording
+from sysdock.recording.limits import OFF, SWITCH
 
 TRIES = 3
 # Others are left to `tools/exam`, which has a list of its own for them.
@@ -47,6 +53,13 @@ RUNS = [
 ]
 
 
+# Those that are kept: what is tested each time.
+KEPT_RUNS = [
+    *((pair, "auto") for pair in KNOWN if pair.name in CHOSEN),
+    *((pair, "strace") for pair in WITH_STRACE),
+]
+
+
 @dataclass
 class Recorded:
     """Both runs of a pair: what was printed, and a session on each recording."""
@@ -55,6 +68,7 @@ class Recorded:
     recorder: str
     printed: dict[str, str]
     sessions: dict[str, Session]
+    is_kept: bool = False
 
 
 @pytest.fixture(scope="module")
@@ -82,23 +96,57 @@ def runs(pair: Pair, recorder: str, workshop: Workshop, library: Library) -> Ite
             shutil.rmtree(folder)
 
 
+@contextmanager
+def kept_runs(pair: Pair, recorder: str, workshop: Workshop, library: Library) -> Iterator[Recorded | None]:
+    """The recordings of a pair that are kept, if they are those that would be made now."""
+    folder = workshop.folder / f"kept-{pair.name}-{recorder}"
+    found = kept(pair, recorder, folder) if os.environ.get("SYSDOCK_KEPT") != "off" else None
+    if found is None:
+        yield None
+        return
+    # They were made by somebody else, and a limit of time must not decide.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(SWITCH, OFF)
+        sessions = {
+            variant: Session(Recording.open(path), library) for variant, path in found.folders.items()
+        }
+        try:
+            yield Recorded(pair, recorder, found.printed, sessions, is_kept=True)
+        finally:
+            for session in sessions.values():
+                session.close()
+            shutil.rmtree(folder)
+
+
 @pytest.fixture(scope="module", params=RUNS, ids=lambda run: f"{run[0].name}-{run[1]}")
 def recorded(request: pytest.FixtureRequest, workshop: Workshop, library: Library) -> Iterator[Recorded]:
     """A pair, recorded once for all tests."""
     pair, recorder = request.param
     if reason := missing(pair):
         pytest.skip(reason)
+    with kept_runs(pair, recorder, workshop, library) as found:
+        if found is not None:
+            yield found
+            return
     with runs(pair, recorder, workshop, library) as found:
         yield found
+
+
+@pytest.fixture(autouse=True)
+def _counted(request: pytest.FixtureRequest, record_property: Callable[[str, object], None]) -> None:
+    """Notes which pairs were recorded, for the closing lines of the run."""
+    if "recorded" in request.fixturenames and not request.getfixturevalue("recorded").is_kept:
+        found = request.getfixturevalue("recorded")
+        record_property("recorded afresh", f"{found.pair.name}-{found.recorder}")
 
 
 def told(recorded: Recorded, workshop: Workshop, library: Library, tell: Callable[[Recorded], Any]) -> list:
     """What `tell` says of a pair; where that is not None, of up to two more runs.
 
-    Times decide, and others use this machine: a disk that stalls once is no mistake of a rule.
+    Times decide, and others use this machine: a disk that stalls once is no mistake of a rule. What is kept stays as it is.
     """
     said = [tell(recorded)]
-    while said[-1] is not None and len(said) < TRIES:
+    while said[-1] is not None and len(said) < TRIES and not recorded.is_kept:
         with runs(recorded.pair, recorded.recorder, workshop, library) as again:
             said.append(tell(again))
     return said
@@ -109,12 +157,14 @@ def test_both_programs_give_the_same_result(recorded: Recorded):
     assert recorded.printed["faulty"] == recorded.printed["fixed"]
 
 
-def test_only_the_faulty_recording_shows_the_fault(recorded: Recorded, workshop: Workshop, library: Library):
-    def wrong(runs: Recorded) -> dict | None:
-        shown = {variant: runs.sessions[variant].fetch(runs.pair.shows) for variant in VARIANTS}
-        return None if shown == {"faulty": [(True,)], "fixed": [(False,)]} else shown
+def shown_wrongly(runs: Recorded) -> dict | None:
+    """What the query of the pair shows in its recordings, where that is wrong."""
+    shown = {variant: runs.sessions[variant].fetch(runs.pair.shows) for variant in VARIANTS}
+    return None if shown == {"faulty": [(True,)], "fixed": [(False,)]} else shown
 
-    said = told(recorded, workshop, library, wrong)
+
+def test_only_the_faulty_recording_shows_the_fault(recorded: Recorded, workshop: Workshop, library: Library):
+    said = told(recorded, workshop, library, shown_wrongly)
     assert said[-1] is None, said
 
 
@@ -129,24 +179,26 @@ SELECT count(*) > 0 FROM (
 OF_THE_MACHINE = {"time/cpu_wait"}
 
 
-def test_the_rule_tells_them_apart(recorded: Recorded, workshop: Workshop, library: Library):
-    def wrong(runs: Recorded) -> dict | None:
-        found = {
-            variant: [
-                finding.rule
-                for finding in session.diagnose()
-                if finding.status == "finding" and finding.rule not in OF_THE_MACHINE
-            ]
-            for variant, session in runs.sessions.items()
-        }
-        first = [runs.pair.rule]
-        if runs.pair.rule == "io/cache_rate" and runs.sessions["faulty"].fetch(FAST) == [(False,)]:
-            # A machine this busy has no memory faster than a device: then nothing is to be found.
-            first = []
-        right = found["faulty"][:1] == first and runs.pair.rule not in found["fixed"]
-        return None if right else found
+def found_wrongly(runs: Recorded) -> dict | None:
+    """What the rules find in the recordings of a pair, where that is wrong."""
+    found = {
+        variant: [
+            finding.rule
+            for finding in session.diagnose()
+            if finding.status == "finding" and finding.rule not in OF_THE_MACHINE
+        ]
+        for variant, session in runs.sessions.items()
+    }
+    first = [runs.pair.rule]
+    if runs.pair.rule == "io/cache_rate" and runs.sessions["faulty"].fetch(FAST) == [(False,)]:
+        # A machine this busy has no memory faster than a device: then nothing is to be found.
+        first = []
+    right = found["faulty"][:1] == first and runs.pair.rule not in found["fixed"]
+    return None if right else found
 
-    said = told(recorded, workshop, library, wrong)
+
+def test_the_rule_tells_them_apart(recorded: Recorded, workshop: Workshop, library: Library):
+    said = told(recorded, workshop, library, found_wrongly)
     assert said[-1] is None, said
 
 
