@@ -1,6 +1,6 @@
-# setup: everything a clean Debian 12 machine needs beside Rust and Python.  demo: the main job on real programs.  test: everything CI runs.
+# setup: everything a clean Debian 12 machine needs beside Rust and Python.  demo: the main job on real programs.  test: everything CI runs; test-quick: what needs a minute and no root; test-more: what takes an hour.
 # Stamps in .venv keep a second call from doing any set-up work again.
-.PHONY: setup static dist demo test test-quick check bench site clean
+.PHONY: setup static dist demo test test-quick test-more check bench site clean
 .DELETE_ON_ERROR:
 
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name '*.[ch]' -o -name Cargo.toml) $(wildcard knowhow/tables/*.toml) Cargo.toml Cargo.lock
@@ -23,6 +23,9 @@ test: .venv/.tested
 
 test-quick: .venv/.tested
 	tools/check quick
+
+test-more: .venv/.tested
+	tools/check more
 
 check: test
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import faulthandler
 import functools
 import os
 import signal
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -95,6 +97,28 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if _place(item).startswith(places):
                 item.add_marker(mark)
     items.sort(key=lambda item: turn(_place(item)))
+
+
+# A test that takes longer than this hangs: the longest takes two minutes on a quiet machine, and some twenty times as long on the
+# busiest on which the tests must pass.
+PATIENCE_S = 45 * 60
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Lets a test that hangs fail, or ends its process, where nothing else helps; either says where it was."""
+
+    def fail(_number: int, _frame: object) -> None:
+        pytest.fail(f"{item.nodeid} takes more than {PATIENCE_S // 60} minutes")
+
+    signal.signal(signal.SIGALRM, fail)
+    signal.alarm(PATIENCE_S)
+    faulthandler.dump_traceback_later(PATIENCE_S + 60, exit=True, file=sys.__stderr__)
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+        signal.alarm(0)
 
 
 @pytest.hookimpl(optionalhook=True)
