@@ -188,7 +188,8 @@ def _serve(requests: socket.socket) -> None:
         pid = os.fork()
         if pid == 0:
             requests.close()
-            _become(*json.loads(message), descriptors)
+            words, folder, environment = json.loads(message)
+            _become(words, folder, environment, descriptors)
             return
         for descriptor in descriptors:
             os.close(descriptor)

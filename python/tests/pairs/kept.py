@@ -57,8 +57,8 @@ def kept(pair: Pair, recorder: str, folder: Path) -> Kept | None:
     """Unpacks what is kept of a pair into `folder`; None where there is nothing, or where it is of something else."""
     try:
         with tarfile.open(archive(pair, recorder)) as file:
-            first = file.next()
-            stated = json.load(file.extractfile(first)) if first and first.name == "kept.json" else {}
+            first = file.extractfile("kept.json")
+            stated = json.load(first) if first else {}
             if stated.get("key") != key(pair, recorder):
                 return None
             file.extractall(folder, filter="data")
