@@ -18,7 +18,7 @@ def test_answers_come_in_the_order_of_the_questions(maker: RecordingMaker, open_
     def ask(mine: Session, number: int) -> tuple[int, int, int]:
         if number < 2:
             # Neither goes on before the other has begun.
-            both.wait(timeout=60)
+            both.wait(timeout=600)
         [(calls,)] = mine.fetch("SELECT sum(calls) FROM file_use")
         return number, calls, threading.get_ident()
 
@@ -33,7 +33,7 @@ def test_filters_hold_for_both_and_are_told_once(maker: RecordingMaker, open_ses
     both = threading.Barrier(2)
 
     def ask(mine: Session, _number: int) -> int:
-        both.wait(timeout=60)
+        both.wait(timeout=600)
         [(calls,)] = mine.fetch("SELECT count(*) FROM calls")
         return int(calls)
 

@@ -29,7 +29,7 @@ def run_limited(folder: Path, work: str, seconds: int = 20) -> subprocess.Comple
     """Runs `work` within the limits of the recording."""
     code = LIMITED.format(work=work, seconds=seconds)
     return subprocess.run(
-        [sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=False, timeout=600
     )
 
 

@@ -135,7 +135,7 @@ class TestImport:
             pipe.flush()
             time.sleep(1)
             importing.send_signal(signal.SIGINT)
-            _, said = importing.communicate(timeout=30)
+            _, said = importing.communicate(timeout=600)
         assert importing.returncode == 130
         assert "interrupted; what was read so far is in rec" in said
         told = json.loads(cli("info", "rec", "--format", "json").stdout)
@@ -196,7 +196,7 @@ class TestRun:
         )
         assert process.stdout.readline() == "ready\n"
         process.send_signal(number)
-        assert (process.stdout.read(), process.wait(60)) == ("got it ", 5)
+        assert (process.stdout.read(), process.wait(600)) == ("got it ", 5)
 
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
     def test_a_signal_to_the_whole_group_reaches_the_command_once(self, cli, number: int) -> None:
@@ -211,7 +211,7 @@ class TestRun:
         )
         assert process.stdout.readline() == "ready\n"
         os.killpg(process.pid, number)
-        assert (process.stdout.read(), process.wait(60)) == ("got it ", 5)
+        assert (process.stdout.read(), process.wait(600)) == ("got it ", 5)
 
     def test_a_closed_standard_input_stays_closed(self, cli) -> None:
         command = cli.command("run", "-o", "rec", "--", "sh", "-c", "test -e /proc/self/fd/0 || echo closed")
@@ -220,7 +220,7 @@ class TestRun:
             cwd=cli.folder,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=600,
             check=False,
         )
         assert (done.stdout, done.returncode) == ("closed\n", 0)
@@ -239,7 +239,7 @@ class TestRun:
             ["sh", "-c", 'exec "$@" 2>/dev/full', "sh", *command],
             cwd=cli.folder,
             env=cli.environment,
-            timeout=60,
+            timeout=600,
             check=False,
         )
         assert done.returncode == 7
@@ -253,7 +253,7 @@ class TestRun:
             assert running.poll() is None
             time.sleep(0.05)
         running.send_signal(signal.SIGTERM)
-        out, _ = running.communicate(timeout=30)
+        out, _ = running.communicate(timeout=600)
         assert (running.returncode, out) == (3, "got it\n")
 
     def test_without_strace_the_hint_says_how_to_get_it(self, cli, tmp_path: Path) -> None:

@@ -359,7 +359,7 @@ class TestOthers:
         asking = cli.start("query", rec, sql, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         time.sleep(1)
         asking.send_signal(signal.SIGINT)
-        assert asking.communicate(timeout=20) == ("", "\n")
+        assert asking.communicate(timeout=600) == ("", "\n")
         assert asking.returncode == 130
 
     def test_a_terminated_query_leaves_nothing_behind(self, cli, rec: Path, tmp_path: Path) -> None:
@@ -371,7 +371,7 @@ class TestOthers:
             assert asking.poll() is None
             time.sleep(0.1)
         asking.send_signal(signal.SIGTERM)
-        asking.communicate(timeout=20)
+        asking.communicate(timeout=600)
         assert asking.returncode == 128 + signal.SIGTERM
         assert not list((tmp_path / "tmp").iterdir())
 
@@ -380,7 +380,7 @@ class TestOthers:
             showing = cli.start(
                 "show", rec, "io/summary", "--format", "csv", stdout=full, stderr=subprocess.PIPE
             )
-            _, said = showing.communicate(timeout=20)
+            _, said = showing.communicate(timeout=600)
         assert (showing.returncode, said) == (2, "sysdock: the output: no space left on device\n")
 
     @pytest.mark.parametrize("output", ["/dev/full", "closed"])
@@ -404,7 +404,7 @@ class TestOthers:
             env=cli.environment,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=600,
             check=False,
         )
         assert done.returncode == 2
@@ -421,7 +421,7 @@ class TestOthers:
             env=cli.environment,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=600,
             check=False,
         )
         assert (done.returncode, done.stdout) == (2, "")

@@ -28,7 +28,7 @@ def image(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def scanned(native: Path, image: Path, folder: Path) -> subprocess.CompletedProcess:
     """Scan whatever it is."""
     command = [native, "disk", "scan", image, "-o", folder]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode in (0, 2), done.stderr
     assert "panicked" not in done.stderr
     return done

@@ -72,7 +72,7 @@ def fails(native: Path, tmp_path: Path) -> Callable[..., Failed]:
         words += [word for fault in faults for word in ("-e", f"inject={fault}")]
         words += ["-P", only] if only else []
         words += [native, "disk", "scan", target, "--no-measure", "--threads", "1", "-o", folder, *options]
-        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=600)
         scan = Scan(folder, done.stderr) if (folder / "recording.json").exists() else None
         return Failed(done.returncode, done.stderr, scan)
 

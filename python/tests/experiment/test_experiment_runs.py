@@ -299,7 +299,7 @@ def test_an_interrupted_run_takes_down_what_it_made_and_goes_on_later(
     process.send_signal(signal.SIGINT)
     assert process.stderr
     said = process.stderr.read()
-    assert process.wait(timeout=60) == 130
+    assert process.wait(timeout=600) == 130
     assert left_behind(tmp_path) == []
     assert "what was measured so far" in said
     manifest = stated(tmp_path / "rec")

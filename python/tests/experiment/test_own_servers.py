@@ -103,7 +103,7 @@ def test_a_server_runs_as_nobody_in_a_folder_of_its_own_and_is_asked_at_its_port
     start_server(bench, command=[python, "-c", program, "{own_port}", "{word}"], name="own")
     url = (bench.scratch / "own.url").read_text()
     assert url == f"http://127.0.0.1:{bench.names['own_port']}" == bench.names["own"]
-    with urllib.request.urlopen(f"{url}/word", timeout=30) as answer:
+    with urllib.request.urlopen(f"{url}/word", timeout=600) as answer:
         said, user = answer.read().decode().split()
     assert said == "hello"
     assert int(user) == (bench.scratch / "own").stat().st_uid != 0

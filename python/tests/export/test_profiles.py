@@ -160,7 +160,7 @@ def ask_firefox(monkeypatch) -> Iterator[Callable[..., dict]]:
             if words[0] == "load":
                 session = str(next(sessions))
             command = [node, str(FIREFOX), *words, "--session", session, "--json"]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+            done = subprocess.run(command, capture_output=True, text=True, timeout=600)
             # It gives its daemon half a second to start, which is too little on a busy machine.
             if "did not become ready" not in done.stderr:
                 break
@@ -169,7 +169,7 @@ def ask_firefox(monkeypatch) -> Iterator[Callable[..., dict]]:
 
     with folder:
         yield ask
-        subprocess.run([node, str(FIREFOX), "stop", "--all"], capture_output=True, timeout=120)
+        subprocess.run([node, str(FIREFOX), "stop", "--all"], capture_output=True, timeout=600)
 
 
 def test_the_firefox_profiler_reads_every_call(session: Session, tmp_path: Path, ask_firefox) -> None:

@@ -164,7 +164,7 @@ def test_the_kernels_own_counts_of_calls_agree(trace: Trace, tmp_path: Path) -> 
 def test_a_process_that_runs_goes_on_after_the_limit(native: Path, tmp_path: Path) -> None:
     with running("sh", "-c", "while :; do :; done") as process:
         words = [native, "itrace", "attach", "-o", tmp_path / "rec", "--limit", "5000", str(process.pid)]
-        done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+        done = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False)
         assert done.returncode == 0, done.stderr
         assert "the limit of instructions is reached" in done.stderr
         assert process.poll() is None
@@ -219,7 +219,7 @@ def test_a_process_that_is_traced_already(native: Path, tmp_path: Path) -> None:
         while "TracerPid:\t0" in Path(f"/proc/{process.pid}/status").read_text():
             time.sleep(0.01)
         words = [native, "itrace", "attach", "-o", tmp_path / "rec", str(process.pid)]
-        done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 2
     assert f"process {process.pid} is traced by process {strace.pid} already" in done.stderr
     assert not (tmp_path / "rec").exists()
@@ -227,7 +227,7 @@ def test_a_process_that_is_traced_already(native: Path, tmp_path: Path) -> None:
 
 def test_a_process_that_is_not_there(native: Path, tmp_path: Path) -> None:
     words = [native, "itrace", "attach", "-o", tmp_path / "rec", "2147483646"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False)
     assert (done.returncode, (tmp_path / "rec").exists()) == (2, False)
     assert "process 2147483646: No such process" in done.stderr
 
@@ -244,7 +244,7 @@ def test_a_process_of_somebody_else(native: Path, tmp_path: Path) -> None:
     with running("sleep", "60") as process:
         words = [copy, "itrace", "attach", "-o", tmp_path / "rec", str(process.pid)]
         done = subprocess.run(
-            words, capture_output=True, text=True, timeout=60, check=False, user=NOBODY, group=NOBODY
+            words, capture_output=True, text=True, timeout=600, check=False, user=NOBODY, group=NOBODY
         )
     assert done.returncode == 2
     assert "Operation not permitted" in done.stderr
@@ -260,7 +260,7 @@ def test_the_verbs_make_and_read_a_recording(built: Callable[..., Path], tmp_pat
             [sys.executable, "-m", "sysdock", *words],
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=600,
             check=False,
         )
 

@@ -79,7 +79,7 @@ def imported(native: Path, tmp_path: Path) -> Import:
 
     def run(*files: Path | str, options: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
         words = [str(native), "import", *options, "-o", str(tmp_path / "rec"), *map(str, files)]
-        return subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+        return subprocess.run(words, capture_output=True, text=True, timeout=600, check=False)
 
     return run
 

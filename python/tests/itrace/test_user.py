@@ -216,7 +216,7 @@ def test_interrupted_it_keeps_what_it_has(
 ) -> None:
     waiting.send_signal(signal.SIGINT)
     # Not `communicate` first: it would close the program's input, which then might end by itself.
-    waiting.wait(300)
+    waiting.wait(600)
     said = waiting.communicate()[1].decode()
     assert waiting.returncode == 130, said
     assert "interrupted: the program was ended" in said
@@ -230,7 +230,7 @@ def test_a_program_whose_recorder_was_killed_goes_on(waiting: subprocess.Popen[b
     waiting.kill()
     waiting.wait()
     # More than the memory between both takes, which nobody empties.
-    assert waiting.communicate(b"\n", timeout=300)[0] == b"done\n"
+    assert waiting.communicate(b"\n", timeout=600)[0] == b"done\n"
 
 
 @pytest.mark.root
@@ -241,7 +241,7 @@ def test_no_room_for_events(user_words: Words, tmp_path: Path) -> None:
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", small], check=True)
     try:
         words = [*user_words, "-o", small / "rec", "--", "/bin/sh", "-c", "exit 9"]
-        done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+        done = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False)
     finally:
         subprocess.run(["umount", small], check=True)
     assert done.returncode == 2
@@ -293,9 +293,9 @@ def test_the_verb_makes_a_recording(built: Build, user_words: Words, tmp_path: P
     del user_words
     program, rec = str(built("known.S", "-nostdlib", "-static")), str(tmp_path / "rec")
     words = [sys.executable, "-m", "sysdock", "itrace", "user", "-o", rec, "--", program]
-    traced = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+    traced = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False)
     assert traced.returncode == 0, traced.stderr
     assert re.search(r"Steps by file .*\n +\S*known +20,108 ", traced.stdout)
-    again = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+    again = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False)
     assert again.returncode == 2
     assert "exists" in again.stderr

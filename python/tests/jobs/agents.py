@@ -38,7 +38,7 @@ class Agent:
     def end(self, how: signal.Signals = signal.SIGTERM) -> int:
         """Ends it, and waits."""
         self.process.send_signal(how)
-        return self.process.wait(30)
+        return self.process.wait(600)
 
     def waiting(self) -> list[str]:
         """Batches in its spool."""
@@ -48,7 +48,7 @@ class Agent:
         """`agent print` of a job."""
         options = ["--spool", self.spool, "--job", job, *words]
         return subprocess.run(
-            [NATIVE, "agent", "print", *options], capture_output=True, text=True, check=False, timeout=30
+            [NATIVE, "agent", "print", *options], capture_output=True, text=True, check=False, timeout=600
         )
 
 

@@ -54,7 +54,7 @@ class Collector:
             f"{self.url}/v1/batches", body, {"authorization": f"Bearer {token}", **headers}
         )
         try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
+            with urllib.request.urlopen(request, timeout=600) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
@@ -62,7 +62,7 @@ class Collector:
     def end(self) -> int:
         """Ends it, and waits."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(30)
+        return self.process.wait(600)
 
 
 @pytest.fixture
@@ -203,7 +203,7 @@ class TestIntoALake:
             written = (tmp_path / "a").stat
             wait_for(lambda: (tmp_path / "a").exists() and written().st_size == 30_000)
             job.stdin.close()
-            job.wait(30)
+            job.wait(600)
         total = json.loads(started.answer("early-1", "--format=json").stdout)["total"]
         assert (total["written_bytes"], total["is_whole"]) == (30_000, False)
 
@@ -220,7 +220,7 @@ class TestMistakes:
         }
         for words, fact in cases.items():
             command = [NATIVE, "agent", "run", "--no-pin", "--spool", tmp_path / "s", *words]
-            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
             assert done.returncode == 2
             assert fact in done.stderr
 
@@ -236,13 +236,13 @@ class TestMistakes:
             "--lake",
             tmp_path / "lake",
         ]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
         assert done.returncode == 2
         assert "another agent runs with this spool" in done.stderr
 
     def test_nobody_answers_without_an_agent(self, tmp_path: Path) -> None:
         command = [NATIVE, "agent", "print", "--job=1", "--spool", tmp_path]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
         assert done.returncode == 2
         assert "no agent runs with this spool" in done.stderr
 
@@ -261,7 +261,7 @@ class TestMistakes:
                 f"--token-file={tokens}",
                 f"--listen={listen}",
             ]
-            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
             assert done.returncode == 2
             assert fact in done.stderr
 
@@ -313,12 +313,12 @@ class TestCollector:
     def test_bodies_that_lie_are_refused(self, collector: Callable[..., Collector]) -> None:
         one = collector()
         assert one.post(b"not packed", **{"content-encoding": "zstd"})[0] == 400
-        with socket.create_connection(("127.0.0.1", one.port), timeout=30) as half:
+        with socket.create_connection(("127.0.0.1", one.port), timeout=600) as half:
             half.sendall(head(1000) + batch()[:100])
             half.shutdown(socket.SHUT_WR)
             with contextlib.suppress(OSError):
                 half.recv(1000)
-        with socket.create_connection(("127.0.0.1", one.port), timeout=30) as endless:
+        with socket.create_connection(("127.0.0.1", one.port), timeout=600) as endless:
             endless.sendall(head(99_999_999_999))
             assert b"413" in endless.recv(1000).split(b"\r\n")[0]
         assert one.post(batch())[0] == 200, "others are served"
@@ -327,7 +327,7 @@ class TestCollector:
     def test_metrics_name_nobody(self, collector: Callable[..., Collector]) -> None:
         one = collector()
         one.post(batch(node="node-of-somebody"), **{"x-sysdock-sent-before": "0"})
-        with urllib.request.urlopen(f"{one.url}/metrics", timeout=30) as answer:
+        with urllib.request.urlopen(f"{one.url}/metrics", timeout=600) as answer:
             text = answer.read().decode()
         # The parser refuses what is not OpenMetrics.
         found = {family.name: family.samples[0].value for family in text_string_to_metric_families(text)}

@@ -60,14 +60,14 @@ class Batch:
             env={**self.environment, **told, **environment},
             stdout=subprocess.DEVNULL,
             check=True,
-            timeout=60,
+            timeout=600,
         )
 
     def end_pbs_job(self, job: str) -> None:
         """As pbs_mom runs an epilogue: with arguments, its output is appended to the job's."""
         with open(self.output, "ab") as out:
             command = [SHARE / "pbs/epilogue", job, USER.pw_name, "nogroup", "a-name", "4242"]
-            subprocess.run(command, env=self.environment, stdout=out, check=True, timeout=60)
+            subprocess.run(command, env=self.environment, stdout=out, check=True, timeout=600)
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ def ask(
     port: int, method: str = "GET", path: str = "/metrics", **headers: str
 ) -> tuple[int, dict[str, str], bytes]:
     """Status, headers and body of an answer."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
     try:
         connection.request(method, path, headers=headers)
         answer = connection.getresponse()
@@ -209,7 +209,7 @@ class TestAttacks:
     )
     def test_mistakes_have_messages(self, tmp_path: Path, words: list[str], fact: str) -> None:
         command = [NATIVE, "agent", "run", "--no-pin", "--spool", tmp_path / "s", "--lake", tmp_path / "l"]
-        done = subprocess.run([*command, *words], capture_output=True, text=True, check=False, timeout=30)
+        done = subprocess.run([*command, *words], capture_output=True, text=True, check=False, timeout=600)
         assert done.returncode == 2
         assert fact in done.stderr
 
@@ -227,7 +227,7 @@ class TestAttacks:
                 tmp_path / "l",
             ]
             done = subprocess.run(
-                [*command, f"--metrics={address}"], capture_output=True, text=True, check=False, timeout=30
+                [*command, f"--metrics={address}"], capture_output=True, text=True, check=False, timeout=600
             )
         assert done.returncode == 2
         assert f"{address}: Address already in use" in done.stderr
@@ -253,7 +253,7 @@ def sent(port: int, request: bytes) -> bytes:
     """What comes back for these bytes, until the connection is closed."""
     answer = b""
     with (
-        socket.create_connection(("127.0.0.1", port), timeout=30) as connection,
+        socket.create_connection(("127.0.0.1", port), timeout=600) as connection,
         contextlib.suppress(OSError),
     ):
         connection.sendall(request)

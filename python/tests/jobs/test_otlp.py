@@ -271,7 +271,7 @@ class TestWhatIsNotTaken:
     def test_mistakes_have_messages(self, tmp_path: Path, words: list[str], fact: str) -> None:
         command = [NATIVE, "agent", "run", "--no-pin", "--spool", tmp_path / "s", "--lake", tmp_path / "l"]
         done = subprocess.run(
-            [*command, *words], capture_output=True, text=True, check=False, timeout=30, env=dict(os.environ)
+            [*command, *words], capture_output=True, text=True, check=False, timeout=600, env=dict(os.environ)
         )
         assert done.returncode == 2
         assert fact in done.stderr

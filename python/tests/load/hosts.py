@@ -107,7 +107,7 @@ def _sshd(folder: Path, inside: list[str], address: str) -> Iterator[None]:
         yield
     finally:
         server.terminate()
-        server.communicate(timeout=10)
+        server.communicate(timeout=600)
 
 
 def _run(*command: str) -> None:

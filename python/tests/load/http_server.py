@@ -107,11 +107,11 @@ def web_server() -> Iterator[Served]:
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
     thread.start()
-    assert ready.wait(30)
+    assert ready.wait(600)
     try:
         yield served
     finally:
         assert served.loop
         assert served.over
         served.loop.call_soon_threadsafe(served.over.set)
-        thread.join(30)
+        thread.join(600)

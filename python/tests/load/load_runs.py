@@ -35,7 +35,7 @@ def command(directory: Path, *options: str) -> list[str]:
 def load(directory: Path, *options: str, before: Sequence[str] = (), **more: Any) -> Ran:
     """Runs it to its end. `before`: a program that starts it."""
     words = [*before, *command(directory, *options, "--rows")]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120, **more)
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=600, **more)
     return Ran(done.returncode, done.stderr, [json.loads(line) for line in done.stdout.splitlines()])
 
 

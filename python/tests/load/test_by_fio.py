@@ -51,7 +51,7 @@ def bench(
     ]
     environment = {**os.environ, **({"PATH": path} if path is not None else {})}
     return subprocess.run(
-        [*words, *options], capture_output=True, text=True, timeout=120, env=environment, check=False
+        [*words, *options], capture_output=True, text=True, timeout=600, env=environment, check=False
     )
 
 

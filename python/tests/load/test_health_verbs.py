@@ -195,7 +195,7 @@ def test_ctrl_c_leaves_what_was_done(data: Path) -> None:
         time.sleep(0.05)
     time.sleep(0.3)
     os.killpg(process.pid, signal.SIGINT)
-    out, said = process.communicate(timeout=60)
+    out, said = process.communicate(timeout=600)
     assert process.returncode == 130, said
     assert "incomplete" in out
     assert "Traceback" not in said

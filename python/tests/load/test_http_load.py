@@ -42,7 +42,7 @@ def understood(text: str) -> dict:
 def load(*words: str, status: int = 0) -> dict:
     """Make a load: the JSON object."""
     done = subprocess.run(
-        [NATIVE, "http-load", *words], capture_output=True, text=True, timeout=120, check=False
+        [NATIVE, "http-load", *words], capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == status, done.stderr
     return understood(done.stdout)
@@ -230,7 +230,7 @@ def test_who_interrupts_gets_what_was_measured(server: Served) -> None:
     while len(server.requests) < 40:
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
-    said, _ = process.communicate(timeout=60)
+    said, _ = process.communicate(timeout=600)
     result = understood(said)
     assert process.returncode == 130
     assert result["interrupted"]

@@ -64,7 +64,7 @@ def health(folder: Path, nodes: list[str], *options: str, plan: str = PLAN) -> l
 
 def run(words: list[str], **more: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, **more}
-    return subprocess.run(words, capture_output=True, text=True, timeout=120, env=environment, check=False)
+    return subprocess.run(words, capture_output=True, text=True, timeout=600, env=environment, check=False)
 
 
 def ask(folder: Path, sql: str) -> list[tuple[object, ...]]:
@@ -188,7 +188,7 @@ def test_a_generator_that_is_killed(tmp_path: Path, two: tuple[list[str], str], 
     started = time.monotonic()
     # Either of the two, because the verb must not wait for one of them only.
     os.kill(sorted(generators(data))[which], signal.SIGKILL)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=600)
     assert process.returncode == 2
     assert any(said.startswith(f"sysdock: {node}: ") for node in nodes), said
     # The other one does not go on for the rest of its 20 s.
@@ -213,7 +213,7 @@ def test_ctrl_c(tmp_path: Path, two: tuple[list[str], str]) -> None:
     wait_for(lambda: len(list(data.glob(".sysdock-load-*/*log*"))) >= 2)
     started = time.monotonic()
     os.killpg(process.pid, signal.SIGINT)
-    out, said = process.communicate(timeout=60)
+    out, said = process.communicate(timeout=600)
     assert process.returncode == 130, said
     assert "Traceback" not in said
     assert "incomplete" in out
@@ -282,7 +282,7 @@ def test_a_host_whose_workers_hang(tmp_path: Path, in_memory: Path) -> None:
     for worker in children(generators(data)[0]):
         os.kill(worker, signal.SIGSTOP)
     try:
-        _, said = process.communicate(timeout=120)
+        _, said = process.communicate(timeout=600)
     finally:
         process.kill()
     assert process.returncode == 0, said

@@ -416,7 +416,7 @@ def _salvage(trial: Trial, native: Path) -> None:
 
 
 def _native(trial: Trial, native: Path, *words: str | Path) -> str:
-    done = subprocess.run([native, *words], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([native, *words], capture_output=True, text=True, timeout=600)
     trial.expect(
         (done.returncode, done.stderr) == (0, ""), f"{words[0]}: status {done.returncode}: {done.stderr}"
     )

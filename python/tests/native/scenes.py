@@ -287,7 +287,7 @@ def block_requests_of_all(recorder: Recorder, folder: Path) -> None:
         os.sync()
         after = [counted(name) for name in names]
         recording.send_signal(signal.SIGINT)
-        _, error = recording.communicate(timeout=120)
+        _, error = recording.communicate(timeout=600)
     assert recording.returncode in (0, 130), error
     said = {"devices": names, "before": before, "after": after, "said": json.loads(printed)}
     (folder / "said.json").write_text(json.dumps(said))
@@ -596,7 +596,7 @@ def as_nobody(native: Path, folder: Path, rights: str, *words: Path | str) -> su
     keep = [f"--inh-caps={RIGHTS[rights]}", f"--ambient-caps={RIGHTS[rights]}"]
     user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *keep]
     command = [*user, executable, "record", "--with", "kernel", "-o", folder / "rec", *words]
-    return subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=600)
 
 
 def capabilities(recorder: Recorder, folder: Path) -> None:

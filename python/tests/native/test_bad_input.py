@@ -328,7 +328,7 @@ def feed(fifo: Path, stop: threading.Event, lines: int) -> threading.Thread:
             for _ in range(lines // 1000):
                 out.write(CALL * 1000)
             out.flush()
-            stop.wait(30)
+            stop.wait(600)
 
     thread = threading.Thread(target=write, daemon=True)
     thread.start()
@@ -344,9 +344,9 @@ def test_an_interrupt_leaves_a_readable_recording(
     process = subprocess.Popen([native, "import", tmp_path / "fifo", "-o", tmp_path / "rec"])
     time.sleep(1)  # the lines are read by then, and the importer waits for more
     process.send_signal(signal.SIGINT)
-    assert process.wait(10) == 130
+    assert process.wait(600) == 130
     stop.set()
-    writer.join(10)
+    writer.join(600)
     stated = manifest(tmp_path / "rec")
     assert (stated["complete"], stated["ended_by"]) == (False, "interrupted")
     ((rows,),) = query(tmp_path / "rec", "SELECT count(*) FROM calls")
@@ -364,7 +364,7 @@ def test_a_killed_import_leaves_its_closed_parts(
     while not manifest_has_part(tmp_path / "rec", manifest) and time.monotonic() < deadline:
         time.sleep(0.05)
     process.kill()
-    process.wait(10)
+    process.wait(600)
     stop.set()
     stated = manifest(tmp_path / "rec")
     assert (stated["complete"], stated["ended_by"]) == (False, "running")

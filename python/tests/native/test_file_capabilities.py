@@ -36,7 +36,7 @@ def nobody(native: Path, folder: Path) -> Callable[..., subprocess.CompletedProc
     def run(*words: Path | str) -> subprocess.CompletedProcess:
         user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
         command = [*user, executable, "record", "--with", "kernel", "-o", folder / "rec", *words]
-        return subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=120)
+        return subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=600)
 
     return run
 

@@ -204,8 +204,8 @@ def test_a_file_that_was_mapped_before_is_known(native: Path, tmp_path: Path, qu
     # Its folder is made after the programs are attached.
     while recorder.poll() is None and not (tmp_path / "rec" / "spool").exists():
         time.sleep(0.01)
-    output, _ = running.communicate("\n", timeout=60)
-    assert recorder.wait(timeout=60) == 0
+    output, _ = running.communicate("\n", timeout=600)
+    assert recorder.wait(timeout=600) == 0
     books = books_of(output)["when_told"]
     sql = (
         "SELECT path, count(*) FILTER (NOT major), count(*) FILTER (major)"

@@ -46,7 +46,7 @@ class Flight:
 
     def run(self, verb: str, *words: str) -> subprocess.CompletedProcess[str]:
         command = [str(self.native), "flight", verb, "--name", self.name, *words]
-        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
 
     def start(self, *words: str) -> None:
         done = self.run("start", *words)

@@ -260,7 +260,7 @@ def test_a_process_that_runs_already(kernel: Recorder, tmp_path: Path, query: Qu
     subprocess.run(["gcc", *NO_FRAME_POINTERS, "-o", tmp_path / "runs", source], check=True)
     with subprocess.Popen([tmp_path / "runs", tmp_path / "out"]) as running:
         words = [kernel.native, "record", "-p", str(running.pid), "--stacks", "--for", "500ms"]
-        subprocess.run([*words, "-o", tmp_path / "rec"], check=True, timeout=60)
+        subprocess.run([*words, "-o", tmp_path / "rec"], check=True, timeout=600)
         running.kill()
     stacks = stacks_of(query, tmp_path / "rec")
     calls = calls_of(query, tmp_path / "rec", "out")

@@ -36,7 +36,7 @@ def measure(native: Path) -> Measure:
         *command: str | Path, options: tuple[str | Path, ...] = (), status: int = 0, **how: object
     ) -> dict:
         words = [native, "measure", *options, "--", *command]
-        done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False, **how)
+        done = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False, **how)
         assert done.returncode == status, done.stderr
         [line] = done.stdout.splitlines()
         return json.loads(line)
@@ -220,7 +220,7 @@ def test_who_ends_it_ends_the_run_and_gets_what_was_measured(
     process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, start_new_session=True)
     wait_until(started.exists)
     process.send_signal(how)
-    said, _ = process.communicate(timeout=60)
+    said, _ = process.communicate(timeout=600)
     measured = json.loads(said)
     assert process.returncode == 130
     assert caught.exists()

@@ -21,7 +21,7 @@ def kernel(native: Path) -> Recorder:
 
 def unshared(*words: str | Path) -> subprocess.CompletedProcess[str]:
     """Run unshare(1) with these words."""
-    done = subprocess.run(["unshare", "--fork", *words], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(["unshare", "--fork", *words], capture_output=True, text=True, timeout=600)
     if "Operation not permitted" in done.stderr:
         pytest.skip(f"no namespace can be made here: {done.stderr.strip()}")
     return done

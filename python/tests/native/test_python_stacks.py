@@ -119,7 +119,7 @@ def test_a_process_that_runs_already(kernel: Recorder, tmp_path: Path, query: Qu
             while not (tmp_path / "calls").exists():
                 assert running.poll() is None
             words = [kernel.native, "record", "-p", str(running.pid), "--stacks", "--for", "500ms"]
-            subprocess.run([*words, "-o", tmp_path / "rec"], check=True, timeout=60)
+            subprocess.run([*words, "-o", tmp_path / "rec"], check=True, timeout=600)
         finally:
             running.kill()
     found = chains(query, tmp_path / "rec")

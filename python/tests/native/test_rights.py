@@ -66,7 +66,7 @@ def test_a_command_that_runs_as_root_under_sudo_is_sent_signals(
     running = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=sudo)
     assert running.stdout.readline() == "0\n"
     running.terminate()
-    assert running.wait(60) == 5
+    assert running.wait(600) == 5
     assert modes(place / "rec") == {("d", NOBODY, 0o700), ("f", NOBODY, 0o600)}
 
 
@@ -107,7 +107,7 @@ def test_links_in_a_recording_of_somebody_else_lead_salvage_nowhere(native: Path
     )
     assert recorder.stdout.readline() == "ready\n"
     recorder.kill()
-    recorder.communicate(timeout=20)
+    recorder.communicate(timeout=600)
     (place / "precious").write_text("mine")
     (place / "precious").chmod(0o600)
     (place / "rec" / "recording.json.new").symlink_to(place / "precious")

@@ -324,5 +324,5 @@ def test_a_terminal_that_stands_still_ends_it_all_the_same(terminal: Terminal) -
     """Nobody reads what it writes, as after Ctrl-S or behind a connection that hangs."""
     time.sleep(2)
     terminal.press("q")
-    assert terminal.process.wait(timeout=60) == 0
+    assert terminal.process.wait(timeout=600) == 0
     assert termios.tcgetattr(terminal.theirs) == terminal.before

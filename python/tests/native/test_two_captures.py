@@ -27,7 +27,7 @@ def files(tmp_path: Path) -> Path:
 
 def run(out: Path, scan: Path, *command: str) -> subprocess.CompletedProcess:
     words = [SYSDOCK, "run", "-o", out, "--scan", scan, "--", *command]
-    return subprocess.run(words, capture_output=True, text=True, timeout=120)
+    return subprocess.run(words, capture_output=True, text=True, timeout=600)
 
 
 def test_both_are_in_one_recording(files: Path, tmp_path: Path, query: Callable) -> None:
@@ -64,7 +64,7 @@ def test_without_the_scan_the_calls_are_the_same(files: Path, tmp_path: Path, qu
     for name, options in (("plain", []), ("both", ["--scan", str(files)])):
         out = tmp_path / name
         words = [SYSDOCK, "run", "-o", out, *options, "--", "cat", files / "a"]
-        subprocess.run(words, capture_output=True, check=True, timeout=120)
+        subprocess.run(words, capture_output=True, check=True, timeout=600)
         counted.append(query(out, "SELECT call, count(*) FROM calls GROUP BY call ORDER BY call"))
     assert counted[0] == counted[1]
 

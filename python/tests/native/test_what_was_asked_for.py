@@ -58,7 +58,7 @@ def words_of(pid: int) -> list[str]:
 def watch(kernel: Recorder, out: Path, *options: str) -> str:
     """Records what runs for half a second; returns what was said."""
     words = [kernel.native, "record", "-o", out, *options, "--for", "500ms"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     return done.stderr
 
@@ -88,7 +88,7 @@ def test_children_that_run_already_are_recorded(
 
 def test_a_recorder_does_not_record_itself(kernel: Recorder, tmp_path: Path, query: Query) -> None:
     words = f"{kernel.native} record -o {tmp_path}/rec -p $$ --for 500ms; echo"
-    subprocess.run(["sh", "-c", words], capture_output=True, check=True, timeout=120)
+    subprocess.run(["sh", "-c", words], capture_output=True, check=True, timeout=600)
     found = query(tmp_path / "rec", "SELECT comm FROM processes JOIN commands USING (comm_id)")
     assert found == [("sh",)]
 
@@ -123,7 +123,7 @@ def test_what_is_left_behind_is_not_waited_for_if_nobody_wants_that(
         script,
         recorder_options=("--wait", "no"),
         stdin=subprocess.DEVNULL,
-        timeout=50,
+        timeout=600,
     )
     assert (done.returncode, done.stderr) == (4, "")
     stated = manifest(tmp_path / "rec")
@@ -162,6 +162,6 @@ def test_a_command_below_sudo_finds_the_path_of_who_called_it(recorder: Recorder
         capture_output=True,
         text=True,
         env={"PATH": path},
-        timeout=60,
+        timeout=600,
     )
     assert done.stdout == f"{path}\n", done.stderr

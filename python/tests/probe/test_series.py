@@ -240,7 +240,7 @@ def test_a_mount_that_hangs_is_given_up(
             capture_output=True,
             text=True,
             check=False,
-            timeout=300,
+            timeout=600,
             env={**os.environ, "TMPDIR": str(temporary)},
         )
         assert done.returncode == 2

@@ -122,7 +122,7 @@ def test_summaries_that_read_everything_do_not_wait_for_each_other(
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(60)
+            thread.join(600)
         assert [thread.is_alive() for thread in threads] == [False, False]
         assert session.fetch("SELECT count(*) > 0 FROM call_use") == [(True,)]
         other.close()

@@ -79,7 +79,7 @@ class Writer:
     def run(self, *above: str | Path) -> Done:
         """Runs it below another command."""
         words = [*above, *self.command]
-        return subprocess.run(words, capture_output=True, text=True, check=False, timeout=300, cwd="/")
+        return subprocess.run(words, capture_output=True, text=True, check=False, timeout=600, cwd="/")
 
     def run_soundly(self) -> None:
         """Without a fault, for what is there afterwards."""

@@ -155,7 +155,7 @@ def test_a_group_is_made_limits_and_goes(state: State) -> None:
     )
     assert state.undo() == []
     # Who was in it is gone with it.
-    assert child.wait(10) == -9
+    assert child.wait(600) == -9
     assert not any(file.parent.exists() for file in members)
 
 
