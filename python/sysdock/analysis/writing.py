@@ -26,7 +26,7 @@ from sysdock.text import (
 
 _GAP = "  "
 _LEAST_WIDTH = 24
-# Of tables, whose columns are called by their names: facts in them are in the same language.
+# Language of facts in tables, whose columns have the names of SQL, in English.
 _LANG = "en"
 
 

@@ -19,8 +19,7 @@ _SECONDS = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)$")
 
 @dataclass(frozen=True)
 class Filters:
-    """Which rows to keep. Texts are comma lists as typed; `\` before one of `*?[],\` removes its special
-    meaning.
+    """Rows to keep. Texts are comma lists as typed; `\\` before one of `*?[],\\` removes its special meaning.
 
     file: a path; a name without a slash matches the last component; with `*?[` a pattern for the whole path
     or, without a slash, also for the last component. Calls without a path are dropped. A copy call is kept by

@@ -117,7 +117,7 @@ def test_every_fact_of_the_code_has_its_sentence_and_all_values() -> None:
 
 
 def test_every_sentence_is_said_somewhere() -> None:
-    """Of what the recorders state, the constructors of each fact are made of the catalogue and checked by rustc."""
+    """Constructors of the facts that recorders state are generated from the catalogue, and rustc checks their use."""
     paths = [*(ROOT / "python/sysdock").rglob("*.py"), *(ROOT / "web").glob("*.js")]
     paths += [*(ROOT / "knowhow").rglob("*.sql"), *(ROOT / "knowhow/environment").glob("*.toml")]
     paths += (ROOT / "crates").rglob("*.rs")
