@@ -30,7 +30,7 @@ from pathlib import Path
 PACKAGE = str(Path(__file__).resolve().parents[1])
 # Whatever else the machine does, no command takes as long.
 PATIENCE_S = 600
-# Of the longest request; a socket with messages takes no more at a time.
+# Size of the longest request [B]; a socket with messages takes no more at a time.
 _MOST_BYTES = 1 << 17
 # What fits into a pipe before anybody reads it.
 _PIPE_BYTES = 1 << 16

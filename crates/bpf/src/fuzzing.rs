@@ -29,7 +29,8 @@ const START: u64 = 0x40_0000;
 const FILE: u64 = 1;
 const IMAGE: u64 = 2;
 
-/// Any bytes as the spool of a recorder: a recording, or a refusal. Checksums of frames are not looked at, so that what is in them is read.
+/// Any bytes as the spool of a recorder: a recording, or a refusal. Checksums of frames are not
+/// verified, so that their contents are read.
 ///
 /// # Panics
 /// If the coverage is not truthful.

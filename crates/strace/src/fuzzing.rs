@@ -15,7 +15,7 @@ use crate::{
     chunk::{Chunk, Parsed},
 };
 
-/// Of so many inputs, one is imported by two threads too: starting them takes longer than all else.
+/// One in this many inputs is also imported by two threads, because starting them is slow.
 const BY_TWO: u64 = 16;
 
 /// Split and parse any text, and read every part of what was found.

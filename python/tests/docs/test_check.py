@@ -1,4 +1,4 @@
-"""tools/check and what stands beside it: hooks for pre-commit, licences for cargo-deny."""
+"""tools/check and its companions: hooks for pre-commit, licences for cargo-deny."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ _TOKENS = re.compile(
     r"""(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<text>r(?P<hashes>\#*)".*?"(?P=hashes)|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])'|b'(?:\\.|[^'\\])')""",
     re.DOTALL,
 )
-# Of definitions of tables: what people read.
+# Texts for people in definitions of tables.
 _DESCRIPTION = re.compile(
     r'^(text|text_ja|order|note) = (""".*?"""|"(?:\\.|[^"\\])*")$', re.DOTALL | re.MULTILINE
 )

@@ -53,7 +53,7 @@ RUNS = [
 ]
 
 
-# Those that are kept: what is tested each time.
+# Runs with a kept recording: these are tested each time.
 KEPT_RUNS = [
     *((pair, "auto") for pair in KNOWN if pair.name in CHOSEN),
     *((pair, "strace") for pair in WITH_STRACE),
