@@ -30,7 +30,7 @@ test-more: .venv/.tested
 check: test
 
 bench: setup .venv/.dev
-	.venv/bin/python tools/bench
+	tools/bench peers
 
 # The documentation with search: target/site/html/index.html.
 site: .venv/.python

@@ -1,4 +1,4 @@
-"""Readers of small files meet what no tool would write: a part of `tools/attack readers`, and what it once found."""
+"""Readers of small files meet what no tool would write: a part of `tools/break attack readers`, and what it once found."""
 
 from __future__ import annotations
 

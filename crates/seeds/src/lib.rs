@@ -1,5 +1,5 @@
 //! Inputs for the readers, in their ordinary tests: the corpora that fuzzing has kept (`testdata/fuzz`), heads of real logs, and mutations of
-//! both, the same each time. `tools/fuzz` goes further: it is guided by the branches that an input takes.
+//! both, the same each time. `tools/break fuzz` goes further: it is guided by the branches that an input takes.
 
 use std::{
     env,
@@ -35,7 +35,7 @@ pub fn folder() -> tempfile::TempDir {
 }
 
 /// Give every seed of a target to `read`, then `mutations` mutated ones, cut to `longest` bytes. An input that `read` does not end well with is
-/// kept in `fuzz/artifacts`, where `tools/fuzz 1 TARGET FILE` takes it from.
+/// kept in `fuzz/artifacts`, where `tools/break fuzz 1 TARGET FILE` takes it from.
 ///
 /// # Panics
 /// If `read` does, if it takes too much memory, or if there are no seeds.

@@ -11,7 +11,7 @@ from sysdock.text import human_ns
 CONTROL = "A/A"
 MEASURED, DRY, EXPLAIN = "measured", "dry", "explain"
 # The level of each look, as a part of the level of all looks together. Three looks at this level are 1 %
-# in all (10, 20 and 40 blocks; simulated, as `tools/bench-experiment peeking` repeats).
+# in all (10, 20 and 40 blocks; simulated, as `tools/bench experiment peeking` repeats).
 _LEVEL_OF_A_LOOK = 0.4
 # A page: beyond it the same places in pages come again.
 _MOST_PADDING = 4096

@@ -3,7 +3,7 @@ experiments.
 
 It is drawn from the differences themselves, again and again with either sign, as an experiment without an
 effect would have them. So it knows what ranks do with noise that is not normal: with few blocks, a single
-run that took much longer hides every effect that is smaller than itself. `tools/bench-experiment` compares
+run that took much longer hides every effect that is smaller than itself. `tools/bench experiment` compares
 it with effects that were injected.
 """
 

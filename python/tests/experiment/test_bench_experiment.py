@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-TOOL = Path(__file__).resolve().parents[3] / "tools" / "bench-experiment"
+TOOL = Path(__file__).resolve().parents[3] / "tools" / "bench.d" / "experiment"
 sys.path.insert(0, f"{TOOL}.d")
 
 import disturbed_runs  # noqa: E402

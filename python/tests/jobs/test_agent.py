@@ -396,7 +396,7 @@ class TestCollector:
 class TestKills:
     def test_nothing_is_lost_or_doubled(self) -> None:
         """A short form of the tool, which is run with 200 kills."""
-        words = [sys.executable, ROOT / "tools/kill-agents", "8", "--seed", "3"]
+        words = [sys.executable, ROOT / "tools/break.d/kill-agents", "8", "--seed", "3"]
         environment = {**os.environ, "SYSDOCK_NATIVE": str(NATIVE)}
         done = subprocess.run(
             words, capture_output=True, text=True, check=False, timeout=900, env=environment

@@ -1,4 +1,4 @@
-"""Small logs that are made to take as much as they can: `tools/attack-logs` has them, here with a bound on memory."""
+"""Small logs that are made to take as much as they can: `tools/break attack-logs` has them, here with a bound on memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from types import ModuleType
 import pytest
 from sysdock.recording.native import find_native
 
-TOOL = Path(__file__).resolve().parents[3] / "tools" / "attack-logs"
+TOOL = Path(__file__).resolve().parents[3] / "tools" / "break.d" / "attack-logs"
 
 # Steps of each attack: ten times less memory than the worst of them took before it was bounded.
 STEPS = 6_000

@@ -1,4 +1,4 @@
-"""One process of a recording is killed at a random moment: the command runs on, and what was recorded can be read. `tools/kills` runs more."""
+"""One process of a recording is killed at a random moment: the command runs on, and what was recorded can be read. `tools/break kills` runs more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verbs end in order on recordings and inputs that a stranger could have made; `tools/attack` runs a larger set."""
+"""Verbs end in order on recordings and inputs that a stranger could have made; `tools/break attack` runs a larger set."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[3]
 def test_verbs_end_in_order_on_what_is_hostile(words: list[str], counted: str) -> None:
     # A process of its own: verbs are forked from one that has not used the engine.
     done = subprocess.run(
-        [sys.executable, ROOT / "tools" / "attack", *words],
+        [sys.executable, ROOT / "tools" / "break.d" / "attack", *words],
         capture_output=True,
         text=True,
         check=False,

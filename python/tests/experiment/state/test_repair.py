@@ -44,7 +44,7 @@ def said() -> list[str]:
 
 @pytest.mark.usefixtures("root")
 def test_killed_experiments_leave_nothing(tmp_path: Path) -> None:
-    """`tools/kill-experiments` kills more of them."""
+    """`tools/break kill-experiments` kills more of them."""
     trials, tally = Trials(tmp_path), Tally()
     for number in range(5):
         trials.run(number, tally)

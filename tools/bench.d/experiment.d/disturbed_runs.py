@@ -146,7 +146,7 @@ def _in_group(
     reject: Reject,
     progress: Progress,
 ) -> Result:
-    journal = Journal.begin("tools/bench-experiment")
+    journal = Journal.begin("tools/bench experiment")
     state = State(journal, folder / "state")
     try:
         state.apply(settings)
