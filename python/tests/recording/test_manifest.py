@@ -11,7 +11,9 @@ from make_recording import STARTED_NS, RecordingMaker, with_keys
 from sysdock.analysis.description import describe
 from sysdock.errors import UserError
 from sysdock.recording import FORMAT_VERSION, Recording
+from sysdock.recording.manifest import is_not_requested
 from sysdock.sections import contents
+from sysdock.sentences import facts_of, say
 
 
 def change(folder: Path, **keys: object) -> Path:
@@ -28,6 +30,23 @@ def test_a_good_recording(maker: RecordingMaker) -> None:
     assert recording.bytes_on_disk("calls") == recording.parts("calls")[0].stat().st_size
     recording.verify(recording.tables)
     assert recording.damage() == []
+
+
+def test_texts_of_format_4_are_facts_that_state_them(maker: RecordingMaker) -> None:
+    families = [
+        {"family": "calls", "missing": None},
+        {"family": "stacks", "missing": "not requested"},
+        {"family": "block", "missing": "the kernel has no such tracepoint"},
+    ]
+    clock = {"kind": "epoch", "note": "the date was given by the user"}
+    folder = maker.make(format_version=4, clock=clock, families=families)
+    recording = Recording.open(folder)
+    [capture] = recording.captures
+    assert say(facts_of(capture["clock"]["note"]), "ja") == clock["note"]
+    missing = [state["missing"] for state in capture["families"]]
+    assert missing[:2] == [None, {"code": "capture/not_requested"}]
+    assert say(facts_of(missing[2]), "en") == families[2]["missing"]
+    assert [is_not_requested(state) for state in capture["families"]] == [False, True, False]
 
 
 @pytest.mark.parametrize("about", ["calls", "scan", "experiment", "of tomorrow"])
