@@ -309,14 +309,16 @@ class TestIsolation:
             "        try:\n            out.sendto(b'x', ('127.0.0.1', 9))\n"
             "        except OSError as error:\n            yield len(names), type(error).__name__"
         )
-        found = run_script(script(body), dumps["6.1"].core, {})
+        found = run_script(script(body), dumps["6.1"].core, {}, seconds=600)
         assert found.stopped is None
         assert found.rows == [[1, "OSError"]]
 
     def test_a_table_without_end_is_cut(
         self, script: Callable[..., DumpScript], dumps: dict[str, MadeDump]
     ) -> None:
-        found = run_script(script("    while True:\n        yield 1, 'x'"), dumps["6.1"].core, {})
+        found = run_script(
+            script("    while True:\n        yield 1, 'x'"), dumps["6.1"].core, {}, seconds=600
+        )
         assert len(found.rows) == MOST_ROWS
         assert found.stopped == f"more than {MOST_ROWS} rows"
 
