@@ -3,6 +3,7 @@
 use std::{
     fs::File,
     io::{self, Write},
+    mem::ManuallyDrop,
     os::fd::FromRawFd,
     time::{Duration, Instant},
 };
@@ -31,12 +32,28 @@ pub(crate) fn keep_to_ourselves(arguments: &arguments::Progress) {
     }
 }
 
+/// The descriptor that the caller passed. It stays open until the process ends: a verb that traces
+/// and then converts reports twice.
+struct Given(ManuallyDrop<File>);
+
+impl Write for Given {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
 impl Reporter {
     pub(crate) fn new(arguments: &arguments::Progress) -> Self {
         let sink: Option<Box<dyn Write>> = match arguments {
             // SAFETY: the caller passed the descriptor for this purpose and nothing else here uses
             // it.
-            arguments::Progress { progress_fd: Some(fd), .. } if *fd > 2 => Some(Box::new(unsafe { File::from_raw_fd(*fd) })),
+            arguments::Progress { progress_fd: Some(fd), .. } if *fd > 2 => {
+                Some(Box::new(Given(unsafe { ManuallyDrop::new(File::from_raw_fd(*fd)) })))
+            }
             arguments::Progress { progress: true, .. } => Some(Box::new(io::stderr())),
             _ => None,
         };

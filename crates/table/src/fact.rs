@@ -54,7 +54,7 @@ impl Fact {
         for (_, value) in &mut self.values {
             match value {
                 Value::Text(text) => {
-                    text.truncate((0..=bytes.min(text.len())).rfind(|end| text.is_char_boundary(*end)).unwrap_or(0))
+                    text.truncate((0..=bytes.min(text.len())).rfind(|end| text.is_char_boundary(*end)).unwrap_or(0));
                 }
                 Value::Fact(inner) => *inner = inner.clone().with_texts_up_to(bytes),
                 Value::Int(_) | Value::Float(_) | Value::Facts(_) => {}

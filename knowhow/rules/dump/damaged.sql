@@ -41,8 +41,9 @@ WITH statuses AS (
     -- What could not be read at all has no row.
     SELECT
         'import_issues',
-        CASE WHEN i.detail LIKE '%: interrupted' THEN 'interrupted' ELSE i.detail END,
-        CASE WHEN i.detail LIKE '%: not in the dump' THEN 2 ELSE 3 END
+        -- A fact, `dump/unread`, or the text of a recording of format 4.
+        CASE WHEN regexp_extract(i.detail, '("why":"|: )interrupted("|$)', 0) <> '' THEN 'interrupted' ELSE i.detail END,
+        CASE WHEN regexp_extract(i.detail, '("why":"|: )not in the dump("|$)', 0) <> '' THEN 2 ELSE 3 END
     FROM import_issues AS i
     WHERE i.issue = 'dump_unreadable'
     UNION ALL

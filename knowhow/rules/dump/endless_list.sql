@@ -18,11 +18,12 @@
 -- tags:   errors
 WITH broken AS (
     SELECT
-        regexp_extract(i.detail, '^(.*): (cycle|too long)$', 1) AS name,
-        regexp_extract(i.detail, '^(.*): (cycle|too long)$', 2) AS why,
+        -- A fact, `dump/unread`, or the text of a recording of format 4.
+        concat(regexp_extract(i.detail, '"what":"([^"]*)"', 1), regexp_extract(i.detail, '^([^"]*): (cycle|too long)$', 1)) AS name,
+        regexp_extract(i.detail, '("why":"|: )(cycle|too long)("|$)', 2) AS why,
         count(*) AS times
     FROM import_issues AS i
-    WHERE i.issue = 'dump_unreadable' AND (i.detail LIKE '%: cycle' OR i.detail LIKE '%: too long')
+    WHERE i.issue = 'dump_unreadable' AND regexp_extract(i.detail, '("why":"|: )(cycle|too long)("|$)', 2) <> ''
     GROUP BY i.detail
 ), state AS (
     SELECT count(*) AS dumps FROM crash_dumps

@@ -27,7 +27,7 @@ from sysdock.errors import UserError
 from sysdock.library import Column, Library
 from sysdock.recording import Filters, Recording, Views
 from sysdock.recording.process import die_with_parent
-from sysdock.sentences import say
+from sysdock.sentences import catalogue, say
 
 _EXPLAIN = re.compile(r"\s*EXPLAIN\s+(ANALYZE\s+)?", re.IGNORECASE)
 _BATCH = 1000
@@ -70,6 +70,9 @@ def _run(task: Task) -> dict[str, Any]:
     recording = Recording.open(Path())
     library = Library(task.knowhow)
     library.tables()
+    # Notes on filters are said when nothing can be opened any more.
+    for subject in ("languages", "recording"):
+        catalogue().subject(subject)
     lacking = sandbox.confine(
         (2 * task.memory_mb + BASE_MEMORY_MB) << 20,
         task.seconds * task.threads + 5,

@@ -13,6 +13,7 @@ from sysdock.health import nodes
 from sysdock.library import Library, LoadPlan
 from sysdock.recording.native import refuse_existing
 from sysdock.recording.writing import add_part, empty_capture, empty_manifest, write_manifest
+from sysdock.sentences import facts_of, json_of
 
 
 def record(
@@ -110,7 +111,8 @@ def facts(started: Sequence[nodes.Node]) -> list[tuple[Any, ...]]:
 def _add(output: Path, library: Library, rows: list[dict[str, Any]], first_id: int) -> None:
     numbered = list(enumerate(rows, first_id))
     columns = [column.name for column in library.table("load_results").columns]
-    results = [[{**row, "result_id": id_}[column] for column in columns] for id_, row in numbered]
+    stated = [{**row, "result_id": id_, "note": json_of(facts_of(row["note"]))} for id_, row in numbered]
+    results = [[row[column] for column in columns] for row in stated]
     add_part(output, library, "load_results", results)
     intervals = [[id_, *part] for id_, row in numbered for part in row["progress"]]
     add_part(output, library, "load_intervals", intervals)

@@ -63,7 +63,8 @@ def _findings(session: Session, job: str) -> list[Found]:
     rules = [rule for rule in session.library.rules() if any(param.name == "job" for param in rule.params)]
     found = [finding for rule in rules for finding in diagnose_by(session, rule, {"job": job})]
     keys = ("rule", "title", "reason", "certainty", "certainty_reason", "advice")
-    return [{key: getattr(finding, key) for key in keys} for finding in found if finding.status == "finding"]
+    said = [finding.in_language("en") for finding in found if finding.status == "finding"]
+    return [{key: getattr(finding, key) for key in keys} for finding in said]
 
 
 def _step_s(first_ns: int, last_ns: int) -> int:

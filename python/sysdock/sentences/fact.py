@@ -100,9 +100,10 @@ def facts_of(entries: Any) -> Words:
     return entries if isinstance(entries, str) else json.dumps(entries, ensure_ascii=False)
 
 
-def json_of(facts: Iterable[Fact] | Fact | None) -> str | None:
+def json_of(facts: Iterable[Words] | Words | None) -> str | None:
     """Facts as columns hold them; None for none."""
-    found = [facts] if isinstance(facts, Fact) else list(facts or ())
+    parts = facts.parts if isinstance(facts, Joined) else facts
+    found = [parts] if isinstance(parts, Fact | str | Prose) else list(parts or ())
     return json.dumps([entry_of(each) for each in found], ensure_ascii=False) if found else None
 
 

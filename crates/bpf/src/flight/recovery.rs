@@ -323,7 +323,7 @@ mod tests {
         // Events that found no room are counted, if that was after the first segment began.
         for (first, last, lost) in [(0, 0, false), (5, 6, false), (5, u64::MAX, true)] {
             let mut memory = rings(&[(RING, RING), (known, known)]);
-            for (at, value) in [(128 + 8 * 9, 70), (384, first), (392, last)] {
+            for (at, value) in [(128 + 8 * 9, 70), (ring::FIRST_DROP, first), (ring::FIRST_DROP + 8, last)] {
                 memory[at..at + 8].copy_from_slice(&u64::to_le_bytes(value));
             }
             let out = recovered(store.memory(), Some(&memory)).1;

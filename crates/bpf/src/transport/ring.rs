@@ -18,7 +18,7 @@ pub(crate) const KINDS: usize = 256;
 /// Offsets of fields of `struct ring`.
 const TAIL: usize = 64;
 const DROPPED: usize = 128;
-const FIRST_DROP: usize = DROPPED + 8 * KINDS;
+pub(crate) const FIRST_DROP: usize = DROPPED + 8 * KINDS;
 
 /// Size of a ring with its header and the room after it [B].
 pub(crate) fn stride(ring_bytes: u32) -> u32 {
