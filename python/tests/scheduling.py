@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdist.scheduler import LoadFileScheduling
 
-# What takes more than half a minute, the longest first, by a run of 2026-11-29 (--durations=0) beside other work.
+# What takes more than half a minute, the longest first, by a run of 2026-11-29 (--durations=0) alongside other work.
 _LONGEST = (
     "pairs/test_pairs.py",
     "experiment/test_shipped_experiments.py",
@@ -47,7 +47,7 @@ _APART = (
     "disk/test_disk_verbs.py",
     "disk/test_vanishing_devices.py",
 )
-# Those that share no more than what is made for their parameter.
+# Files whose tests share no more than what is made for their parameter.
 _BY_PARAMETER = ("pairs/test_pairs.py", "disk/test_ext_damage.py")
 
 

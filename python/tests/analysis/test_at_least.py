@@ -15,12 +15,12 @@ from sysdock.errors import UserError
 from sysdock.library import Analysis, Library
 from sysdock.library.header import parse
 from sysdock.recording import Filters, Recording
-from sysdock.sentences import say
+from sysdock.sentences import Words, fact, say
 
 KINDS = ("make", "make_scan", "make_ranks", "make_waits", "make_load")
 
 
-def left_out(session: Session, rule: Analysis, **limits: Any) -> tuple[str, str] | None:
+def left_out(session: Session, rule: Analysis, **limits: Any) -> Words | None:
     return too_little(session, rule, values_of(rule, limits))
 
 
@@ -56,10 +56,8 @@ def test_one_row_less_than_the_smallest_finding_has(folder: Path, library: Libra
     rule = library.rule("io/small_requests")
     with Session(_changed(folder, rows={"calls": 200}), library) as session:
         assert left_out(session, rule) is None
-        assert left_out(session, rule, min_calls=201) == (
-            "Too few rows in `calls` for a finding: 200 recorded, at least 201 needed.",
-            "表 calls の行数 200 は、検出に必要な 201 に達しません。",
-        )
+        too_few = fact("diagnosis/too_few_rows", table="calls", recorded=200, needed=201)
+        assert left_out(session, rule, min_calls=201) == too_few
     with Session(_changed(folder, rows={"calls": 199}), library) as session:
         assert left_out(session, rule) is not None
         assert left_out(session, rule, min_calls=199) is None
@@ -70,9 +68,9 @@ def test_one_nanosecond_less_than_the_smallest_finding_takes(folder: Path, libra
     with Session(_changed(folder, duration_ns=500_000_000), library) as session:
         assert left_out(session, rule) is None
     with Session(_changed(folder, duration_ns=499_999_999), library) as session:
-        english, japanese = left_out(session, rule) or ("", "")
-    assert english == "Too short for a finding: 500.0 ms recorded, at least 500.0 ms needed."
-    assert japanese == "記録の長さ 500.0 ms は、検出に必要な 500.0 ms に達しません。"
+        short = left_out(session, rule)
+    assert say(short, "en") == "Too short for a finding: 500.0 ms recorded, at least 500.0 ms needed."
+    assert say(short, "ja") == "記録の長さ 500.0 ms は、検出に必要な 500.0 ms に達しません。"
 
 
 def test_times_of_threads_add_up(folder: Path, library: Library) -> None:
@@ -80,7 +78,7 @@ def test_times_of_threads_add_up(folder: Path, library: Library) -> None:
     with Session(_changed(folder, duration_ns=10_000_000, rows={"processes": 5}), library) as session:
         assert left_out(session, rule) is None
     with Session(_changed(folder, duration_ns=10_000_000, rows={"processes": 4}), library) as session:
-        assert (left_out(session, rule) or "")[0] == (
+        assert say(left_out(session, rule), "en") == (
             "Too short for a finding: at most 40.00 ms in all threads, at least 50.00 ms needed."
         )
 

@@ -8,6 +8,7 @@ import pytest
 from make_recording import RecordingMaker
 from sysdock.analysis.finding import Finding, fold, likely_gain
 from sysdock.errors import UserError
+from sysdock.recording.manifest import NOT_REQUESTED
 
 RULE = """\
 -- Rule {name}
@@ -64,7 +65,8 @@ def test_order_and_words(maker: RecordingMaker, open_session, pack) -> None:
     add(pack, "a", ("small", "finding", 10), ("none", "finding", None))
     add(pack, "b", ("big one", "finding", 1000), ("fine", "ok", None))
     add(pack, "c", ("unsure", "unknown", None))
-    found = open_session(maker.make(), pack.library).diagnose()
+    session = open_session(maker.make(), pack.library)
+    found = session.diagnose()
     # What is too small to matter comes last of the findings, with those of its rule.
     assert [finding.subject for finding in found] == ["small", "none", "big one", "unsure", "fine"]
     first = found[2]
@@ -76,13 +78,14 @@ def test_order_and_words(maker: RecordingMaker, open_session, pack) -> None:
         2.0,
     )
     assert (first.title, first.reason, first.advice) == ("Title", "because", "Do this first.")
-    assert (first.title_ja, first.reason_ja, first.advice_ja) == ("題", "なぜなら", "こうする。")
+    japanese = session.findings()[2].in_language("ja")
+    assert (japanese.title, japanese.reason, japanese.advice) == ("題", "なぜなら", "こうする。")
     assert first.evidence == "io/files --file 'big one'"
     assert found[-1].evidence is None
 
 
 def a_finding(gain_ns: int | None, cost_ns: int, certainty: str) -> Finding:
-    words = dict.fromkeys(("reason", "reason_ja", "title", "title_ja", "advice", "advice_ja"), "")
+    words = dict.fromkeys(("reason", "title", "advice"), "")
     return Finding("r", "finding", "s", 1, 1, cost_ns, gain_ns, certainty, evidence=None, **words)
 
 
@@ -125,10 +128,11 @@ def test_ok_of_a_doubtful_recording_is_unknown(
     maker: RecordingMaker, open_session, pack, manifest: dict, reason: str
 ) -> None:
     add(pack, "a", ("x", "ok", None), ("y", "finding", 1))
-    found = open_session(maker.make(**manifest), pack.library).diagnose()
+    session = open_session(maker.make(**manifest), pack.library)
+    found = session.diagnose()
     assert [finding.status for finding in found] == ["finding", "unknown"]
     assert reason in found[1].reason
-    assert found[1].reason_ja != found[1].reason
+    assert session.diagnose("ja")[1].reason != found[1].reason
 
 
 def test_calls_that_are_filtered_out_are_not_taken_for_good_ones(maker: RecordingMaker, open_session) -> None:
@@ -166,7 +170,7 @@ def test_a_missing_table_is_unknown(maker: RecordingMaker, open_session, pack) -
 
 def test_what_a_recorder_never_records_is_no_question(maker: RecordingMaker, open_session) -> None:
     """A log of strace has no page faults; a recording by the kernel without them could have had them."""
-    calls, faults = {"family": "calls", "missing": None}, {"family": "faults", "missing": "not requested"}
+    calls, faults = {"family": "calls", "missing": None}, {"family": "faults", "missing": NOT_REQUESTED}
     for name, families, expected in (("log", [calls], []), ("kernel", [calls, faults], ["unknown"])):
         folder = maker.make(name=name, families=families)
         content = json.loads((folder / "recording.json").read_text())
@@ -229,7 +233,7 @@ def test_the_rules_of_the_library_answer(maker: RecordingMaker, open_session) ->
 
 def test_a_chain_of_explanations_loses_nothing() -> None:
     def finding(rule: str, *explained_by: str) -> Finding:
-        words = dict.fromkeys(("reason", "reason_ja", "title", "title_ja", "advice", "advice_ja"), "")
+        words = dict.fromkeys(("reason", "title", "advice"), "")
         numbers = {"value": 1.0, "limit_value": 1.0, "cost_ns": 10, "gain_ns": 10, "certainty": "high"}
         own = {"rule": rule, "status": "finding", "subject": "x", "evidence": None}
         return Finding(**own, **numbers, **words, explained_by=explained_by)

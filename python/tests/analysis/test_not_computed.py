@@ -12,6 +12,7 @@ from sysdock.analysis.description import describe
 from sysdock.report import as_text
 from sysdock.screen.answer import answer_lines
 from sysdock.screen.info import info_lines
+from sysdock.sentences import say
 
 MOST = 2**63 - 1
 RULE = """\
@@ -49,11 +50,11 @@ def test_a_rule_that_overflows_is_unknown_and_the_others_answer(
 ) -> None:
     add_rule(pack, "bad", "CAST(max(ts_ns + dur_ns) AS DOUBLE)", "calls")
     add_rule(pack, "good", "CAST(count(*) AS DOUBLE)", "calls")
-    found = {f.rule: f for f in open_session(with_duration(maker, MOST - 10**9), pack.library).diagnose()}
+    found = {f.rule: f for f in open_session(with_duration(maker, MOST - 10**9), pack.library).findings()}
     assert found["r/good"].status == "ok"
     assert found["r/bad"].status == "unknown"
-    assert found["r/bad"].reason.startswith("This could not be computed: overflow in addition")
-    assert found["r/bad"].reason_ja.startswith("計算できませんでした: overflow in addition")
+    assert say(found["r/bad"].reason, "en").startswith("This could not be computed: overflow in addition")
+    assert say(found["r/bad"].reason, "ja").startswith("計算できませんでした: overflow in addition")
 
 
 def test_all_rules_that_share_a_summary_say_why_it_could_not_be_counted(

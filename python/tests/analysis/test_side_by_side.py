@@ -9,6 +9,7 @@ from make_recording import RecordingMaker
 from sysdock.analysis import Session
 from sysdock.analysis.side_by_side import side_by_side
 from sysdock.errors import UserError
+from sysdock.sentences import say
 
 
 def test_answers_come_in_the_order_of_the_questions(maker: RecordingMaker, open_session) -> None:
@@ -38,7 +39,9 @@ def test_filters_hold_for_both_and_are_told_once(maker: RecordingMaker, open_ses
         return int(calls)
 
     assert side_by_side(session, ask, [0, 1]) == [0, 0]
-    assert [english for english, _ in session.notes] == ["--file /nowhere matches no path in this recording"]
+    assert [say(note, "en") for note in session.notes] == [
+        "--file /nowhere matches no path in this recording"
+    ]
 
 
 @pytest.mark.parametrize("error", [UserError("wrong"), KeyboardInterrupt()])

@@ -10,6 +10,7 @@ from make_recording import RecordingMaker
 from sysdock.analysis.tracer import tracer_cost
 from sysdock.cli.diagnose import command
 from sysdock.report import as_text
+from sysdock.sentences import say
 
 CALLS = [
     {"call": "getpid", "t": 0.0, "dur_ns": 9_000},
@@ -25,8 +26,8 @@ def test_calls_that_do_nothing_tell_what_the_tracer_costs(maker: RecordingMaker,
     cost = tracer_cost(open_session(maker.make(CALLS)))
     assert cost
     assert (cost.each_ns, cost.calls) == (8_500, 4)
-    assert "about 8.50 µs per call, 34.00 µs for all 4 calls." in cost.words[0]
-    assert "1 回あたり約 8.50 µs、4 回で約 34.00 µs" in cost.words[1]
+    assert "about 8.50 µs per call, 34.00 µs for all 4 calls." in say(cost.words, "en")
+    assert "1 回あたり約 8.50 µs、4 回で約 34.00 µs" in say(cost.words, "ja")
 
 
 @pytest.mark.parametrize("why", ["no tracer", "no such call", "no calls"])

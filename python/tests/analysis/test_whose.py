@@ -9,6 +9,7 @@ from make_recording import STARTED_NS, RecordingMaker
 from sysdock.analysis.facts import callers, certainty, share
 from sysdock.report import as_text
 from sysdock.report.findings import findings_section
+from sysdock.sentences import Words, say
 
 MS = 1_000_000
 
@@ -33,16 +34,20 @@ def writes(
     return [{**common, **by, "t": n / 1000, "offset_bytes": 8 * n} for n in range(count)]
 
 
+def _both(words: Words | None) -> tuple[str, str]:
+    return say(words, "en"), say(words, "ja")
+
+
 def found_on(session, path: str):
     """The finding of io/small_requests on a file."""
-    return next(f for f in session.diagnose() if f.rule == "io/small_requests" and f.file == path)
+    return next(f for f in session.findings() if f.rule == "io/small_requests" and f.file == path)
 
 
 def test_one_process_has_its_share_of_the_elapsed_time(maker: RecordingMaker, open_session) -> None:
     rec = maker.make(writes(7, "/out", 1000), processes=[life(7, 7, APP)], duration_ns=2000 * MS)
     finding = found_on(open_session(rec), "/out")
     assert (finding.share, finding.share_of) == (0.25, "elapsed")
-    assert share(finding) == ("takes 25.0 % of the elapsed time", "経過時間の 25.0 %")
+    assert _both(share(finding)) == ("takes 25.0 % of the elapsed time", "経過時間の 25.0 %")
     # There is no other: nothing needs to be said of whose it is.
     assert (finding.programs, callers(finding)) == (("app",), None)
 
@@ -53,7 +58,7 @@ def test_a_finding_names_its_process_and_program_among_several(maker: RecordingM
     session = open_session(rec)
     finding = found_on(session, "/other")
     assert (finding.process, finding.program, finding.share_of) == (8, "log", "elapsed")
-    assert callers(finding) == ("process 8 (log)", "プロセス 8 (log)")
+    assert _both(callers(finding)) == ("process 8 (log)", "プロセス 8 (log)")
 
 
 def test_several_processes_are_counted_and_take_at_most_their_share(
@@ -63,7 +68,7 @@ def test_several_processes_are_counted_and_take_at_most_their_share(
     lives = [life(7, 7, APP), life(8, 8, APP), life(9, 9, LOG)]
     finding = found_on(open_session(maker.make(calls, processes=lives, duration_ns=2000 * MS)), "/out")
     assert (finding.process, finding.processes, finding.programs) == (None, 3, ("app", "log"))
-    assert callers(finding) == ("3 processes (app, log)", "3 プロセス (app, log)")
+    assert _both(callers(finding)) == ("3 processes (app, log)", "3 プロセス (app, log)")
     assert (finding.share, finding.share_of) == (0.375, "elapsed_at_most")
 
 
@@ -73,7 +78,7 @@ def test_what_threads_do_side_by_side_is_a_share_of_their_time(maker: RecordingM
     finding = found_on(open_session(maker.make(calls, processes=lives, duration_ns=2000 * MS)), "/out")
     # 3.6 s in 2 s: no part of the elapsed time, but 45 % of the 8 s that the four lived.
     assert (finding.cost_ns, finding.share, finding.share_of) == (3600 * MS, 0.45, "threads")
-    assert share(finding) == ("takes 45.0 % of the time of all threads", "全スレッドの時間の 45.0 %")
+    assert _both(share(finding)) == ("takes 45.0 % of the time of all threads", "全スレッドの時間の 45.0 %")
 
 
 def test_threads_of_one_process_may_overlap(maker: RecordingMaker, open_session) -> None:
@@ -103,7 +108,7 @@ def test_a_certainty_has_its_reason(maker: RecordingMaker, open_session, lang: s
     finding = found_on(open_session(maker.make(writes(7, "/out", 1000))), "/out")
     words = certainty(finding)
     assert words
-    assert words[lang == "ja"] == said
+    assert say(words, lang) == said
     assert finding.in_language(lang).certainty_reason == said.partition("(")[2][:-1]
 
 
@@ -114,8 +119,8 @@ def test_reports_say_it_too(maker: RecordingMaker, open_session) -> None:
     finding = found_on(session, "/other")
     said = [fact for fact in (callers(finding), share(finding), certainty(finding)) if fact]
     assert len(said) == 3
-    page = findings_section(session, session.diagnose())
-    for english, japanese in said:
+    page = findings_section(session, session.findings())
+    for english, japanese in [(say(words, "en"), say(words, "ja")) for words in said]:
         assert english in as_text(session, "md")
         assert japanese in as_text(session, "md", "ja")
         assert english in page
@@ -123,7 +128,7 @@ def test_reports_say_it_too(maker: RecordingMaker, open_session) -> None:
     rows = json.loads(as_text(session, "json"))["findings"]
     [row] = [row for row in rows if row["rule"] == "io/small_requests" and row["file"] == "/other"]
     assert (row["share"], row["share_of"], row["process"], row["program"]) == (0.25, "elapsed", 8, "log")
-    assert row["certainty_reason"] == finding.certainty_reason
+    assert row["certainty_reason"] == say(finding.certainty_reason, "en")
 
 
 def test_each_rule_explains_each_certainty_in_both_languages(library) -> None:
@@ -131,7 +136,7 @@ def test_each_rule_explains_each_certainty_in_both_languages(library) -> None:
         page = library.page(rule)
         for name in page.clauses():
             level, _, variant = name.partition(".")
-            english, japanese = (page.how_sure(level, variant, lang) for lang in ("en", "ja"))
+            english, japanese = _both(page.how_sure(level, variant))
             assert english, (rule.id, name)
             assert japanese, (rule.id, name)
             assert english != japanese, (rule.id, name)

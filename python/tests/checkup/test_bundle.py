@@ -67,7 +67,12 @@ def recording(maker: RecordingMaker) -> Path:
         host="gnuhost",
         directory="/zebraproj/quaggadir",
         sources=[{"path": "/zebraproj/mooselog", "bytes": 1, "lines": 1}],
-        clock={"kind": "epoch", "resolution_ns": 1, "has_durations": True, "note": "of gnuhost"},
+        clock={
+            "kind": "epoch",
+            "resolution_ns": 1,
+            "has_durations": True,
+            "note": [{"code": "clock/stated", "note": "of gnuhost"}],
+        },
         options=["-P", "/zebraproj"],
     )
     add_environment(folder)

@@ -12,6 +12,7 @@ from sysdock.checkup.histogram import Histogram
 from sysdock.checkup.site import parse_rate, read_site, update_rates, write_site
 from sysdock.checkup.threshold import Survey, decide, survey
 from sysdock.errors import UserError
+from sysdock.sentences import say
 
 
 def of(ratios: list[float]) -> Survey:
@@ -31,7 +32,7 @@ def test_two_classes_are_split_between_them() -> None:
     threshold = decide(of(normal(-2.5, 0.4, 3000) + normal(-0.05, 0.03, 7000)))
     assert threshold.method == "computed"
     assert 0.01 < threshold.value < 0.5
-    assert "two classes" in threshold.reason[0]
+    assert "two classes" in say(threshold.reason, "en")
 
 
 def test_an_empty_gap_is_split_in_its_middle() -> None:
@@ -52,7 +53,7 @@ def test_an_empty_gap_is_split_in_its_middle() -> None:
 def test_without_two_classes_it_is_the_usual_value_with_the_reason(ratios: list[float], reason: str) -> None:
     threshold = decide(of(ratios))
     assert (threshold.value, threshold.method) == (0.1, "default")
-    assert reason in threshold.reason[0]
+    assert reason in say(threshold.reason, "en")
 
 
 def test_quantiles_are_weighted() -> None:

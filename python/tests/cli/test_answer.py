@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from make_recording import RecordingMaker
 from sysdock.analysis import Finding, Session
-from sysdock.cli import answer
+from sysdock.screen import answer
 from sysdock.screen.answer import answer_lines, diagnosis_lines
+from sysdock.sentences import prose
 from sysdock.text import width
 
 FINDING = Finding(
@@ -22,14 +23,10 @@ FINDING = Finding(
     cost_ns=10,
     gain_ns=1_500_000_000,
     certainty="high",
-    certainty_reason="it was seen",
-    certainty_reason_ja="見た",
-    reason="Because of it. " * 20,
-    reason_ja="そのため。" * 20,
-    title="A title",
-    title_ja="題",
-    advice="Do this. " * 30,
-    advice_ja="こうする。" * 30,
+    certainty_reason=prose("it was seen", ja="見た"),
+    reason=prose("Because of it. " * 20, ja="そのため。" * 20),
+    title=prose("A title", ja="題"),
+    advice=prose("Do this. " * 30, ja="こうする。" * 30),
     evidence="io/files --file x",
 )
 UNKNOWN = replace(FINDING, status="unknown", subject="", gain_ns=None, reason="No durations.")

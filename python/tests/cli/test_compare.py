@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from make_recording import RecordingMaker, sample_calls
-from sysdock.cli.compare import _remark_on_conditions
+from sysdock.screen.compare import differing_conditions
 
 
 @pytest.fixture
@@ -158,16 +158,15 @@ def test_single_runs_are_no_measurement(cli, pair: tuple[Path, Path]) -> None:
 @pytest.mark.parametrize(
     ("lang", "expected"),
     [
-        ("en", "sysdock: the emulator differs, so numbers cannot be compared: qemu 7.2 | not known"),
-        ("ja", "sysdock: `emulator` が異なるため、数値は比較できません: qemu 7.2 | 不明"),
+        ("en", "the emulator differs, so numbers cannot be compared: qemu 7.2 | not known"),
+        ("ja", "`emulator` が異なるため、数値は比較できません: qemu 7.2 | 不明"),
     ],
 )
 def test_conditions_that_differ_are_reported(
-    lang: str, expected: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    lang: str, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Here a session is what its section states.
     section = SimpleNamespace(conditions=lambda session: session)
-    monkeypatch.setattr("sysdock.sections.sections_of", lambda _session: [section])
+    monkeypatch.setattr("sysdock.screen.compare.sections_of", lambda _session: [section])
     same: Any = {"processor": "x86-64"}
-    _remark_on_conditions({**same, "emulator": "qemu 7.2"}, same, lang)
-    assert capsys.readouterr().err.splitlines() == [expected]
+    assert differing_conditions({**same, "emulator": "qemu 7.2"}, same, lang) == [expected]

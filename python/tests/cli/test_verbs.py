@@ -320,7 +320,7 @@ class TestDiagnose:
         clock = {
             "kind": "order",
             "has_durations": True,
-            "note": "the log has no clock; times only count lines",
+            "note": [{"code": "clock/no_clock"}, {"code": "clock/lines_only"}],
         }
         folder = maker.make(clock=clock, complete=False, ended_by="input error")
         said = cli("diagnose", folder, "--lang", "ja").stderr

@@ -105,7 +105,7 @@ def test_where_writes_never_cease_the_scan_says_so_and_frees_nothing_of_files(
     for each in found:
         [(moment, reason)] = each.query("SELECT moment, reason FROM file_systems")
         assert overlaps(each) == 0
-        assert (moment == "many") == ("was written to while it was read" in reason)
+        assert (moment == "many") == ("disk/written_meanwhile" in reason)
         assert moment in ("one", "many")
         assert moment == "many" or missing(each) == 0
 

@@ -104,8 +104,8 @@ def test_used_files_are_those_of_stat_and_their_pieces_those_of_filefrag(
         assert row[0] & ((1 << 48) - 1) == path.stat().st_ino
         assert row[1:] == (3 * names, 8192 * names, 4096 * names, 3 * READ_NS * names, counted[path])
     assert issues == {
-        "used_file_gone": "1 files of the recording",
-        "used_file_elsewhere": "1 files of the recording",
+        "used_file_gone": '[{"code":"disk/files_of_recording","files":1}]',
+        "used_file_elsewhere": '[{"code":"disk/files_of_recording","files":1}]',
     }
 
 

@@ -38,7 +38,7 @@ def test_a_family_needs_its_folder_its_table_and_one_line(tmp_path: Path) -> Non
     assert names == ["knowhow/tables/migrations.toml", *(f"{folder}/{name}" for name in expected), LIST]
     # Cargo tells packages apart by their places in their workspace. At the same places, these would take those of the checkout out of `target`.
     copy = tmp_path / "copy"
-    for part in ("crates", "knowhow/tables"):
+    for part in ("crates", "knowhow/tables", "knowhow/sentences"):
         shutil.copytree(ROOT / part, copy / part)
     for part in ("Cargo.lock", "rustfmt.toml", ".cargo/config.toml"):
         (tmp_path / part).parent.mkdir(exist_ok=True)

@@ -15,6 +15,7 @@ import pytest
 from made_dumps import MadeDump
 from sysdock.analysis import Session
 from sysdock.dump import Dump
+from sysdock.sentences import facts_from_json, say
 
 DIRECT_MAP = 0xFFFF888000000000
 IMAGE = 0xFFFFFFFF80000000
@@ -110,7 +111,8 @@ def patient(dumps: dict[str, MadeDump], tmp_path: Path) -> Iterator[Patient]:
 
 def issues(session: Session) -> set[str]:
     """What could not be read."""
-    return {detail for (detail,) in session.fetch("SELECT detail FROM import_issues")}
+    details = session.fetch("SELECT detail FROM import_issues")
+    return {say(facts_from_json(detail), "en") for (detail,) in details}
 
 
 def cyclic_disks(patient: Patient) -> None:

@@ -10,6 +10,7 @@ from made_dumps import MadeDump
 from sysdock.analysis import Session
 from sysdock.analysis.comparison import compare
 from sysdock.analysis.diagnosis import diagnose_by
+from sysdock.sentences import say
 
 Finding = dict[str, object]
 Panics = Callable[..., MadeDump]
@@ -113,7 +114,7 @@ def test_a_storm_of_tasks_is_named(dumps: dict[str, MadeDump], read: Callable[..
     [found] = diagnose_by(session, rule, {"min_tasks": 100, "min_share": 0.3})
     # The first process has started all of them.
     assert (found.subject, found.status, found.value) == ("sleeper", "finding", 100)
-    assert "started by 1 process;" in found.reason
+    assert "started by 1 process;" in say(found.reason, "en")
 
 
 def test_registers_of_the_exception_are_those_that_the_kernel_printed(

@@ -17,21 +17,22 @@ from sysdock.cli import sysdock
 from sysdock.errors import UserError
 from sysdock.experiment import environment
 from sysdock.experiment.documents.blocks import Code, Heading, Items, Paragraph, markdown, page, table
-from sysdock.experiment.environment import UNREADABLE, between, capture, from_default, programs_used
+from sysdock.experiment.environment import between, capture, from_default, is_unreadable, programs_used
 from sysdock.experiment.replaying import _outcome
 from sysdock.library import Library
 from sysdock.library.environment import EnvironmentField, EnvironmentSection, parse_environment
 from sysdock.recording import Recording
+from sysdock.sentences import facts_from_json, prose, say
 
 ROW = {"verdict": "changed", "ratio": 2.0, "baseline_median": 1.0, "scenario_median": 2.0}
 
 
 def section(*fields: EnvironmentField) -> EnvironmentSection:
-    return EnvironmentSection("own", Path("own.toml"), "Own", "独自", fields)
+    return EnvironmentSection("own", Path("own.toml"), "Own", prose("Own", ja="独自"), fields)
 
 
 def one(**source: Any) -> EnvironmentField:
-    return EnvironmentField(name=source.pop("name", "field"), text="", text_ja="", **source)
+    return EnvironmentField(name=source.pop("name", "field"), text="", texts=prose(""), **source)
 
 
 def value_of(field: EnvironmentField) -> str:
@@ -39,12 +40,17 @@ def value_of(field: EnvironmentField) -> str:
     return str(value)
 
 
+def said(value: str) -> str:
+    """A value as documents have it."""
+    return say(facts_from_json(value), "en")
+
+
 def test_every_field_of_this_machine_has_a_value_or_a_reason() -> None:
     rows = capture(Library().environment(), Path("/tmp"))
     assert len(rows) > 80
     assert all(value for _, _, value, _ in rows)
-    unread = [value for _, _, value, _ in rows if value.startswith(UNREADABLE)]
-    assert all(len(value) > len(UNREADABLE) for value in unread)
+    unread = [said(value) for _, _, value, _ in rows if is_unreadable(value)]
+    assert all(value.startswith("unreadable: ") and len(value) > 15 for value in unread)
     values = {name: value for _, name, value, _ in rows}
     assert values["kernel release"] == os.uname().release
     assert values["architecture"] == os.uname().machine
@@ -53,13 +59,19 @@ def test_every_field_of_this_machine_has_a_value_or_a_reason() -> None:
 
 def test_what_cannot_be_read_says_why(tmp_path: Path) -> None:
     (tmp_path / "empty").write_text("\n")
-    assert value_of(one(file=str(tmp_path / "none"))) == f"{UNREADABLE}there is no {tmp_path / 'none'}"
-    assert value_of(one(file=str(tmp_path / "none"), absent="not applicable")) == "not applicable"
-    assert value_of(one(file=str(tmp_path / "empty"))) == f"{UNREADABLE}it is empty"
-    assert value_of(one(file="/proc/version", pattern="^nothing (.*)$")) == f"{UNREADABLE}it does not say"
-    assert value_of(one(command=("no-such-program",))) == f"{UNREADABLE}no-such-program is not installed"
-    assert value_of(one(command=("sh", "-c", "echo why >&2; exit 3"))) == f"{UNREADABLE}sh: why"
-    assert value_of(one(file=str(tmp_path))).startswith(UNREADABLE)
+    none = tmp_path / "none"
+    assert said(value_of(one(file=str(none)))) == f"unreadable: there is no {none}"
+    assert (
+        said(value_of(one(file=str(none), absent="environment/no_modules")))
+        == "not applicable: the kernel loads no modules"
+    )
+    assert said(value_of(one(file=str(tmp_path / "empty")))) == "unreadable: it is empty"
+    assert (
+        said(value_of(one(file="/proc/version", pattern="^nothing (.*)$"))) == "unreadable: it does not say"
+    )
+    assert said(value_of(one(command=("no-such-program",)))) == "unreadable: no-such-program is not installed"
+    assert said(value_of(one(command=("sh", "-c", "echo why >&2; exit 3")))) == "unreadable: sh: why"
+    assert is_unreadable(value_of(one(file=str(tmp_path))))
 
 
 def test_units_choices_hashes_and_secrets(tmp_path: Path) -> None:
@@ -99,7 +111,7 @@ def test_machines_are_compared_by_what_results_depend_on() -> None:
 def test_a_program_has_its_checksum() -> None:
     rows = {name: value for _, name, value, _ in programs_used(["sh", "no-such-program"])}
     assert hashlib.sha256(Path("/bin/sh").resolve().read_bytes()).hexdigest() in rows["sh"]
-    assert rows["no-such-program"].startswith(UNREADABLE)
+    assert is_unreadable(rows["no-such-program"])
 
 
 @pytest.mark.parametrize(
@@ -128,7 +140,7 @@ def test_what_was_recorded_cannot_become_markup() -> None:
         Code((hostile,)),
         table(["a"], [[hostile]]),
     ]
-    assert "<script>alert" not in page(blocks, blocks)
+    assert "<script>alert" not in page({"en": blocks, "ja": blocks})
     lines = markdown(blocks).splitlines()
     assert not any(line.startswith(("<script", "# heading")) for line in lines)
     (row,) = [line for line in lines if line.startswith("| &lt;script>")]

@@ -27,7 +27,7 @@ from sysdock.experiment.prediction import content_requests
 from sysdock.experiment.preparation import PREPARATIONS
 from sysdock.experiment.tools import run_tool
 from sysdock.recording import Recording
-from sysdock.sentences import fact, fact_from_json, facts_from_json, json_of, say
+from sysdock.sentences import fact, fact_from_json, facts_from_json, json_of, listed, say
 
 KNOWHOW = Path(__file__).resolve().parents[3] / "knowhow"
 MIB = 1 << 20
@@ -370,7 +370,7 @@ def test_another_metric_that_is_not_printed_is_missing_and_the_run_counts(
     assert (check["effect"], check["is_valid"]) == (1, True)
     reason = fact(f"experiment/{why}", metric="tps")
     assert check["note"] == json_of(
-        fact("experiment/without_value", metric="tps", runs=16, all=16, why=reason)
+        fact("experiment/without_value", metric="tps", runs=16, all=16, why=listed([reason]))
     )
 
 

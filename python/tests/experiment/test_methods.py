@@ -11,6 +11,7 @@ from sysdock.cli import sysdock
 from sysdock.experiment.methods import Method
 from sysdock.experiment.one_run import Run, run_once
 from sysdock.library import Reject, Workload
+from sysdock.sentences import fact, say
 
 HEAD = "method,calls,time_ns,samples,samples_within"
 
@@ -50,7 +51,7 @@ def test_a_file_that_is_none_is_said_and_the_run_does_not_count(
 ) -> None:
     run = run_with(tmp_path, *lines)
     assert run.reason is not None
-    assert run.reason.startswith(f"methods ({tmp_path}/methods.csv): {said}")
+    assert say(run.reason, "en").startswith(f"methods ({tmp_path}/methods.csv): {said}")
     assert run.methods == ()
 
 
@@ -58,7 +59,9 @@ def test_a_run_without_its_file_does_not_count(tmp_path: Path) -> None:
     workload = Workload("w", "w", "w", ("true",), methods="methods.csv")
     reject = Reject(swap=False, throttled=False, foreign_cpu=None, steal=None)
     run = run_once(workload, {}, tmp_path, devices=(), reject=reject)
-    assert run.reason == f"methods ({tmp_path}/methods.csv): no such file or directory"
+    file = str(tmp_path / "methods.csv")
+    why = "no such file or directory"
+    assert run.reason == fact("experiment/methods_unreadable", file=file, why=why)
 
 
 def test_methods_of_scenarios_are_in_the_recording_and_its_results(

@@ -13,6 +13,7 @@ from sysdock.experiment.power import smallest_visible
 from sysdock.experiment.signed_rank import p_value
 from sysdock.experiment.validity import Placed, check_case
 from sysdock.experiment.verdicts import Claim, Samples, Verdict, invalidated, judge, outliers
+from sysdock.sentences import fact
 
 CLAIM = Claim(0.01, 0.01)
 
@@ -71,7 +72,7 @@ def test_too_few_blocks_say_how_many_it_takes() -> None:
     verdict = one(samples([1.0] * 7, [2.0] * 7))
     assert (verdict.verdict, verdict.reason) == (
         "inconclusive",
-        "7 blocks are too few: 8 is the least at this level",
+        fact("experiment/too_few_blocks", blocks=7, least=8),
     )
     assert verdict.smallest_visible is None
 
@@ -102,7 +103,7 @@ def test_a_verdict_that_rests_on_outliers_is_none() -> None:
     after = [math.exp(value / 1000) for value in [*lean, 900, 950, 990, 970]]
     verdict = one(samples([1.0] * 20, after))
     assert (verdict.p <= 0.01, verdict.verdict) == (True, "inconclusive")
-    assert verdict.reason == "it rests on outliers: without them it is not significant"
+    assert verdict.reason == fact("experiment/rests_on_outliers")
     # Outliers in addition to blocks that differ anyway change nothing.
     numbers = random.Random(3)
     small = [0.02 + numbers.gauss(0, 0.002) for _ in range(10)]
@@ -167,7 +168,7 @@ def placed(effect_of_first: float, seed: int) -> list[Placed]:
 def test_what_one_run_leaves_to_the_next_makes_a_case_invalid() -> None:
     checks = {each.check: each for each in check_case(1, placed(0.05, 1), [], CLAIM)}
     assert checks["order"].invalid is not None
-    assert "first run of a block" in checks["order"].invalid
+    assert checks["order"].invalid.code == "experiment/first_run_differs"
     verdict = one(samples([1.0] * 10, [2.0] * 10))
     (changed,) = invalidated([verdict], {1: checks["order"].invalid})
     assert (changed.verdict, changed.reason) == ("invalid", checks["order"].invalid)
@@ -184,7 +185,7 @@ def test_a_baseline_that_differs_from_itself_forbids_claims() -> None:
     )
     (check,) = check_case(1, [], [control, real], CLAIM)
     assert check.invalid is not None
-    assert "differs from itself" in check.invalid
+    assert check.invalid == fact("experiment/baseline_differs")
 
 
 def test_drift_is_said_and_forbids_nothing() -> None:

@@ -11,6 +11,7 @@ from sysdock.jobs.one_job import about_job, lines_of
 from sysdock.library import Library
 from sysdock.recording import Recording
 from sysdock.sections import sections_of
+from sysdock.sentences import say
 
 STEP_NS = 10 * 10**9
 
@@ -111,5 +112,5 @@ def test_the_first_screen_has_file_systems_and_jobs(session: Session) -> None:
     assert [name for name, _ in systems.rows] == ["/scratch lustre"]
     assert systems.rows[0][1][:3] == ("5.92 KiB", "72", "54")
     assert [name for name, _ in jobs.rows] == ["7", "8"]
-    facts = {fact.name[0]: fact.value[0] for fact in section.coverage(session, {})}
+    facts = {say(line.name, "en"): say(line.value, "en") for line in section.coverage(session, {})}
     assert facts == {"jobs": "2 in 1 hours", "cluster": "c"}

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from sysdock.errors import UserError
 from sysdock.library.page import cell_text, cells, parse_page
+from sysdock.sentences import say
 
 PAGE = """\
 # Small requests
@@ -81,19 +82,23 @@ Beside the list.
 """
     page = parse_page(write(tmp_path, text))
     assert page.clauses() == {"high": "it was seen, twice", "low.write": "only counted"}
-    assert page.how_sure("high", "write") == "it was seen, twice"
-    assert page.how_sure("high", None, "ja") == "見た"
+    assert say(page.how_sure("high", "write"), "en") == "it was seen, twice"
+    assert say(page.how_sure("high", None), "ja") == "見た"
     # What is missing in one language is said in the other.
-    assert page.how_sure("low", "write", "ja") == "only counted"
+    assert say(page.how_sure("low", "write"), "ja") == "only counted"
     assert page.how_sure("low", "read") is page.how_sure(None, None) is None
 
 
 def test_titles_sections_and_examples(tmp_path: Path) -> None:
     page = parse_page(write(tmp_path, PAGE))
-    assert (page.title, page.title_ja, page.text) == ("Small requests", "小さな読み書き", "What it answers.")
+    assert (page.title, say(page.titles, "ja"), page.text) == (
+        "Small requests",
+        "小さな読み書き",
+        "What it answers.",
+    )
     assert list(page.sections) == ["Example", "What to do", "どうするか"]
-    assert page.first_paragraph("What to do") == "First paragraph, in two lines."
-    assert page.first_paragraph("どうするか") == "まとめて読む。"
+    assert say(page.first_paragraph("what_to_do"), "en") == "First paragraph, in two lines."
+    assert say(page.first_paragraph("what_to_do"), "ja") == "まとめて読む。"
     assert page.first_paragraph("nothing") is None
     first, second = page.examples
     assert first.log_text.startswith("1 1700000000.000000 read(")

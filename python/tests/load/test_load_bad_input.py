@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hung_fuse import hung
@@ -22,6 +23,7 @@ from sysdock.recording import Recording
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "disk"))
 from loops import needs_root
+from sysdock.sentences import facts_of, say
 
 NOBODY = 65534
 
@@ -43,6 +45,11 @@ def open_to_all() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="sysdock-load-") as name:
         Path(name).chmod(0o777)
         yield Path(name)
+
+
+def said(note: list[dict[str, Any]] | None) -> str:
+    """The note of a row as the generator prints it, in words."""
+    return say(facts_of(note), "en") if note else ""
 
 
 def test_a_directory_that_is_none(tmp_path: Path):
@@ -135,7 +142,7 @@ def test_a_device_that_fails(tmp_path: Path, call: str, error: str, statuses: li
     wrong = [row for row in ran.rows if row["errors"]]
     assert wrong, ran.rows
     assert all(row["status"] in statuses for row in wrong), ran.rows
-    assert all(os.strerror(getattr(errno, error)).lower() in row["note"] for row in wrong), wrong
+    assert all(os.strerror(getattr(errno, error)).lower() in said(row["note"]) for row in wrong), wrong
     assert left(work) == []
 
 
@@ -157,7 +164,7 @@ def test_a_worker_that_is_killed(tmp_path: Path):
         out, _ = run.communicate(timeout=600)
     row = json.loads(out)
     assert (row["status"], run.returncode) == ("failed", 2)
-    assert "1 of 3 workers killed by signal 9" in row["note"]
+    assert "1 of 3 workers killed by signal 9" in said(row["note"])
     assert row["operations"] > 0
     assert left(tmp_path) == []
 
@@ -178,12 +185,12 @@ def test_a_worker_that_hangs_leaves_a_row_for_each_operation(tmp_path: Path):
         assert left(point) == []
     first, *others = [json.loads(line) for line in out.splitlines()]
     assert (first["operation"], first["status"]) == ("stat", "failed")
-    assert "given up" in first["note"]
+    assert "given up" in said(first["note"])
     assert [(row["operation"], row["status"], row["operations"]) for row in others] == [
         ("open", "skipped", 0),
         ("remove", "skipped", 0),
     ]
-    assert {row["note"] for row in others} == {"not measured: an operation before it was given up"}
+    assert [row["note"] for row in others] == [[{"code": "load/after_given_up"}]] * 2
 
 
 def test_more_workers_than_may_be_started():
@@ -197,7 +204,7 @@ def test_more_workers_than_may_be_started():
         ran = load(folder, *options, user=NOBODY, preexec_fn=few)
         assert left(folder) == []
     assert ran.only()["status"] == "failed"
-    assert "of 1000 processes could be started" in ran.only()["note"]
+    assert "of 1,000 processes could be started" in said(ran.only()["note"])
 
 
 def test_files_of_the_same_names_stay(tmp_path: Path):

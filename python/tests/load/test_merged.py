@@ -49,7 +49,7 @@ def of_two(first: dict[str, Any], second: dict[str, Any], *clocks: Clock) -> dic
 def test_what_hosts_did_adds_up() -> None:
     both = of_two(row(), row(bytes=50 << 20, operations=50, errors=3, processes=1))
     assert (both["processes"], both["bytes"], both["operations"], both["errors"]) == (3, 150 << 20, 150, 3)
-    assert (both["hosts"], both["status"], both["note"]) == ("a,b", "measured", None)
+    assert (both["hosts"], both["status"], both["note"]) == ("a,b", "measured", [])
     assert both["bytes_per_s"] == pytest.approx(150 << 20)
     assert both["overlap"] == 1.0
 
@@ -66,7 +66,8 @@ def test_the_rate_is_of_the_whole_time() -> None:
     # From the last start, at 0.5 s, to the first end, at 1 s, of 1.5 s.
     assert both["overlap"] == pytest.approx(1 / 3)
     assert both["status"] == "no_overlap"
-    assert "33 %" in both["note"]
+    [note] = both["note"]
+    assert (note["code"], note["part"]) == ("load/little_overlap", pytest.approx(1 / 3))
 
 
 def test_hosts_one_after_the_other_do_not_overlap() -> None:
@@ -113,9 +114,9 @@ def test_latencies_of_all_together() -> None:
     ],
 )
 def test_it_is_worth_no_more_than_the_worst(first: str, second: str, worst: str) -> None:
-    both = of_two(row(status=first), row(status=second, note="why"))
+    both = of_two(row(status=first), row(status=second, note=[{"code": "load/given_up"}]))
     assert both["status"] == worst
-    assert "b: why" in both["note"]
+    assert {"code": "load/on_host", "host": "b", "notes": [{"code": "load/given_up"}]} in both["note"]
 
 
 def test_what_one_host_does_not_know_nobody_knows() -> None:
@@ -150,7 +151,7 @@ def test_a_host_that_did_nothing() -> None:
 
 def test_a_start_that_is_not_exact_is_said() -> None:
     both = of_two(row(), row(), EXACT, Clock(0, 7_000_000))
-    assert (both["status"], both["note"]) == ("measured", "clocks of the hosts were compared to 7.0 ms only")
+    assert (both["status"], both["note"]) == ("measured", [{"code": "load/clocks_unsure", "by": 7_000_000}])
 
 
 @pytest.mark.parametrize("hosts", [1, 2, 3, 7])

@@ -17,6 +17,7 @@ from load_runs import children, left
 from sysdock.analysis import Session
 from sysdock.recording import Recording
 from sysdock.recording.native import find_native
+from sysdock.sentences import fact, facts_from_json, json_of, say
 
 PLAN = """
 title = "Small"
@@ -250,7 +251,7 @@ def test_steps_for_which_there_is_no_time_have_rows(tmp_path: Path) -> None:
         tmp_path,
         "SELECT operation, hosts, status, note FROM load_results WHERE item = 'metadata' ORDER BY ALL",
     )
-    why = "not measured: the time for all steps was up"
+    why = json_of(fact("load/time_up"))
     assert found == [(operation, "here,there", "skipped", why) for operation in ("create", "remove")]
 
 
@@ -282,14 +283,15 @@ def test_a_host_whose_workers_hang(tmp_path: Path, in_memory: Path) -> None:
     for worker in children(generators(data)[0]):
         os.kill(worker, signal.SIGSTOP)
     try:
-        _, said = process.communicate(timeout=600)
+        _, errors = process.communicate(timeout=600)
     finally:
         process.kill()
-    assert process.returncode == 0, said
+    assert process.returncode == 0, errors
     [(stat, why), (remove, note)] = ask(tmp_path, "SELECT status, note FROM load_results ORDER BY result_id")
     assert (stat, remove) == ("failed", "skipped")
-    assert re.search("(here|there): given up: no worker and no device made progress", str(why))
-    assert re.search("(here|there): not measured: an operation before it was given up", str(note))
+    said = [say(facts_from_json(str(each)), "en") for each in (why, note)]
+    assert re.search("(here|there): given up: no worker and no device made progress", said[0])
+    assert re.search("(here|there): not measured: an operation before it was given up", said[1])
     assert left(data) == []
 
 

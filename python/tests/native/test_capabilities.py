@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from recorders import recorder_or_skip
 from scenes import CannotBeMadeError, as_nobody, copy_sql
+from sysdock.recording.manifest import NOT_REQUESTED
 
 Query = Callable[[Path, str], list[tuple]]
 
@@ -48,7 +49,7 @@ def test_two_capabilities_are_enough(
     assert (stated["lost_events"], stated["complete"]) == (0, True)
     missing = {state["family"]: state["missing"] for state in stated["families"]}
     on_demand = ("stacks", "locks", "block", "irq", "memory", "syscalls", "probes")
-    assert {missing.pop(family) for family in on_demand} == {"not requested"}
+    assert [missing.pop(family) for family in on_demand] == [NOT_REQUESTED] * len(on_demand)
     faults, samples = missing.pop("faults"), missing.pop("cpu")
     assert set(missing.values()) == {None}
     assert samples == faults

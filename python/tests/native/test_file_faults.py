@@ -220,7 +220,7 @@ def test_it_can_be_left_out(native: Path, tmp_path: Path, manifest: Callable) ->
     recorder.record(tmp_path / "rec", "true", recorder_options=("--what", "io"))
     stated = manifest(tmp_path / "rec")
     assert "file_faults" not in stated["tables"]
-    assert {"family": "faults", "missing": "not requested"} in stated["families"]
+    assert {"family": "faults", "missing": {"code": "capture/not_requested"}} in stated["families"]
 
 
 def test_who_waits_in_a_major_fault_waits_for_the_disk(recorded: Recorded, query: Query) -> None:

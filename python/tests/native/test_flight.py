@@ -18,6 +18,7 @@ from recorders import recorder_or_skip
 from sysdock.analysis import Session
 from sysdock.library import Library
 from sysdock.recording import Recording
+from sysdock.recording.manifest import NOT_REQUESTED
 
 # Opens a file, begins to sleep in a child, and reads as often as standard input says.
 READER = """
@@ -268,7 +269,7 @@ def test_system_calls_may_be_left_out(flight: Flight, tmp_path: Path) -> None:
         [calls] = [
             one for one in session.recording.manifest["captures"][0]["families"] if one["family"] == "calls"
         ]
-        assert calls["missing"] == "not requested"
+        assert calls["missing"] == NOT_REQUESTED
         # No rule takes calls that were not recorded for calls that were not made.
         assert not [
             one.rule for one in session.diagnose() if one.rule.startswith("io/") and one.status == "ok"

@@ -13,6 +13,7 @@ from sysdock.analysis import Finding, Session
 from sysdock.analysis.diagnosis import diagnose_by
 from sysdock.library import Library
 from sysdock.recording import Recording
+from sysdock.sentences import say
 
 COMMITS = """
 import sqlite3, sys
@@ -78,4 +79,4 @@ def test_git_is_known(recorder: Recorder, tmp_path: Path) -> None:
         [rule] = [rule for rule in session.library.rules() if rule.id == "io/metadata_cost"]
         [asked] = diagnose_by(session, rule, {"min_share": 0, "min_ratio": 1e-6})
     assert asked.product == "Git"
-    assert "feature.manyFiles" in (asked.product_advice or "")
+    assert "feature.manyFiles" in say(asked.product_advice, "en")

@@ -12,6 +12,7 @@ from sysdock.analysis import Session
 from sysdock.analysis.diagnosis import diagnose_by
 from sysdock.library import Library
 from sysdock.recording import Recording
+from sysdock.sentences import say
 
 
 def session_of(folder: Path) -> Session:
@@ -71,4 +72,4 @@ def test_a_slow_tail_is_a_note(scene: Callable[..., Path]) -> None:
     with session_of(scene("served_requests")) as session:
         [found] = diagnose_by(session, session.library.rule("requests/slow_tail"), limits)
     assert (found.subject, found.status, found.gain_ns) == ("socket", "finding", 0)
-    assert "The slowest 10 of 200 requests (socket)" in found.reason
+    assert "The slowest 10 of 200 requests (socket)" in say(found.reason, "en")

@@ -15,6 +15,7 @@ from scenes import build
 from sysdock.analysis import Session, diagnosis
 from sysdock.library import Library
 from sysdock.recording import Recording
+from sysdock.recording.manifest import NOT_REQUESTED
 
 Query = Callable[[Path, str], list[tuple]]
 
@@ -96,8 +97,9 @@ def test_nearly_all_are_at_the_line_that_takes_the_time(
             WHERE object LIKE '%/hot_spots' GROUP BY stack_id) AS f USING (stack_id)
         WHERE s.ts_ns BETWEEN {phase.from_ns} AND {phase.until_ns} AND {NOT_INTERRUPTED}"""
     [(number, there, alike)] = query(folder / "rec", sql)
-    # The rest looks at the clock.
-    assert there >= 0.75 * number
+    # The rest looks at the clock. Where a function is a part of another, the loop around it belongs to
+    # the other, and the processor decides which of the two instructions a timer sees more often.
+    assert there >= (0.5 if name == "mix" else 0.75) * number
     # The memory is given back by a call.
     assert alike >= (0.6 if name == "touch" else 0.9) * there
     lines = f"""SELECT DISTINCT regexp_extract(source, ':([0-9]+)$', 1)::INTEGER FROM stacks
@@ -183,7 +185,7 @@ def test_families_that_are_not_named_are_not_recorded(
     done = kernel.record(tmp_path / "rec", "true", recorder_options=("--what", "io,sched"))
     assert done.returncode == 0
     states = {state["family"]: state["missing"] for state in manifest(tmp_path / "rec")["families"]}
-    assert (states["sched"], states["cpu"]) == (None, "not requested")
+    assert (states["sched"], states["cpu"]) == (None, NOT_REQUESTED)
     assert "samples" not in manifest(tmp_path / "rec")["tables"]
 
 

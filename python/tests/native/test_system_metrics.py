@@ -158,4 +158,6 @@ def test_the_analyses_have_the_same_numbers(run: Run, query: Query, open_session
 def test_it_can_be_left_out(kernel: Recorder, tmp_path: Path, manifest: Callable) -> None:
     kernel.record(tmp_path / "rec", "true", recorder_options=("--what", "io"))
     assert "system_metrics" not in manifest(tmp_path / "rec")["tables"]
-    assert {"family": "system", "missing": "not requested"} in manifest(tmp_path / "rec")["families"]
+    assert {"family": "system", "missing": {"code": "capture/not_requested"}} in manifest(tmp_path / "rec")[
+        "families"
+    ]

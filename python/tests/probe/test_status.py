@@ -14,6 +14,7 @@ from made_series import STARTED_NS, TEN_MINUTES_NS, Maker, as_history, make_seri
 from sysdock.library import Library
 from sysdock.probe import judging
 from sysdock.probe.judging import Answer, Settings
+from sysdock.sentences import say
 
 DAY = 144
 
@@ -104,7 +105,7 @@ def test_a_baseline_survives_a_kernel_update_and_names_it() -> None:
     [log] = [item for item in found.items if item.item == "log append"]
     assert log.status == "slower"
     assert log.note is not None
-    assert log.note[0] == "the kernel changed then, from 6.1.0 to 6.12.0"
+    assert say(log.note, "en") == "the kernel changed then, from 6.1.0 to 6.12.0"
     quiet = answer(Maker(kernel=lambda number: "6.1.0" if number < first else "6.12.0"), 5 * DAY)
     assert quiet.status == "usual"
 

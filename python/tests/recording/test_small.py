@@ -35,7 +35,7 @@ def answers(folder: Path, library: Library, filters: Filters | None = None) -> d
         # A diagnosis leaves out what cannot find anything here.
         rules = [rule for rule in library.rules() if not lack(session, rule)]
         found["rules"] = [judge(session, rule) for rule in rules]
-        found["notes"] = sorted(session.notes)
+        found["notes"] = sorted(map(repr, session.notes))
     return found
 
 

@@ -216,12 +216,13 @@ def test_a_long_series_is_thinned_and_says_so(
 ) -> None:
     from sysdock.disk.series import strip as strips
     from sysdock.disk.series.labels import left_out
+    from sysdock.sentences import say
 
     monkeypatch.setattr(strips, "MOST_FRAMES", 2)
     strip = of_scans.film_strip(found, of_scans.StripOptions())
     assert [frame.snapshot for frame in strip.frames] == [found[0], found[2]]
-    assert left_out(strip, "en") == "2 of 3 scans are shown, evenly taken; the graph has all."
-    assert left_out(of_scans.film_strip(found[:1], of_scans.StripOptions()), "en") is None
+    assert say(left_out(strip), "en") == "2 of 3 scans are shown, evenly taken; the graph has all."
+    assert left_out(of_scans.film_strip(found[:1], of_scans.StripOptions())) is None
 
 
 def test_mistakes_are_told(folder: Path, tmp_path: Path) -> None:

@@ -70,7 +70,12 @@ def test_it_says_what_was_recorded_and_how_completely(page_file: Path) -> None:
 
 
 def test_an_incomplete_recording_says_so(library: Library, maker: RecordingMaker, tmp_path: Path) -> None:
-    clock = {"kind": "order", "resolution_ns": 1, "has_durations": False, "note": "the log has no clock"}
+    clock = {
+        "kind": "order",
+        "resolution_ns": 1,
+        "has_durations": False,
+        "note": [{"code": "clock/no_clock"}],
+    }
     folder = maker.make(complete=False, ended_by="interrupted", lost_events=12, clock=clock)
     with Session(Recording.open(folder), library) as session:
         write_report(session, tmp_path / "out.html")

@@ -12,8 +12,9 @@ from sysdock.page.tables import table
 
 def shown(column: Column, *values: Any) -> tuple[str, list[str], list[str]]:
     """The English heading of a column, its cells as they are read, and as they are copied."""
-    html = table("t", [column], [(value,) for value in values], ("a table", "表"))
-    [heading] = re.findall(r'<span class="t" lang="en">(.*?)</span>', html)
+    html = table("t", [column], [(value,) for value in values], "a table")
+    [head] = re.findall(r"<th [^>]*>(.*?)</th>", html)
+    heading = re.sub(r'<span class="t" lang="ja">.*?</span>|<[^>]*>', "", head)
     cells = re.findall(r'<td class="n"(?: data-v="(.*?)")?>(.*?)</td>', html)
     return heading, [words for _, words in cells], [exact or words for exact, words in cells]
 

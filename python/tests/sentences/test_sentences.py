@@ -116,6 +116,19 @@ def test_every_fact_of_the_code_has_its_sentence_and_all_values() -> None:
     assert not wrong, "\n".join(map(str, wrong))
 
 
+def test_codes_that_are_put_together_have_sentences() -> None:
+    """At least one of `chart/kind_{kind}` exists; tests of what is shown find those that are missing."""
+    beginnings = {
+        found
+        for module in (ROOT / "python" / "sysdock").rglob("*.py")
+        for found in re.findall(r'fact\(f"([a-z_]+/[a-z_]+)\{', module.read_text("utf-8"))
+    }
+    assert len(beginnings) > 5
+    assert [
+        found for found in sorted(beginnings) if not any(code.startswith(found) for code in codes())
+    ] == []
+
+
 def test_every_sentence_is_said_somewhere() -> None:
     """Constructors of the facts that recorders state are generated from the catalogue, and rustc checks their use."""
     paths = [*(ROOT / "python/sysdock").rglob("*.py"), *(ROOT / "web").glob("*.js")]
