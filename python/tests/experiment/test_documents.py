@@ -183,12 +183,48 @@ def run(tmp_path: Path) -> Callable[..., Result]:
     return run_
 
 
+WAITS = """
+title = "w"
+title_ja = "w"
+question = "w"
+question_ja = "w"
+analysis = "experiment/verdicts"
+[claim]
+primary = "elapsed_s"
+[plan]
+blocks = 10
+aa = false
+dry = 0
+[reject]
+foreign_cpu_percent = false
+steal_percent = false
+[factors.seconds]
+levels = ["0.01", "0.3"]
+text = "w"
+text_ja = "w"
+[scenarios.short]
+seconds = "0.01"
+text = "w"
+text_ja = "w"
+[scenarios.long]
+seconds = "0.3"
+text = "w"
+text_ja = "w"
+[[workloads]]
+name = "wait"
+text = "w"
+text_ja = "w"
+run = ["sleep", "{seconds}"]
+"""
+
+
 def test_an_experiment_is_run_again_only_with_trust_and_gives_the_same(
     run: Callable[..., Result], tmp_path: Path
 ) -> None:
-    """One call sleeps 20 ms more: whatever else runs, eight blocks of that are a change."""
-    run("compare", "--blocks", 10, "-o", tmp_path / "first", "--", "sleep 0.01", "sleep 0.3")
-    with pytest.raises(UserError, match=r"would run and set: .*; sleep 0\.01; sleep 0\.3"):
+    """One call sleeps 290 ms more: whatever else runs, ten blocks of that are a change."""
+    (tmp_path / "own.toml").write_text(WAITS)
+    run("run", tmp_path / "own.toml", "-o", tmp_path / "first", "--trust")
+    with pytest.raises(UserError, match=r"would run and set: .*sleep "):
         run("replay", tmp_path / "first", "-o", tmp_path / "again")
     assert not (tmp_path / "again").exists()
     answer = run("replay", tmp_path / "first", "-o", tmp_path / "again", "--trust", "--format", "json")

@@ -158,6 +158,30 @@ static void vfork_parent(long unused)
 			syscall(SYS_pause);
 }
 
+static ssize_t read_file(const char *path, char *content, size_t room)
+{
+	int file = open(path, O_RDONLY);
+	ssize_t length = file < 0 ? -1 : read(file, content, room - 1);
+	content[length > 0 ? length : 0] = 0;
+	if (file >= 0)
+		close(file);
+	return length;
+}
+
+// Until a task has neither run nor been ready to for 300 ms: it waits for what holds it.
+static void wait_until_blocked(pid_t pid)
+{
+	char path[64], content[512];
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	for (int still = 0; still < 6;) {
+		sleep_ms(50);
+		if (read_file(path, content, sizeof(content)) <= 0)
+			return;
+		const char *state = strrchr(content, ')');
+		still = state && state[2] != 'R' ? still + 1 : 0;
+	}
+}
+
 // --- A chain of locks. Its head writes to a file from a page that nobody ever fills, and holds the lock of the inode for ever.
 
 #define CHAINED "/tmp/chained"
@@ -202,14 +226,14 @@ static void start_chain(void)
 {
 	if (pipe(chain_pipe))
 		return;
-	start("chain-head", chain_head, 0);
-	sleep_ms(300);
-	start("chain-splicer", chain_splicer, 0);
-	sleep_ms(300);
+	wait_until_blocked(start("chain-head", chain_head, 0));
+	wait_until_blocked(start("chain-splicer", chain_splicer, 0));
+	pid_t last = 0;
 	for (int number = 0; number < 5; number++)
-		start("chain-pipe", chain_pipe_writer, 0);
+		last = start("chain-pipe", chain_pipe_writer, 0);
 	for (int number = 0; number < 3; number++)
-		start("chain-file", chain_file_writer, 0);
+		last = start("chain-file", chain_file_writer, 0);
+	wait_until_blocked(last);
 }
 
 // --- A disk that hangs: it serves a megabyte, and no more.
@@ -230,16 +254,6 @@ static void disk_task(int is_writer, long block, long bytes)
 static void disk_reader(long block) { disk_task(0, block, 4096); }
 
 static void disk_writer(long block) { disk_task(1, block, DISK_WRITER_BYTES); }
-
-static ssize_t read_file(const char *path, char *content, size_t room)
-{
-	int file = open(path, O_RDONLY);
-	ssize_t length = file < 0 ? -1 : read(file, content, room - 1);
-	content[length > 0 ? length : 0] = 0;
-	if (file >= 0)
-		close(file);
-	return length;
-}
 
 // Until the disk has done nothing for half a second although everybody waits for it.
 static void start_disk_tasks(void)
