@@ -15,7 +15,9 @@ use std::{
     time::Duration,
 };
 
-use crate::histogram::CLASSES;
+use rustix::thread::futex;
+
+use crate::{clock::timespec, histogram::CLASSES};
 
 /// Number of operations that may be measured at the same time.
 pub(crate) const LANES: usize = 3;
@@ -233,13 +235,11 @@ impl Header {
 
 /// Sleep while the word has this value (futex(2), between processes).
 fn wait(word: &AtomicU32, value: u32, at_most: Option<Duration>) {
-    let limit = at_most.map(|time| libc::timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) });
-    let limit = limit.as_ref().map_or(ptr::null(), ptr::from_ref);
-    // SAFETY: the word and the limit live through the call.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, value, limit) };
+    let limit = at_most.map(|time| timespec(time.as_nanos() as u64));
+    // Callers look at the word again, whatever ended the wait.
+    let _ = futex::wait(word, futex::Flags::empty(), value, limit.as_ref());
 }
 
 fn wake(word: &AtomicU32) {
-    // SAFETY: takes an address and numbers.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+    let _ = futex::wake(word, futex::Flags::empty(), i32::MAX as u32);
 }

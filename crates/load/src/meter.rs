@@ -2,6 +2,8 @@
 
 use std::{io, sync::atomic::Ordering::Relaxed};
 
+use nix::sys::resource::{UsageWho, getrusage};
+
 use crate::{
     board::{Header, Interval, Slot},
     clock::now_ns,
@@ -203,10 +205,5 @@ impl<'a> Meter<'a> {
 /// Bytes that the kernel has read from devices for this process so far (`ru_inblock` of
 /// getrusage(2), in units of 512).
 fn device_read() -> u64 {
-    // SAFETY: zeros are a value of the struct, which lives through the call.
-    unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
-        usage.ru_inblock as u64 * 512
-    }
+    getrusage(UsageWho::RUSAGE_SELF).map_or(0, |usage| usage.block_reads() as u64 * 512)
 }

@@ -160,18 +160,13 @@ struct Room {
 }
 
 fn room(path: &Path) -> Option<Room> {
-    use std::os::unix::ffi::OsStrExt;
-    let path = std::ffi::CString::new(path.as_os_str().as_bytes()).ok()?;
-    // SAFETY: zeros are a value of the struct; path and struct live through the call.
-    unsafe {
-        let mut found: libc::statvfs = std::mem::zeroed();
-        (libc::statvfs(path.as_ptr(), &raw mut found) == 0).then(|| Room {
-            size: found.f_blocks * found.f_frsize,
-            free: found.f_bavail * found.f_frsize,
-            inodes: found.f_files,
-            free_inodes: found.f_favail,
-        })
-    }
+    let found = rustix::fs::statvfs(path).ok()?;
+    Some(Room {
+        size: found.f_blocks * found.f_frsize,
+        free: found.f_bavail * found.f_frsize,
+        inodes: found.f_files,
+        free_inodes: found.f_favail,
+    })
 }
 
 fn host_name() -> String {

@@ -5,12 +5,12 @@ use std::{
     collections::BTreeMap,
     fs::{self, File},
     io,
-    os::fd::AsRawFd,
     path::Path,
     sync::atomic::Ordering::Relaxed,
     time::{Duration, Instant},
 };
 
+use rustix::process::{Pid, Signal, WaitOptions, getpid, getppid, kill_process, set_parent_process_death_signal, waitpid};
 use sysdock_table::{Cancel, Fact, facts::load as facts};
 
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
     clock::{now_ns, to_epoch_ns},
     data::Pool,
     device::{self, Counters, FileSystem},
-    guarded::guarded,
+    guarded::{fork, guarded, leave},
     histogram::CLASSES,
     items::{self, Phase, WorkerContext},
     meter::{INTERVAL_NS, Meter},
@@ -116,7 +116,7 @@ pub(crate) struct StepOutcome {
 struct Workers<'a> {
     board: &'a Board,
     /// Number and process id.
-    alive: Vec<(u32, libc::pid_t)>,
+    alive: Vec<(u32, Pid)>,
     deaths: BTreeMap<Death, u32>,
 }
 
@@ -178,27 +178,21 @@ fn start_worker(
     data_bytes: u64,
     board: &Board,
     around: &Surroundings<'_>,
-) -> io::Result<libc::pid_t> {
-    // SAFETY: a query without arguments.
-    let parent = unsafe { libc::getpid() };
-    // SAFETY: this process has one thread, so the copy may do anything.
-    let pid = unsafe { libc::fork() };
-    if pid < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    if pid > 0 {
-        return Ok(pid);
+) -> io::Result<Pid> {
+    let parent = getpid();
+    if let Some(child) = fork()? {
+        return Ok(child);
     }
     // SAFETY: sets signal actions: a terminal sends SIGINT to all, and the parent decides about the
-    // end. The worker dies with the parent.
+    // end.
     unsafe {
         libc::signal(libc::SIGINT, libc::SIG_IGN);
         libc::signal(libc::SIGTERM, libc::SIG_DFL);
         libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-        if libc::getppid() != parent {
-            libc::_exit(1);
-        }
+    }
+    // The worker dies with the parent.
+    if set_parent_process_death_signal(Some(Signal::KILL)).is_err() || getppid() != Some(parent) {
+        leave(1);
     }
     let place = WorkerContext {
         worker,
@@ -211,8 +205,7 @@ fn start_worker(
         data_bytes,
     };
     work(place, phases, board);
-    // SAFETY: ends this process without the exit handlers of the parent.
-    unsafe { libc::_exit(0) }
+    leave(0)
 }
 
 /// Main function of a worker.
@@ -286,11 +279,7 @@ fn start_time(count: u32, epoch: i64, at: Option<i64>) -> u64 {
 ///
 /// Those of changed files stay, so the measured file system, and no other, is synced before.
 fn drop_dentries(folder: &Path, patience: Duration) -> Option<Fact> {
-    let synchronized = guarded(patience, || {
-        let folder = File::open(folder)?;
-        // SAFETY: the descriptor is open.
-        if unsafe { libc::syncfs(folder.as_raw_fd()) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-    });
+    let synchronized = guarded(patience, || Ok(rustix::fs::syncfs(File::open(folder)?)?));
     match synchronized.and_then(|()| fs::write("/proc/sys/vm/drop_caches", "2")) {
         Ok(()) => None,
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Some(facts::names_kept()),
@@ -369,15 +358,10 @@ impl Workers<'_> {
     /// Record workers that ended.
     fn reap(&mut self) {
         self.alive.retain(|(_, pid)| {
-            let mut status = 0;
-            // SAFETY: our own child; the status lives through the call.
-            let ended = unsafe { libc::waitpid(*pid, &raw mut status, libc::WNOHANG) };
-            if ended == 0 {
-                return true;
-            }
-            let how = match libc::WIFSIGNALED(status) {
-                true => Death::Signal(libc::WTERMSIG(status)),
-                false => Death::Status(libc::WEXITSTATUS(status)),
+            let how = match waitpid(Some(*pid), WaitOptions::NOHANG) {
+                Ok(None) => return true,
+                Ok(Some((_, status))) if status.signaled() => Death::Signal(status.terminating_signal().unwrap_or(0)),
+                ended => Death::Status(ended.ok().flatten().and_then(|(_, status)| status.exit_status()).unwrap_or(0)),
             };
             *self.deaths.entry(how).or_default() += 1;
             false
@@ -392,10 +376,10 @@ impl Workers<'_> {
         while !self.alive.is_empty() {
             self.reap();
             if requested_at.elapsed() > TO_END && !killed {
-                // SAFETY: our own children, not waited for yet.
-                self.alive.iter().for_each(|(_, pid)| unsafe {
-                    libc::kill(*pid, libc::SIGKILL);
-                });
+                for (_, pid) in &self.alive {
+                    // It fails where the worker ended meanwhile.
+                    let _ = kill_process(*pid, Signal::KILL);
+                }
                 killed = true;
             }
             if requested_at.elapsed() > 2 * TO_END {

@@ -104,8 +104,7 @@ enum Owner {
 }
 
 fn owner_of(path: &Path) -> Owner {
-    // SAFETY: a query without arguments.
-    let user = unsafe { libc::geteuid() };
+    let user = rustix::process::geteuid().as_raw();
     let is_ours = fs::symlink_metadata(path).is_ok_and(|status| status.is_dir() && status.uid() == user);
     let options = fs::OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).clone();
     let text = options.open(path.join(OWNER)).and_then(|file| io::read_to_string(io::Read::take(file, 4096)));

@@ -18,7 +18,9 @@ use std::{
     sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering},
 };
 
-use crate::{Command, MeasureError, clock, signals::Signals};
+use rustix::{thread::futex, time::Timespec};
+
+use crate::{Command, MeasureError, clock, signals::Signals, usage};
 
 const MADE: u32 = 0;
 const READY: u32 = 1;
@@ -281,30 +283,23 @@ fn fail(page: &Shared, place: u32) -> ! {
 }
 
 fn note_use(before: &Before) {
-    // SAFETY: zeros are a value of the struct, which lives through the call.
-    let usage = unsafe {
-        let mut usage: libc::rusage = mem::zeroed();
-        libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
-        usage
-    };
-    before.minor_faults.store(usage.ru_minflt as u64, Ordering::Relaxed);
-    before.major_faults.store(usage.ru_majflt as u64, Ordering::Relaxed);
+    let usage = usage::own();
+    before.minor_faults.store(usage.minor_faults, Ordering::Relaxed);
+    before.major_faults.store(usage.major_faults, Ordering::Relaxed);
     // Sleeping until the release is one more.
-    before.voluntary_switches.store(usage.ru_nvcsw as u64 + 1, Ordering::Relaxed);
-    before.involuntary_switches.store(usage.ru_nivcsw as u64, Ordering::Relaxed);
+    before.voluntary_switches.store(usage.voluntary_switches + 1, Ordering::Relaxed);
+    before.involuntary_switches.store(usage.involuntary_switches, Ordering::Relaxed);
     before.cpu_ns.store(clock::own_cpu_ns(), Ordering::Relaxed);
 }
 
 /// Sleep while the word has this value, at most a tenth of a second.
 fn futex_wait(word: &AtomicU32, value: u32) {
-    let time = libc::timespec { tv_sec: 0, tv_nsec: 100_000_000 };
-    // SAFETY: the word and the time live through the call.
-    unsafe { libc::syscall(libc::SYS_futex, ptr::from_ref(word), libc::FUTEX_WAIT, value, &raw const time, 0, 0) };
+    // Callers look at the word again, whatever ended the wait.
+    let _ = futex::wait(word, futex::Flags::empty(), value, Some(&Timespec { tv_sec: 0, tv_nsec: 100_000_000 }));
 }
 
 fn futex_wake(word: &AtomicU32) {
-    // SAFETY: the word lives through the call.
-    unsafe { libc::syscall(libc::SYS_futex, ptr::from_ref(word), libc::FUTEX_WAKE, 1, 0, 0, 0) };
+    let _ = futex::wake(word, futex::Flags::empty(), 1);
 }
 
 /// How a child ended, which stays a zombie. `None`: it still runs.

@@ -98,9 +98,7 @@ fn cpu_ticks() -> Result<Vec<u64>, String> {
 }
 
 fn ns_per_tick() -> u64 {
-    // SAFETY: takes a number.
-    let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
-    1_000_000_000 / u64::try_from(per_second).unwrap_or(100).max(1)
+    1_000_000_000 / rustix::param::clock_ticks_per_second().max(1)
 }
 
 fn swapped_pages() -> Result<u64, String> {

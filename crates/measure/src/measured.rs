@@ -99,7 +99,7 @@ pub fn measure(command: &Command) -> Result<Measured, MeasureError> {
 fn run(command: &Command, devices: &[Device], signals: &Signals) -> Result<Measured, MeasureError> {
     let delays = delays_are_counted();
     let usage_before = usage::of_children();
-    let own_rss = usage::own_max_rss_bytes();
+    let own_rss = usage::own().max_rss_bytes;
     let mut records = TaskStats::listen();
     let launched = Launched::prepare(command, signals)?;
     let scheduled_before = Scheduled::of(launched.pid);

@@ -5,6 +5,11 @@ use std::{
     fs,
 };
 
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+
 /// A process in `/proc/PID/stat`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Process {
@@ -53,8 +58,10 @@ pub(crate) fn is_below(pid: u32, ancestor: u32, parent_of: impl Fn(u32) -> Optio
 
 /// Send a signal to a descendant, or to a group of them if the number is negative.
 pub(crate) fn send(pid: libc::pid_t, signal: libc::c_int) {
-    // SAFETY: kill takes numbers.
-    unsafe { libc::kill(pid, signal) };
+    if let Ok(signal) = Signal::try_from(signal) {
+        // It fails where the process has ended meanwhile.
+        let _ = kill(Pid::from_raw(pid), signal);
+    }
 }
 
 #[cfg(test)]

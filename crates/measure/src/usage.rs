@@ -1,6 +1,11 @@
 //! The kernel's sums for ended processes that were waited for.
 
-use std::{fs, io, mem};
+use std::{fs, io};
+
+use nix::sys::{
+    resource::{UsageWho, getrusage},
+    time::{TimeVal, TimeValLike},
+};
 
 /// Usage of the processes that were waited for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -17,30 +22,26 @@ pub(crate) struct Usage {
 
 /// Usage of our children that were waited for, and of theirs.
 pub(crate) fn of_children() -> Usage {
-    of(libc::RUSAGE_CHILDREN)
+    of(UsageWho::RUSAGE_CHILDREN)
 }
 
-/// Our own peak resident memory [B].
-pub(crate) fn own_max_rss_bytes() -> u64 {
-    of(libc::RUSAGE_SELF).max_rss_bytes
+/// Our own usage.
+pub(crate) fn own() -> Usage {
+    of(UsageWho::RUSAGE_SELF)
 }
 
-fn of(whom: libc::c_int) -> Usage {
-    // SAFETY: zeros are a value of the struct, which lives through the call.
-    let usage = unsafe {
-        let mut usage: libc::rusage = mem::zeroed();
-        libc::getrusage(whom, &raw mut usage);
-        usage
-    };
-    let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000;
+fn of(whom: UsageWho) -> Usage {
+    // It cannot fail for these two.
+    let Ok(usage) = getrusage(whom) else { return Usage::default() };
+    let ns = |time: TimeVal| time.num_nanoseconds() as u64;
     Usage {
-        user_ns: ns(usage.ru_utime),
-        system_ns: ns(usage.ru_stime),
-        minor_faults: usage.ru_minflt as u64,
-        major_faults: usage.ru_majflt as u64,
-        voluntary_switches: usage.ru_nvcsw as u64,
-        involuntary_switches: usage.ru_nivcsw as u64,
-        max_rss_bytes: usage.ru_maxrss as u64 * 1024,
+        user_ns: ns(usage.user_time()),
+        system_ns: ns(usage.system_time()),
+        minor_faults: usage.minor_page_faults() as u64,
+        major_faults: usage.major_page_faults() as u64,
+        voluntary_switches: usage.voluntary_context_switches() as u64,
+        involuntary_switches: usage.involuntary_context_switches() as u64,
+        max_rss_bytes: usage.max_rss() as u64 * 1024,
     }
 }
 

@@ -5,7 +5,7 @@
 //! remaining processes are killed then, or left alone on request.
 
 use std::{
-    io, mem,
+    mem,
     process::ExitStatus,
     time::{Duration, Instant},
 };
@@ -180,9 +180,6 @@ impl Drop for Urgency {
 
 /// Make us the parent of orphans of the run, instead of the first process.
 pub(crate) fn adopt_orphans() -> Result<(), MeasureError> {
-    // SAFETY: takes numbers.
-    match unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) } {
-        0 => Ok(()),
-        _ => Err(MeasureError::System("adopt orphans", io::Error::last_os_error())),
-    }
+    let adopted = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    adopted.map_err(|error| MeasureError::System("adopt orphans", error.into()))
 }

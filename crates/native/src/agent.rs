@@ -7,6 +7,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use rustix::{
+    io::Errno,
+    mount::{MountFlags, mount},
+};
 use sysdock_agent::{
     Agent, AgentError, Collector, CollectorOptions, Event, JobAnswer, Landing, MetricsOptions, Options, Settings, SettingsFile,
     Target, query_job,
@@ -124,17 +128,14 @@ fn bpf_folder() -> Result<PathBuf, Message> {
     if is_mounted {
         return Ok(folder);
     }
-    let (source, target, kind) = (c"bpf", c"/sys/fs/bpf", c"bpf");
-    // SAFETY: the texts outlive the call; there are no data.
-    let code = unsafe { libc::mount(source.as_ptr(), target.as_ptr(), kind.as_ptr(), 0, std::ptr::null()) };
-    if code == 0 {
-        return Ok(folder);
-    }
-    let error = io::Error::last_os_error();
-    Err(Message::new(
-        format!("{BPF}: cannot be mounted: {error}"),
-        "run as root, or with --no-pin: jobs are then not counted while no agent is running",
-    ))
+    let cannot = |error: Errno| {
+        Message::new(
+            format!("{BPF}: cannot be mounted: {}", io::Error::from(error)),
+            "run as root, or with --no-pin: jobs are then not counted while no agent is running",
+        )
+    };
+    mount("bpf", BPF, "bpf", MountFlags::empty(), None).map_err(cannot)?;
+    Ok(folder)
 }
 
 fn report(event: Event) {

@@ -10,15 +10,16 @@ use std::{
     env,
     ffi::OsString,
     io::{self, Write},
-    os::{
-        fd::{AsRawFd, FromRawFd, OwnedFd},
-        unix::process::CommandExt,
-    },
+    os::{fd::OwnedFd, unix::process::CommandExt},
     process::{Child, Command, ExitStatus},
     thread,
     time::{Duration, Instant},
 };
 
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    process::{Pid, PidfdFlags, pidfd_open},
+};
 use sysdock_bpf::{
     BpfError, Capture, End, FAMILIES, Family, Gate, Group, KernelNames, Meters, Note, ProbeList, Probes, Reason, Refused,
     Settings, Spool, Stacks, Start, Target, all_processes, first_task, task_events,
@@ -340,20 +341,16 @@ struct HeldProcess {
 
 impl HeldProcess {
     fn has_ended(&self) -> bool {
-        let mut poll = libc::pollfd { fd: self.descriptor.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        // SAFETY: one entry, which outlives the call.
-        unsafe { libc::poll(&raw mut poll, 1, 0) == 1 }
+        poll(&mut [PollFd::new(&self.descriptor, PollFlags::IN)], Some(&Timespec::default())) == Ok(1)
     }
 }
 
 /// Open descriptors of the processes with these numbers.
 fn hold(pids: &[u32]) -> Result<Vec<HeldProcess>, Message> {
     let hold = |pid: &u32| {
-        // SAFETY: two numbers; the returned descriptor has no other owner.
-        let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, *pid, 0) };
-        let descriptor = i32::try_from(descriptor).ok().filter(|number| *number >= 0).ok_or_else(|| no_such_process(*pid))?;
-        // SAFETY: as above.
-        Ok(HeldProcess { pid: *pid, descriptor: unsafe { OwnedFd::from_raw_fd(descriptor) } })
+        let process = Pid::from_raw(pid.cast_signed()).ok_or_else(|| no_such_process(*pid))?;
+        let descriptor = pidfd_open(process, PidfdFlags::empty()).map_err(|_| no_such_process(*pid))?;
+        Ok(HeldProcess { pid: *pid, descriptor })
     };
     pids.iter().map(hold).collect()
 }

@@ -7,13 +7,10 @@
 
 use std::{
     env,
-    ffi::{CString, OsStr, OsString},
+    ffi::{OsStr, OsString},
     fs::{self, File},
     io,
-    os::unix::{
-        ffi::OsStrExt,
-        process::{CommandExt, ExitStatusExt},
-    },
+    os::unix::process::{CommandExt, ExitStatusExt},
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus},
     sync::{
@@ -24,6 +21,10 @@ use std::{
     time::Duration,
 };
 
+use rustix::{
+    fs::{CWD, FileType, Mode, mknodat},
+    process::{Signal, set_parent_process_death_signal},
+};
 use sysdock_strace::{ImportError, Logs, Options};
 use sysdock_table::{Cancel, Ending, Folder, Manifest, Recording};
 
@@ -208,10 +209,7 @@ fn start(strace: &Path, fifo: &Path, arguments: &arguments::Record, caller: Opti
     unsafe {
         start.pre_exec(|| {
             inherited::give_back();
-            match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
-                0 => Ok(()),
-                _ => Err(io::Error::last_os_error()),
-            }
+            Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
         });
     }
     start.spawn()
@@ -256,11 +254,7 @@ impl Fifo {
     fn make(path: &Path) -> io::Result<Self> {
         let name = path.parent().and_then(Path::file_name).unwrap_or_default();
         let folder = tempfile::Builder::new().prefix(name).rand_bytes(0).tempdir()?;
-        let name = CString::new(path.as_os_str().as_bytes())?;
-        // SAFETY: `name` is a NUL-terminated string that outlives the call.
-        if unsafe { libc::mkfifo(name.as_ptr(), 0o600) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
+        mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
         let writer = File::options().read(true).write(true).open(path)?;
         let reader = File::open(path)?;
         Ok(Fifo { held: Held { path: path.into(), _writer: writer, _folder: folder }, reader })

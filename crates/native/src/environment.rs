@@ -88,8 +88,7 @@ pub(crate) fn of_this_machine(command: &[OsString], directory: Option<String>) -
         row("tool", "strace", strace_version()),
         row("command", "command", Some(command_text(command))),
         row("command", "directory", directory),
-        // SAFETY: getuid cannot fail.
-        row("command", "user id", Some(unsafe { libc::getuid() }.to_string())),
+        row("command", "user id", Some(rustix::process::getuid().as_raw().to_string())),
     ];
     rows.extend(place_in_job(|name| std::env::var(name).ok()));
     rows.extend(mounts());
@@ -188,18 +187,9 @@ pub(crate) fn host_name() -> Option<String> {
 }
 
 fn uname() -> (Option<String>, Option<String>, Option<String>) {
-    // SAFETY: uname fills the struct with NUL-terminated strings, or fails and leaves it zeroed.
-    let name = unsafe {
-        let mut name: libc::utsname = std::mem::zeroed();
-        libc::uname(&raw mut name);
-        name
-    };
-    let text = |field: &[libc::c_char]| {
-        // SAFETY: see above; the array contains a NUL.
-        let text = unsafe { CStr::from_ptr(field.as_ptr()) };
-        Some(text.to_string_lossy().into_owned()).filter(|text| !text.is_empty())
-    };
-    (text(&name.sysname), text(&name.release), text(&name.machine))
+    let name = rustix::system::uname();
+    let text = |field: &CStr| Some(field.to_string_lossy().into_owned()).filter(|text| !text.is_empty());
+    (text(name.sysname()), text(name.release()), text(name.machine()))
 }
 
 fn os_release() -> Option<String> {

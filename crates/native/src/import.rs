@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sysdock_strace::{ImportError, Logs, Options, TrussColumns};
 use sysdock_table::{Cancel, Ending, Folder, Recording};
 
@@ -92,14 +93,9 @@ pub(crate) fn refuse_options(arguments: &arguments::Import, path: &Path, what: &
 /// Raise the limit of open files: a set of logs by strace -ff has a file for each thread, and all
 /// are open at once.
 fn allow_many_files() {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the struct outlives both calls. If the limit stays, opening the files fails.
-    unsafe {
-        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 {
-            limit.rlim_cur = limit.rlim_max;
-            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
-        }
-    }
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    // If the limit stays, opening the files fails.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 
 /// The exit status for a recording that ended like this.

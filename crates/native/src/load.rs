@@ -7,6 +7,10 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    stdio::stdin,
+};
 use serde::Deserialize;
 use serde_json::json;
 use sysdock_load::{Caller, Load, Measured, Settings, Status, Step};
@@ -304,9 +308,8 @@ impl Caller for Agent {
     /// While workers run, the only possible input is an order to end, or the end of input because
     /// the controller is gone.
     fn tick(&mut self) {
-        let mut input = libc::pollfd { fd: libc::STDIN_FILENO, events: libc::POLLIN, revents: 0 };
-        // SAFETY: one descriptor, which outlives the call; it does not wait.
-        if unsafe { libc::poll(&raw mut input, 1, 0) } > 0 {
+        let mut input = [PollFd::from_borrowed_fd(stdin(), PollFlags::IN)];
+        if poll(&mut input, Some(&Timespec::default())).is_ok_and(|ready| ready > 0) {
             self.cancel.request();
         }
     }

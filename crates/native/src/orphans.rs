@@ -12,6 +12,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustix::process::{Pid, WaitId, WaitIdOptions, WaitOptions, getpid, set_child_subreaper, waitid, waitpid};
+
 use crate::{record, relay::Relay, signals};
 
 const PAUSE: Duration = Duration::from_millis(20);
@@ -23,8 +25,8 @@ const PF_FORKNOEXEC: u32 = 0x40;
 
 /// Make this process the parent of orphans: if strace is killed, we can wait for the command.
 pub(crate) fn adopt() {
-    // SAFETY: takes numbers only.
-    unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
+    // It cannot fail, and without it the command's status is unknown, which is said.
+    let _ = set_child_subreaper(Some(getpid()));
 }
 
 /// Wait for orphans that have ended, as init would, except strace and the command.
@@ -95,12 +97,8 @@ pub(crate) fn left_running(strace: u32, witness: Option<u32>) -> Vec<u32> {
 /// Wait for the command and pass signals on to it. `None`: it is not our child.
 pub(crate) fn wait_for(command: u32, relay: &mut Option<Relay>) -> Option<ExitStatus> {
     loop {
-        let mut status = 0;
-        // SAFETY: the status outlives the call.
-        match unsafe { libc::waitpid(command.cast_signed(), &raw mut status, libc::WNOHANG) } {
-            0 => {}
-            -1 => return None,
-            _ => return Some(ExitStatus::from_raw(status)),
+        if let Some((_, status)) = waitpid(Pid::from_raw(command.cast_signed()), WaitOptions::NOHANG).ok()? {
+            return Some(ExitStatus::from_raw(status.as_raw()));
         }
         if let Some(relay) = relay {
             record::pass_on(&relay.received(), command);
@@ -110,11 +108,9 @@ pub(crate) fn wait_for(command: u32, relay: &mut Option<Relay>) -> Option<ExitSt
 }
 
 fn is_our_child(pid: u32) -> bool {
-    // SAFETY: waits for nothing and reaps nothing; the struct is zeroed.
-    unsafe {
-        let mut found: libc::siginfo_t = std::mem::zeroed();
-        libc::waitid(libc::P_PID, pid, &raw mut found, libc::WEXITED | libc::WNOHANG | libc::WNOWAIT) == 0
-    }
+    // Waits for nothing and reaps nothing.
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    Pid::from_raw(pid.cast_signed()).is_some_and(|pid| waitid(WaitId::Pid(pid), options).is_ok())
 }
 
 fn children() -> Vec<u32> {

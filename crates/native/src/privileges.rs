@@ -9,6 +9,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use nix::unistd::{Gid, Uid, User, getgrouplist, setgroups, setresgid, setresuid};
+use rustix::thread::set_keep_capabilities;
 use sysdock_table::Access;
 
 use crate::{environment, messages::Message};
@@ -27,7 +29,7 @@ pub(crate) struct Caller {
     pub(crate) gid: u32,
     /// All groups. They are looked up beforehand, because everything between fork and exec is
     /// recorded.
-    groups: Vec<u32>,
+    groups: Vec<Gid>,
     /// Variables of the user's environment: HOME and so on.
     variables: Vec<(&'static str, OsString)>,
 }
@@ -35,8 +37,7 @@ pub(crate) struct Caller {
 impl Caller {
     /// `None`: the recorder runs as the user who started it.
     pub(crate) fn find() -> Option<Caller> {
-        // SAFETY: no preconditions.
-        if unsafe { libc::geteuid() } != 0 {
+        if !rustix::process::geteuid().is_root() {
             return None;
         }
         let number = |name| env::var(name).ok()?.parse().ok();
@@ -49,13 +50,10 @@ impl Caller {
     /// Become this user, for good. May be called between fork and exec, in a process of one thread;
     /// otherwise it applies to all threads.
     pub(crate) fn become_user(&self) -> io::Result<()> {
-        let check = |result: libc::c_int| if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
-        // SAFETY: the list of groups is as long as stated; the others take numbers.
-        unsafe {
-            check(libc::setgroups(self.groups.len(), self.groups.as_ptr()))?;
-            check(libc::setresgid(self.gid, self.gid, self.gid))?;
-            check(libc::setresuid(self.uid, self.uid, self.uid))
-        }
+        let (user, group) = (Uid::from_raw(self.uid), Gid::from_raw(self.gid));
+        setgroups(&self.groups)?;
+        setresgid(group, group, group)?;
+        Ok(setresuid(user, user, user)?)
     }
 
     /// The user's search path for programs; `None`: its value before sudo is unknown.
@@ -80,32 +78,17 @@ pub(crate) fn become_caller() -> Result<(), Message> {
     Caller::find().map_or(Ok(()), |caller| caller.become_user().map_err(cannot))
 }
 
-fn groups(name: &CStr, gid: u32) -> Vec<u32> {
-    let mut count: libc::c_int = 64;
-    loop {
-        let mut groups = vec![gid; usize::try_from(count).unwrap_or(1)];
-        let room = count;
-        // SAFETY: the array has room for as many as stated.
-        let known = unsafe { libc::getgrouplist(name.as_ptr(), gid, groups.as_mut_ptr(), &raw mut count) };
-        if known >= 0 {
-            groups.truncate(usize::try_from(count).unwrap_or(0));
-            return groups;
-        }
-        // `count` is the required size now.
-        count = count.max(room * 2);
-    }
+fn groups(name: &CStr, gid: u32) -> Vec<Gid> {
+    let group = Gid::from_raw(gid);
+    getgrouplist(name, group).unwrap_or_else(|_| vec![group])
 }
 
 fn variables(name: &CStr, uid: u32) -> Vec<(&'static str, OsString)> {
     let text = |text: &CStr| OsStr::from_bytes(text.to_bytes()).to_os_string();
     let mut variables = vec![("USER", text(name)), ("LOGNAME", text(name))];
-    // SAFETY: no other thread looks up users; the strings are valid until the next look-up.
-    unsafe {
-        let entry = libc::getpwuid(uid);
-        if !entry.is_null() {
-            variables.push(("HOME", text(CStr::from_ptr((*entry).pw_dir))));
-            variables.push(("SHELL", text(CStr::from_ptr((*entry).pw_shell))));
-        }
+    if let Ok(Some(user)) = User::from_uid(Uid::from_raw(uid)) {
+        variables.push(("HOME", user.dir.into_os_string()));
+        variables.push(("SHELL", user.shell.into_os_string()));
     }
     variables.extend(path_before_sudo().map(|path| ("PATH", path)));
     variables
@@ -168,7 +151,7 @@ pub(crate) fn drop_rest(as_root: bool) -> io::Result<()> {
     let kept = (effective() as u32) & needed;
     if let Some(caller) = caller {
         // SAFETY: takes numbers only. Without it, the change of user drops all capabilities.
-        unsafe { libc::prctl(libc::PR_SET_KEEPCAPS, 1, 0, 0, 0) };
+        set_keep_capabilities(true)?;
         caller.become_user()?;
     }
     #[repr(C)]

@@ -10,6 +10,8 @@ use std::{
     process::ExitStatus,
 };
 
+use rustix::rand::GetRandomFlags;
+
 use crate::{
     arguments::{self, Recorder},
     by_kernel, by_strace, environment, inherited,
@@ -114,7 +116,6 @@ pub(crate) fn pass_on(received: &[Received], command: u32) {
 /// in the temporary folder.
 pub(crate) fn secret() -> u64 {
     let mut bytes = [0u8; 8];
-    // SAFETY: the buffer is as long as stated.
-    let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
-    if got == 8 { u64::from_ne_bytes(bytes) } else { u64::from(std::process::id()) << 32 | 0x5d0c }
+    let got = rustix::rand::getrandom(&mut bytes[..], GetRandomFlags::empty());
+    if got == Ok(8) { u64::from_ne_bytes(bytes) } else { u64::from(std::process::id()) << 32 | 0x5d0c }
 }

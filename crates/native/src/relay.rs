@@ -12,6 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustix::process::{Pid, getppid};
 use sysdock_bpf::Companion;
 
 use crate::signals;
@@ -92,8 +93,7 @@ impl Relay {
 }
 
 fn parent() -> libc::pid_t {
-    // SAFETY: takes nothing.
-    unsafe { libc::getppid() }
+    Pid::as_raw(getppid())
 }
 
 /// A process of our group that every signal to the group reaches. It ends when the pipe to it is

@@ -5,6 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering},
 };
 
+use rustix::process::getpid;
 use sysdock_table::Cancel;
 
 use crate::inherited;
@@ -61,7 +62,7 @@ extern "C" fn request_cancel(_signal: libc::c_int) {
 extern "C" fn count(signal: libc::c_int, found: *const libc::siginfo_t, _context: *const libc::c_void) {
     let number = signal.cast_unsigned() as usize % COUNT;
     // SAFETY: takes nothing.
-    if unsafe { libc::getpid() } != COUNTING.load(Ordering::Relaxed) {
+    if getpid().as_raw_nonzero().get() != COUNTING.load(Ordering::Relaxed) {
         return end_by(signal);
     }
     // SAFETY: the kernel gives a handler with SA_SIGINFO a struct that outlives the call.
@@ -110,7 +111,7 @@ pub(crate) fn cancel_on_signal(cancel: &Cancel) {
 /// Count signals instead of dying of them; the recorder decides what to do.
 pub(crate) fn count_signals() {
     // SAFETY: takes nothing.
-    COUNTING.store(unsafe { libc::getpid() }, Ordering::Relaxed);
+    COUNTING.store(getpid().as_raw_nonzero().get(), Ordering::Relaxed);
     for signal in HEARD {
         handle_unless_ignored(signal, count as *const () as usize, libc::SA_SIGINFO);
     }

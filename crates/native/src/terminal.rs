@@ -17,14 +17,7 @@ fn columns() -> Option<usize> {
     if !io::stderr().is_terminal() {
         return None;
     }
-    // SAFETY: the kernel fills the structure, of which every value is valid.
-    let size = unsafe {
-        let mut size: libc::winsize = mem::zeroed();
-        if libc::ioctl(libc::STDERR_FILENO, libc::TIOCGWINSZ, &raw mut size) != 0 {
-            return None;
-        }
-        size
-    };
+    let size = rustix::termios::tcgetwinsize(io::stderr()).ok()?;
     (size.ws_col > 0).then_some(size.ws_col.into())
 }
 

@@ -493,6 +493,16 @@ def overlapping(reads: list[Read], span: str, tolerance: int) -> set[Read]:
     return found
 
 
+def misdated(reads: list[Read]) -> set[Read]:
+    """Reads whose data say that not as many came before them as their times say.
+
+    strace reads the clock, and later begins to measure the call. If it has to wait for a CPU in between, the
+    call happened after its end in the log.
+    """
+    ordered = sorted(reads, key=lambda read: read.times)
+    return {read for place, read in enumerate(ordered) if read.offset != RECORD * place}
+
+
 def recorded(recording: Path) -> dict[int, list[tuple]]:
     """The reads that got a record, by thread and in order: start, end, offset, whether the offset is uncertain."""
     found = defaultdict(list)
@@ -529,7 +539,8 @@ def test_reads_at_one_position_that_overlap_are_uncertain_and_the_others_are_rig
     assert len(surely) > RECORDS / 10, "the threads were not in each other's way"
     assert surely - uncertain == set()
     assert uncertain - perhaps == set()
-    assert [(read, row) for read, row in pairs.items() if read.offset != row[2] and not row[3]] == []
+    wrong = {read for read, row in pairs.items() if read.offset != row[2] and not row[3]}
+    assert wrong - (misdated(moving) if len(logs) > 1 else set()) == set()
 
 
 @pytest.mark.parametrize(("gap_us", "uncertain"), [(5, True), (1000, False)])

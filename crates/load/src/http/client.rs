@@ -6,11 +6,16 @@
 
 use std::{
     collections::VecDeque,
-    io, mem,
-    os::fd::{AsRawFd, FromRawFd, OwnedFd},
-    ptr,
+    io,
+    mem::{self, MaybeUninit},
+    os::fd::OwnedFd,
 };
 
+use rustix::{
+    event::epoll::{self, CreateFlags, Event, EventData, EventFlags},
+    io::Errno,
+    time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime},
+};
 use sysdock_table::Cancel;
 
 use super::{
@@ -20,7 +25,7 @@ use super::{
     connection::{Connection, Due, Outcome, State},
     url::Target,
 };
-use crate::clock::now_ns;
+use crate::clock::{now_ns, timespec};
 
 /// Interval between scans for timed-out requests.
 const SCAN_NS: u64 = 20_000_000;
@@ -67,8 +72,9 @@ impl<'a> Client<'a> {
         let mut random = Random::new(load.seed, number);
         let arrivals = load.rate.map(|rate| Arrivals::new(rate / load.threads as f64, &mut random));
         let ns = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX / 4).min(u64::MAX / 4);
-        let (epoll, timer) = (epoll()?, timer()?);
-        watch(&epoll, libc::EPOLL_CTL_ADD, timer.as_raw_fd(), libc::EPOLLIN, TIMER)?;
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
+        epoll::add(&epoll, &timer, EventData::new_u64(TIMER), EventFlags::IN)?;
         Ok(Client {
             targets,
             keep_alive: load.keep_alive,
@@ -177,22 +183,23 @@ impl<'a> Client<'a> {
             self.counts.opened += 1;
             let connection = &mut self.connections[place];
             let opened = connection.open(target.address).and_then(|()| {
-                let number = u64::from(connection.generation) << 32 | place as u64;
-                watch(&self.epoll, libc::EPOLL_CTL_ADD, connection.descriptor(), libc::EPOLLIN | libc::EPOLLOUT, number)
+                let number = number_of(connection, place);
+                epoll::add(&self.epoll, connection.descriptor()?, number, EventFlags::IN | EventFlags::OUT)
             });
-            if let Err(error) = opened {
+            if let Err(errno) = opened {
                 connection.due = Some(due);
-                return self.end(place, Outcome::Failed(error.raw_os_error().unwrap_or(libc::EIO)));
+                return self.end(place, Outcome::Failed(errno.raw_os_error()));
             }
         }
         let connection = &mut self.connections[place];
         let mut outcome = connection.begin(due, target);
         if outcome == Outcome::Pending && connection.state == State::Sending {
             // The socket accepted a part of the request.
-            let number = u64::from(connection.generation) << 32 | place as u64;
-            let watched =
-                watch(&self.epoll, libc::EPOLL_CTL_MOD, connection.descriptor(), libc::EPOLLIN | libc::EPOLLOUT, number);
-            outcome = watched.map_or_else(|error| Outcome::Failed(error.raw_os_error().unwrap_or(libc::EIO)), |()| outcome);
+            let number = number_of(connection, place);
+            let watched = connection
+                .descriptor()
+                .and_then(|socket| epoll::modify(&self.epoll, socket, number, EventFlags::IN | EventFlags::OUT));
+            outcome = watched.map_or_else(|errno| Outcome::Failed(errno.raw_os_error()), |()| outcome);
         }
         self.end(place, outcome);
     }
@@ -270,23 +277,23 @@ impl<'a> Client<'a> {
         // After the end, only timeouts remain.
         let next = if now < self.end_ns { next.min(self.end_ns) } else { u64::MAX };
         set_timer(&self.timer, next.max(now + 1).min(self.next_scan_ns));
-        let mut events = [libc::epoll_event { events: 0, u64: 0 }; EVENTS];
-        // SAFETY: there is room for this many events.
-        let count = unsafe { libc::epoll_wait(self.epoll.as_raw_fd(), events.as_mut_ptr(), EVENTS as i32, -1) };
-        let Ok(count) = usize::try_from(count) else {
-            let error = io::Error::last_os_error();
-            return if error.kind() == io::ErrorKind::Interrupted { Ok(()) } else { Err(error) };
+        let mut room = [const { MaybeUninit::<Event>::uninit() }; EVENTS];
+        let events = match epoll::wait(&self.epoll, &mut room, None) {
+            Ok((events, _)) => events,
+            Err(Errno::INTR) => return Ok(()),
+            Err(error) => return Err(error.into()),
         };
-        for event in &events[..count] {
-            if event.u64 != TIMER {
-                self.happened(event.u64, event.events)?;
+        for event in events {
+            let (number, flags) = (event.data.u64(), event.flags);
+            if number != TIMER {
+                self.happened(number, flags)?;
             }
         }
         Ok(())
     }
 
     /// Process an event of a connection.
-    fn happened(&mut self, number: u64, events: u32) -> io::Result<()> {
+    fn happened(&mut self, number: u64, events: EventFlags) -> io::Result<()> {
         let place = (number & u64::from(u32::MAX)) as usize;
         let connection = &mut self.connections[place];
         if connection.state == State::Closed || u64::from(connection.generation) != number >> 32 {
@@ -302,13 +309,13 @@ impl<'a> Client<'a> {
         let Some(due) = connection.due else { return Ok(()) };
         let was_sending = matches!(connection.state, State::Connecting | State::Sending);
         let mut outcome = Outcome::Pending;
-        if was_sending && events & (libc::EPOLLOUT | libc::EPOLLERR | libc::EPOLLHUP) as u32 != 0 {
+        if was_sending && events.intersects(EventFlags::OUT | EventFlags::ERR | EventFlags::HUP) {
             outcome = connection.writable(&self.targets[due.target]);
             if connection.state == State::Waiting {
-                watch(&self.epoll, libc::EPOLL_CTL_MOD, connection.descriptor(), libc::EPOLLIN, number)?;
+                epoll::modify(&self.epoll, connection.descriptor()?, EventData::new_u64(number), EventFlags::IN)?;
             }
         }
-        let readable = events & (libc::EPOLLIN | libc::EPOLLERR | libc::EPOLLHUP) as u32 != 0;
+        let readable = events.intersects(EventFlags::IN | EventFlags::ERR | EventFlags::HUP);
         if outcome == Outcome::Pending && readable && connection.state != State::Connecting {
             outcome = connection.readable(&mut self.buffer, &mut self.counts.received_bytes);
         }
@@ -317,41 +324,14 @@ impl<'a> Client<'a> {
     }
 }
 
-fn epoll() -> io::Result<OwnedFd> {
-    // SAFETY: takes a number; a descriptor that is returned is owned from then on.
-    unsafe { owned(libc::epoll_create1(libc::EPOLL_CLOEXEC)) }
-}
-
-fn timer() -> io::Result<OwnedFd> {
-    // SAFETY: takes numbers; a descriptor that is returned is owned from then on.
-    unsafe { owned(libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_NONBLOCK | libc::TFD_CLOEXEC)) }
-}
-
-/// # Safety
-///
-/// The descriptor is new, and has no other owner.
-unsafe fn owned(descriptor: i32) -> io::Result<OwnedFd> {
-    match descriptor {
-        ..0 => Err(io::Error::last_os_error()),
-        // SAFETY: by the contract of this function.
-        _ => Ok(unsafe { OwnedFd::from_raw_fd(descriptor) }),
-    }
-}
-
-fn watch(epoll: &OwnedFd, how: i32, descriptor: i32, events: i32, number: u64) -> io::Result<()> {
-    let mut event = libc::epoll_event { events: events as u32, u64: number };
-    // SAFETY: the struct lives through the call.
-    match unsafe { libc::epoll_ctl(epoll.as_raw_fd(), how, descriptor, &raw mut event) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+/// The id of a connection among events.
+fn number_of(connection: &Connection, place: usize) -> EventData {
+    EventData::new_u64(u64::from(connection.generation) << 32 | place as u64)
 }
 
 /// Wake up at this time. This replaces an earlier time.
 fn set_timer(timer: &OwnedFd, at_ns: u64) {
-    let time = libc::timespec { tv_sec: (at_ns / 1_000_000_000) as i64, tv_nsec: (at_ns % 1_000_000_000) as i64 };
-    let never = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    let value = libc::itimerspec { it_interval: never, it_value: time };
-    // SAFETY: the struct lives through the call.
-    unsafe { libc::timerfd_settime(timer.as_raw_fd(), libc::TFD_TIMER_ABSTIME, &raw const value, ptr::null_mut()) };
+    let value = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: timespec(at_ns) };
+    // It fails only for a time that no clock has.
+    let _ = timerfd_settime(timer, TimerfdTimerFlags::ABSTIME, &value);
 }

@@ -4,10 +4,14 @@
 //! *sending* ... ; *closed* from any of them.
 
 use std::{
-    io, mem,
     net::SocketAddr,
-    os::fd::{AsRawFd, FromRawFd, OwnedFd},
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
     sync::Arc,
+};
+
+use rustix::{
+    io::Errno,
+    net::{self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt},
 };
 
 use super::{
@@ -82,12 +86,12 @@ impl Connection {
         }
     }
 
-    pub(super) fn descriptor(&self) -> i32 {
-        self.socket.as_ref().map_or(-1, AsRawFd::as_raw_fd)
+    pub(super) fn descriptor(&self) -> Result<BorrowedFd<'_>, Errno> {
+        self.socket.as_ref().map(AsFd::as_fd).ok_or(Errno::BADF)
     }
 
     /// Begin to connect.
-    pub(super) fn open(&mut self, address: SocketAddr) -> io::Result<()> {
+    pub(super) fn open(&mut self, address: SocketAddr) -> Result<(), Errno> {
         self.socket = Some(connect(&address)?);
         self.address = Some(address);
         self.generation = self.generation.wrapping_add(1);
@@ -116,9 +120,9 @@ impl Connection {
     /// The socket is writable: it is connected, or accepts more.
     pub(super) fn writable(&mut self, target: &Target) -> Outcome {
         if self.state == State::Connecting {
-            match error_of(self.descriptor()) {
-                0 => self.state = State::Sending,
-                errno => return Outcome::Failed(errno),
+            match self.descriptor().and_then(sockopt::socket_error).and_then(|error| error) {
+                Ok(()) => self.state = State::Sending,
+                Err(errno) => return Outcome::Failed(errno.raw_os_error()),
             }
         }
         if self.state == State::Sending { self.send(target) } else { Outcome::Pending }
@@ -126,9 +130,7 @@ impl Connection {
 
     fn send(&mut self, target: &Target) -> Outcome {
         let rest = &target.request[self.sent..];
-        // SAFETY: the bytes live through the call, which does not wait.
-        let sent = unsafe { libc::send(self.descriptor(), rest.as_ptr().cast(), rest.len(), libc::MSG_NOSIGNAL) };
-        match usize::try_from(sent) {
+        match self.descriptor().and_then(|socket| net::send(socket, rest, SendFlags::NOSIGNAL)) {
             Ok(bytes) => {
                 self.sent += bytes;
                 if self.sent == target.request.len() {
@@ -136,16 +138,18 @@ impl Connection {
                 }
                 Outcome::Pending
             }
-            Err(_) => pending_or_failed(),
+            Err(errno) => pending_or_failed(errno),
         }
     }
 
     /// The socket is readable. Adds the number of bytes to `received`.
     pub(super) fn readable(&mut self, buffer: &mut [u8], received: &mut u64) -> Outcome {
         loop {
-            // SAFETY: the buffer has this length; the call does not wait.
-            let read = unsafe { libc::recv(self.descriptor(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
-            let Ok(bytes) = usize::try_from(read) else { return pending_or_failed() };
+            let read = self.descriptor().and_then(|socket| net::recv(socket, &mut *buffer, RecvFlags::empty()));
+            let bytes = match read {
+                Ok((_, bytes)) => bytes,
+                Err(errno) => return pending_or_failed(errno),
+            };
             *received += bytes as u64;
             if bytes == 0 {
                 return if self.response.close() { Outcome::Complete } else { Outcome::Closed };
@@ -161,62 +165,22 @@ impl Connection {
     }
 }
 
-fn pending_or_failed() -> Outcome {
-    let error = io::Error::last_os_error();
-    match error.kind() {
-        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Outcome::Pending,
-        _ => Outcome::Failed(error.raw_os_error().unwrap_or(libc::EIO)),
+fn pending_or_failed(errno: Errno) -> Outcome {
+    match errno {
+        Errno::AGAIN | Errno::INTR => Outcome::Pending,
+        _ => Outcome::Failed(errno.raw_os_error()),
     }
 }
 
 /// A socket that connects without waiting.
-fn connect(address: &SocketAddr) -> io::Result<OwnedFd> {
-    let (family, kind) = match address {
-        SocketAddr::V4(_) => (libc::AF_INET, libc::SOCK_STREAM),
-        SocketAddr::V6(_) => (libc::AF_INET6, libc::SOCK_STREAM),
-    };
-    let yes: libc::c_int = 1;
-    // SAFETY: takes numbers; a descriptor that is returned is owned from then on. Value and
-    // addresses live through the calls.
-    unsafe {
-        let socket = libc::socket(family, kind | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, 0);
-        if socket < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let socket = OwnedFd::from_raw_fd(socket);
-        let length = size_of_val(&yes) as u32;
-        libc::setsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_NODELAY, (&raw const yes).cast(), length);
-        let connected = match address {
-            SocketAddr::V4(address) => {
-                let mut raw: libc::sockaddr_in = mem::zeroed();
-                raw.sin_family = libc::AF_INET as u16;
-                raw.sin_port = address.port().to_be();
-                raw.sin_addr.s_addr = u32::from_ne_bytes(address.ip().octets());
-                libc::connect(socket.as_raw_fd(), (&raw const raw).cast(), size_of_val(&raw) as u32)
-            }
-            SocketAddr::V6(address) => {
-                let mut raw: libc::sockaddr_in6 = mem::zeroed();
-                raw.sin6_family = libc::AF_INET6 as u16;
-                raw.sin6_port = address.port().to_be();
-                raw.sin6_addr.s6_addr = address.ip().octets();
-                raw.sin6_scope_id = address.scope_id();
-                libc::connect(socket.as_raw_fd(), (&raw const raw).cast(), size_of_val(&raw) as u32)
-            }
-        };
-        let error = io::Error::last_os_error();
-        match connected {
-            0 => Ok(socket),
-            _ if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok(socket),
-            _ => Err(error),
-        }
+fn connect(address: &SocketAddr) -> Result<OwnedFd, Errno> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = net::socket_with(family, SocketType::STREAM, flags, None)?;
+    // Without it, requests are merely later.
+    let _ = sockopt::set_tcp_nodelay(&socket, true);
+    match net::connect(&socket, address) {
+        Ok(()) | Err(Errno::INPROGRESS) => Ok(socket),
+        Err(errno) => Err(errno),
     }
-}
-
-/// The error of a connecting socket; 0: none.
-fn error_of(socket: i32) -> i32 {
-    let mut errno: libc::c_int = 0;
-    let mut length = size_of_val(&errno) as u32;
-    // SAFETY: both live through the call.
-    let status = unsafe { libc::getsockopt(socket, libc::SOL_SOCKET, libc::SO_ERROR, (&raw mut errno).cast(), &raw mut length) };
-    if status == 0 { errno } else { libc::EIO }
 }

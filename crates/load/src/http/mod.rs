@@ -18,6 +18,7 @@ mod url;
 
 use std::{io, sync::Arc, thread, time::Duration};
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sysdock_table::Cancel;
 
 use crate::{LoadError, clock};
@@ -103,16 +104,13 @@ pub fn http(load: &HttpLoad, cancel: &Cancel) -> Result<Answered, LoadError> {
 fn allow_connections(wanted: usize) -> Result<(), LoadError> {
     // Standard streams, and what libraries may open.
     let wanted = wanted as u64 + 64;
-    // SAFETY: the struct lives through the calls.
-    unsafe {
-        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
-        if limit.rlim_cur < wanted {
-            let raised = libc::rlimit { rlim_cur: wanted, rlim_max: limit.rlim_max.max(wanted) };
-            if libc::setrlimit(libc::RLIMIT_NOFILE, &raw const raised) != 0 {
-                return Err(LoadError::Address(format!("this process may open {} files only (ulimit -n)", limit.rlim_max)));
-            }
-        }
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_none_or(|current| current >= wanted) {
+        return Ok(());
     }
-    Ok(())
+    let raised = Rlimit { current: Some(wanted), maximum: limit.maximum.map(|maximum| maximum.max(wanted)) };
+    setrlimit(Resource::Nofile, raised).map_err(|_| {
+        let maximum = limit.maximum.unwrap_or(u64::MAX);
+        LoadError::Address(format!("this process may open {maximum} files only (ulimit -n)"))
+    })
 }

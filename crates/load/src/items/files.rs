@@ -3,13 +3,13 @@
 use std::{
     fs::{File, OpenOptions},
     io,
-    os::{
-        fd::AsRawFd,
-        unix::fs::{FileExt, OpenOptionsExt},
-    },
+    num::NonZeroU64,
+    os::unix::fs::{FileExt, OpenOptionsExt},
     path::{Path, PathBuf},
-    ptr, slice,
 };
+
+use memmap2::{MmapMut, MmapOptions};
+use rustix::fs::{Advice, fadvise};
 
 use super::WorkerContext;
 use crate::{Layout, Sync};
@@ -20,29 +20,15 @@ const PREPARING: usize = 1 << 20;
 pub(crate) const DATA: &str = "data";
 
 /// Memory for a request, aligned to a page as `O_DIRECT` requires.
-pub(crate) struct Buffer {
-    memory: *mut u8,
-    bytes: usize,
-}
+pub(crate) struct Buffer(MmapMut);
 
 impl Buffer {
     pub(crate) fn new(bytes: usize) -> io::Result<Self> {
-        let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE);
-        // SAFETY: a new mapping; no other memory is affected.
-        let memory = unsafe { libc::mmap(ptr::null_mut(), bytes, access, kind, -1, 0) };
-        if memory == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(Buffer { memory: memory.cast(), bytes }) }
+        MmapOptions::new().len(bytes).populate().map_anon().map(Buffer)
     }
 
     pub(crate) fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: the mapping has this length, and no other user.
-        unsafe { slice::from_raw_parts_mut(self.memory, self.bytes) }
-    }
-}
-
-impl Drop for Buffer {
-    fn drop(&mut self) {
-        // SAFETY: nothing refers to it any longer.
-        unsafe { libc::munmap(self.memory.cast(), self.bytes) };
+        &mut self.0
     }
 }
 
@@ -106,8 +92,8 @@ pub(crate) fn make_ready(place: &WorkerContext<'_>, part: &Part, until_ns: u64) 
 
 /// Make the page cache drop a file, as far as it does.
 pub(crate) fn forget(file: &File, start: u64, bytes: u64) {
-    // SAFETY: takes numbers. Pages that stay are noticed: the device does not read them.
-    unsafe { libc::posix_fadvise(file.as_raw_fd(), start as i64, bytes as i64, libc::POSIX_FADV_DONTNEED) };
+    // Pages that stay are noticed: the device does not read them.
+    let _ = fadvise(file, start, NonZeroU64::new(bytes), Advice::DontNeed);
 }
 
 /// Sync after a write, as the step requires.

@@ -1,6 +1,8 @@
 //! Files through a mapping: the processor copies, and page faults do the rest.
 
-use std::{fs::File, io, os::fd::AsRawFd, ptr, slice, sync::atomic::Ordering::Relaxed};
+use std::{fs::File, io, sync::atomic::Ordering::Relaxed};
+
+use memmap2::{MmapMut, MmapOptions};
 
 use super::{
     Phase, Work, WorkerContext,
@@ -16,52 +18,15 @@ use crate::{
 pub(crate) struct Mapped<'a> {
     place: WorkerContext<'a>,
     part: Part,
-    mapping: Option<Mapping>,
+    mapping: Option<MmapMut>,
     buffer: Option<Buffer>,
 }
 
-/// A mapped part of a file.
-struct Mapping {
-    memory: *mut u8,
-    bytes: usize,
-    /// Offset of the part in the mapping, which begins at a page.
-    skip: usize,
-}
-
-impl Mapping {
-    fn new(file: &File, part: &Part) -> io::Result<Self> {
-        const PAGE: u64 = 65_536;
-        let skip = part.start % PAGE;
-        let bytes = (part.bytes + skip) as usize;
-        let (access, start) = (libc::PROT_READ | libc::PROT_WRITE, (part.start - skip) as i64);
-        // SAFETY: a new mapping of a file without other users.
-        let memory = unsafe { libc::mmap(ptr::null_mut(), bytes, access, libc::MAP_SHARED, file.as_raw_fd(), start) };
-        if memory == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(Mapping { memory: memory.cast(), bytes, skip: skip as usize })
-    }
-
-    fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: the mapping has this length. If the file system has no room for a page, the
-        // worker dies of SIGBUS, which is reported.
-        unsafe { slice::from_raw_parts_mut(self.memory.add(self.skip), self.bytes - self.skip) }
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        // SAFETY: the mapping has this length.
-        match unsafe { libc::msync(self.memory.cast(), self.bytes, libc::MS_SYNC) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: nothing refers to it any longer.
-        unsafe { libc::munmap(self.memory.cast(), self.bytes) };
-    }
+/// Maps a part of a file.
+fn map(file: &File, part: &Part) -> io::Result<MmapMut> {
+    // SAFETY: only this worker uses this part of the file. If the file system has no room for a page, or somebody
+    // cuts the file short, the worker dies of SIGBUS, which is reported.
+    unsafe { MmapOptions::new().offset(part.start).len(part.bytes as usize).map_mut(file) }
 }
 
 impl<'a> Mapped<'a> {
@@ -79,12 +44,8 @@ impl Work for Mapped<'_> {
         let file = open(&self.part.path, false, Sync::None)?;
         match phase.operations[0] {
             Operation::Write => {
-                // SAFETY: takes numbers. Room is allocated now: a page without room would kill the
-                // worker.
-                let refused = unsafe { libc::posix_fallocate(file.as_raw_fd(), self.part.start as i64, self.part.bytes as i64) };
-                if refused != 0 {
-                    return Err(io::Error::from_raw_os_error(refused));
-                }
+                // A page without room would kill the worker.
+                nix::fcntl::posix_fallocate(&file, self.part.start as i64, self.part.bytes as i64)?;
             }
             _ if !was_written => make_ready(&self.place, &self.part, now_ns() + PREPARING_NS)?,
             _ => {}
@@ -94,7 +55,7 @@ impl Work for Mapped<'_> {
             forget(&file, self.part.start, self.part.bytes);
         }
         self.buffer = Some(Buffer::new(length)?);
-        self.mapping = Some(Mapping::new(&file, &self.part)?);
+        self.mapping = Some(map(&file, &self.part)?);
         Ok(())
     }
 
@@ -110,9 +71,9 @@ impl Work for Mapped<'_> {
             if write {
                 pool.fill(buffer.bytes(), self.part.file, self.part.start + done);
                 meter.begin();
-                mapping.bytes()[range].copy_from_slice(buffer.bytes());
+                mapping[range].copy_from_slice(buffer.bytes());
             } else {
-                buffer.bytes().copy_from_slice(&mapping.bytes()[range]);
+                buffer.bytes().copy_from_slice(&mapping[range]);
             }
             let offset = self.part.start + done;
             done += length as u64;
@@ -130,6 +91,6 @@ impl Work for Mapped<'_> {
                 break;
             }
         }
-        if write && self.place.step.sync_of(Operation::Write) != Sync::None { mapping.sync() } else { Ok(()) }
+        if write && self.place.step.sync_of(Operation::Write) != Sync::None { mapping.flush() } else { Ok(()) }
     }
 }

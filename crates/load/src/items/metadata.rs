@@ -1,15 +1,13 @@
 //! Files and directories: created, looked up, listed, renamed and removed.
 
 use std::{
-    ffi::{CStr, CString},
+    ffi::CStr,
     fs, io,
-    mem::MaybeUninit,
-    os::{
-        fd::{AsRawFd, FromRawFd, OwnedFd},
-        unix::ffi::OsStrExt,
-    },
+    os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
     path::PathBuf,
 };
+
+use rustix::fs::{AtFlags, Mode, OFlags, SeekFrom, mkdirat, openat, renameat, seek, statat, unlinkat};
 
 use super::{Phase, Work, WorkerContext};
 use crate::{
@@ -62,9 +60,15 @@ impl Name {
     }
 }
 
-/// Results from 0 on are success.
-fn checked(result: libc::c_int) -> io::Result<Done> {
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(Done::ONE) }
+/// Counts a call that was successful as one operation.
+fn one<T, E: Into<io::Error>>(result: Result<T, E>) -> io::Result<Done> {
+    result.map(|_| Done::ONE).map_err(Into::into)
+}
+
+/// Opens a file and closes it: one operation, which fails if either does.
+fn open_and_close(directory: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> io::Result<Done> {
+    let file = openat(directory, name, flags | OFlags::CLOEXEC, Mode::RUSR | Mode::WUSR)?;
+    one(nix::unistd::close(file))
 }
 
 impl<'a> Metadata<'a> {
@@ -81,22 +85,24 @@ impl<'a> Metadata<'a> {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => {}
         }
-        let path = CString::new(self.directory.as_os_str().as_bytes())?;
-        // SAFETY: the path lives through the call; the descriptor is new.
-        let fd = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC) };
-        checked(fd)?;
-        // SAFETY: just opened, and has no other owner.
-        self.opened = Some(unsafe { OwnedFd::from_raw_fd(fd) });
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        self.opened = Some(rustix::fs::open(&self.directory, flags, Mode::empty())?);
         Ok(())
     }
 
     /// Call `call` with each of `count` names, until the phase is to end. Returns the number of
     /// calls.
-    fn each(&self, letter: char, count: u32, meter: &mut Meter<'_>, mut call: impl FnMut(i32, &CStr) -> io::Result<Done>) -> u32 {
+    fn each(
+        &self,
+        letter: char,
+        count: u32,
+        meter: &mut Meter<'_>,
+        mut call: impl FnMut(BorrowedFd<'_>, &CStr) -> io::Result<Done>,
+    ) -> u32 {
         let Some(directory) = &self.opened else { return 0 };
         let mut name = Name::new(letter, self.place.worker);
         for number in 0..count {
-            if !meter.end(0, call(directory.as_raw_fd(), name.of(number))) {
+            if !meter.end(0, call(directory.as_fd(), name.of(number))) {
                 return number + 1;
             }
         }
@@ -105,7 +111,13 @@ impl<'a> Metadata<'a> {
 
     /// As [`Metadata::each`]; with a time limit, repeated until it is over, because these calls
     /// change nothing.
-    fn each_again(&self, letter: char, count: u32, meter: &mut Meter<'_>, mut call: impl FnMut(i32, &CStr) -> io::Result<Done>) {
+    fn each_again(
+        &self,
+        letter: char,
+        count: u32,
+        meter: &mut Meter<'_>,
+        mut call: impl FnMut(BorrowedFd<'_>, &CStr) -> io::Result<Done>,
+    ) {
         while self.each(letter, count, meter, &mut call) == count
             && count > 0
             && self.place.step.time_ns.is_some()
@@ -118,23 +130,17 @@ impl<'a> Metadata<'a> {
     }
 
     fn create(&mut self, meter: &mut Meter<'_>) {
-        let flags = libc::O_CREAT | libc::O_EXCL | libc::O_WRONLY | libc::O_CLOEXEC;
-        // SAFETY: the name lives through the call, and the descriptor is closed.
-        self.files = self.each('f', self.place.step.files, meter, |directory, name| unsafe {
-            let fd = libc::openat(directory, name.as_ptr(), flags, 0o600);
-            checked(fd)?;
-            checked(libc::close(fd))
-        });
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY;
+        self.files = self.each('f', self.place.step.files, meter, |directory, name| open_and_close(directory, name, flags));
     }
 
     fn rename(&mut self, meter: &mut Meter<'_>) {
         let mut new = Name::new('r', self.place.worker);
         let mut number = 0;
-        // SAFETY: the names live through the call.
-        let renamed = self.each('f', self.files, meter, |directory, name| unsafe {
-            let result = libc::renameat(directory, name.as_ptr(), directory, new.of(number).as_ptr());
+        let renamed = self.each('f', self.files, meter, |directory, name| {
+            let result = renameat(directory, name, directory, new.of(number));
             number += 1;
-            checked(result)
+            one(result)
         });
         // The rest keep their names, and the workspace removes them.
         (self.renamed, self.files) = (true, renamed);
@@ -147,8 +153,7 @@ impl<'a> Metadata<'a> {
         // Until the time is over; without a limit, until as many entries were read as there are
         // files.
         while !meter.is_over() && (self.place.step.time_ns.is_some() || listed < u64::from(self.place.step.files)) {
-            // SAFETY: takes numbers.
-            checked(unsafe { libc::lseek(directory.as_raw_fd(), 0, libc::SEEK_SET) } as libc::c_int)?;
+            seek(directory, SeekFrom::Start(0))?;
             let before = listed;
             loop {
                 meter.begin();
@@ -173,10 +178,8 @@ impl<'a> Metadata<'a> {
     }
 }
 
-fn stat(directory: i32, name: &CStr) -> io::Result<Done> {
-    let mut status = MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: name and struct live through the call.
-    checked(unsafe { libc::fstatat(directory, name.as_ptr(), status.as_mut_ptr(), libc::AT_SYMLINK_NOFOLLOW) })
+fn stat(directory: BorrowedFd<'_>, name: &CStr) -> io::Result<Done> {
+    one(statat(directory, name, AtFlags::SYMLINK_NOFOLLOW))
 }
 
 /// Number of entries in a listing (getdents64(2): at byte 16 of each its length).
@@ -196,14 +199,13 @@ impl Work for Metadata<'_> {
         }
         // Operations that were not requested, but are needed by those that were.
         let Some(directory) = &self.opened else { return Ok(()) };
-        let (directory, count, worker) = (directory.as_raw_fd(), self.place.step.files, self.place.worker);
+        let (directory, count, worker) = (directory.as_fd(), self.place.step.files, self.place.worker);
         match phase.operations[0] {
             Operation::Create | Operation::Mkdir => {}
             Operation::Rmdir if self.directories == 0 => {
                 let mut name = Name::new('s', worker);
                 for number in 0..count {
-                    // SAFETY: the name lives through the call.
-                    checked(unsafe { libc::mkdirat(directory, name.of(number).as_ptr(), 0o700) })?;
+                    mkdirat(directory, name.of(number), Mode::RWXU)?;
                 }
                 self.directories = count;
             }
@@ -211,12 +213,7 @@ impl Work for Metadata<'_> {
             _ if self.files == 0 && !self.renamed => {
                 let mut name = Name::new('f', worker);
                 for number in 0..count {
-                    // SAFETY: the name lives through the call, and the descriptor is closed.
-                    unsafe {
-                        let fd = libc::openat(directory, name.of(number).as_ptr(), libc::O_CREAT | libc::O_WRONLY, 0o600);
-                        checked(fd)?;
-                        libc::close(fd);
-                    }
+                    open_and_close(directory, name.of(number), OFlags::CREATE | OFlags::WRONLY)?;
                 }
                 self.files = count;
             }
@@ -227,7 +224,6 @@ impl Work for Metadata<'_> {
 
     fn run(&mut self, phase: &Phase, meter: &mut Meter<'_>) -> io::Result<()> {
         let (letter, files) = (self.letter(), self.files);
-        // SAFETY (of the closures): names and structs live through the calls, and descriptors are closed.
         match phase.operations[0] {
             Operation::Create => self.create(meter),
             Operation::Stat => self.each_again(letter, files, meter, stat),
@@ -236,29 +232,20 @@ impl Work for Metadata<'_> {
                 self.each(letter, files, meter, stat);
             }
             Operation::Open => {
-                self.each_again(letter, files, meter, |directory, name| unsafe {
-                    let fd = libc::openat(directory, name.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
-                    checked(fd)?;
-                    checked(libc::close(fd))
-                });
+                self.each_again(letter, files, meter, |directory, name| open_and_close(directory, name, OFlags::RDONLY));
             }
             Operation::Readdir => self.list(meter)?,
             Operation::Rename => self.rename(meter),
             Operation::Remove => {
-                self.each(letter, files, meter, |directory, name| unsafe {
-                    checked(libc::unlinkat(directory, name.as_ptr(), 0))
-                });
+                self.each(letter, files, meter, |directory, name| one(unlinkat(directory, name, AtFlags::empty())));
             }
             Operation::Mkdir => {
                 let count = self.place.step.files;
-                self.directories = self.each('s', count, meter, |directory, name| unsafe {
-                    checked(libc::mkdirat(directory, name.as_ptr(), 0o700))
-                });
+                self.directories = self.each('s', count, meter, |directory, name| one(mkdirat(directory, name, Mode::RWXU)));
             }
             Operation::Rmdir => {
-                self.each('s', self.directories, meter, |directory, name| unsafe {
-                    checked(libc::unlinkat(directory, name.as_ptr(), libc::AT_REMOVEDIR))
-                });
+                let count = self.directories;
+                self.each('s', count, meter, |directory, name| one(unlinkat(directory, name, AtFlags::REMOVEDIR)));
             }
             _ => {}
         }

@@ -1,9 +1,15 @@
 //! The socket: generic netlink, family TASKSTATS (Documentation/accounting/taskstats.rst of the
 //! kernel).
 
-use std::{
-    fs, io, mem,
-    os::fd::{AsRawFd, FromRawFd, OwnedFd},
+use std::{fs, io, os::fd::OwnedFd};
+
+use rustix::{
+    io::Errno,
+    net::{
+        self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType,
+        netlink::{self, SocketAddrNetlink},
+        sockopt,
+    },
 };
 
 use super::record::Record;
@@ -86,16 +92,9 @@ impl Socket {
 
     /// Set the size of the buffer; without the right to exceed the limit, to the limit.
     fn set_room(&self, bytes: usize) {
-        let bytes = bytes as libc::c_int;
-        for option in [libc::SO_RCVBUFFORCE, libc::SO_RCVBUF] {
-            // SAFETY: the value lives through the call.
-            let set = unsafe {
-                let value = (&raw const bytes).cast();
-                libc::setsockopt(self.socket.as_raw_fd(), libc::SOL_SOCKET, option, value, size_of_val(&bytes) as u32)
-            };
-            if set == 0 {
-                return;
-            }
+        if sockopt::set_socket_recv_buffer_size_force(&self.socket, bytes).is_err() {
+            // The kernel takes any size, and keeps to the limit.
+            let _ = sockopt::set_socket_recv_buffer_size(&self.socket, bytes);
         }
     }
 
@@ -103,7 +102,7 @@ impl Socket {
     fn query(&mut self, command: u8, attributes: &[u8]) -> io::Result<Vec<u8>> {
         self.send(command, attributes)?;
         loop {
-            let length = self.receive(0)?;
+            let length = self.receive(RecvFlags::empty())?;
             let message = &self.buffer[..length];
             match message_type(message) {
                 Some(kind) if kind == libc::NLMSG_ERROR as u16 => {
@@ -133,35 +132,23 @@ impl Socket {
         message.extend([0; 8]);
         message.extend([command, 1, 0, 0]);
         message.extend(attributes);
-        // SAFETY: the bytes live through the call.
-        match unsafe { libc::send(self.socket.as_raw_fd(), message.as_ptr().cast(), message.len(), 0) } {
-            ..0 => Err(io::Error::last_os_error()),
-            _ => Ok(()),
-        }
+        net::send(&self.socket, &message, SendFlags::empty())?;
+        Ok(())
     }
 
-    fn receive(&mut self, flags: libc::c_int) -> io::Result<usize> {
-        let buffer = self.buffer.as_mut_ptr().cast();
-        // SAFETY: the buffer has the given length.
-        match unsafe { libc::recv(self.socket.as_raw_fd(), buffer, self.buffer.len(), flags) } {
-            ..0 => Err(io::Error::last_os_error()),
-            length => Ok(length as usize),
-        }
+    fn receive(&mut self, flags: RecvFlags) -> Result<usize, Errno> {
+        net::recv(&self.socket, &mut self.buffer[..], flags).map(|(_, length)| length)
     }
 
     /// The next received record; does not wait.
     pub(super) fn next(&mut self) -> Received {
         loop {
-            let length = match self.receive(libc::MSG_DONTWAIT) {
+            let length = match self.receive(RecvFlags::DONTWAIT) {
                 Ok(length) => length,
-                Err(error) => {
-                    return match error.raw_os_error() {
-                        Some(libc::EAGAIN) => Received::Nothing,
-                        Some(libc::EINTR) => continue,
-                        Some(libc::ENOBUFS) => Received::Lost,
-                        _ => Received::Unknown(format!("taskstats: {error}")),
-                    };
-                }
+                Err(Errno::INTR) => continue,
+                Err(Errno::AGAIN) => return Received::Nothing,
+                Err(Errno::NOBUFS) => return Received::Lost,
+                Err(error) => return Received::Unknown(format!("taskstats: {}", io::Error::from(error))),
             };
             let message = &self.buffer[..length];
             if message_type(message) != Some(self.family) || length < HEADER + GENERIC {
@@ -186,22 +173,9 @@ impl Drop for Socket {
 }
 
 fn raw_socket() -> io::Result<OwnedFd> {
-    // SAFETY: takes numbers; a descriptor that is returned is owned from then on. The address lives
-    // through the call.
-    unsafe {
-        let socket = libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_GENERIC);
-        if socket < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let socket = OwnedFd::from_raw_fd(socket);
-        let mut address: libc::sockaddr_nl = mem::zeroed();
-        address.nl_family = libc::AF_NETLINK as u16;
-        let length = size_of_val(&address) as u32;
-        match libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) {
-            0 => Ok(socket),
-            _ => Err(io::Error::last_os_error()),
-        }
-    }
+    let socket = net::socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, Some(netlink::GENERIC))?;
+    net::bind(&socket, &SocketAddrNetlink::new(0, 0))?;
+    Ok(socket)
 }
 
 fn cpu_list(cpus: &str) -> Vec<u8> {

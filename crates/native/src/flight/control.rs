@@ -39,8 +39,7 @@ pub(crate) struct Control {
 }
 
 fn socket(name: &str) -> PathBuf {
-    // SAFETY: has no preconditions.
-    let user = unsafe { libc::geteuid() };
+    let user = rustix::process::geteuid().as_raw();
     let folder = match std::env::var_os("XDG_RUNTIME_DIR") {
         _ if user == 0 => PathBuf::from("/run/sysdock"),
         Some(folder) if !folder.is_empty() => PathBuf::from(folder).join("sysdock"),

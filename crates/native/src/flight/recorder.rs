@@ -3,10 +3,7 @@
 use std::{
     fs::File,
     io::{self, Read, Write},
-    os::{
-        fd::{AsRawFd, FromRawFd},
-        unix::net::UnixStream,
-    },
+    os::unix::net::UnixStream,
     process::{Command, Stdio},
     sync::mpsc::Sender,
     thread,
@@ -14,6 +11,11 @@ use std::{
 };
 
 use chrono::Local;
+use rustix::{
+    pipe::PipeFlags,
+    process::{Pid, WaitOptions, waitpid},
+    stdio::{dup2_stderr, dup2_stdin, dup2_stdout},
+};
 use serde_json::{Value, json};
 use sysdock_bpf::{Cause, Flight, Flying, Start, Trigger};
 use sysdock_table::{Cancel, facts};
@@ -51,8 +53,8 @@ pub(crate) fn start(arguments: &FlightStart) -> Result<u8, Message> {
         -1 => Err(Message::bare(format!("cannot start a process: {}", io::Error::last_os_error()))),
         0 => {
             drop(readers);
-            // SAFETY: takes nothing.
-            unsafe { libc::setsid() };
+            // It fails only for the leader of a group, which a new process is not.
+            let _ = rustix::process::setsid();
             record(arguments, &mut Background(Some(ready)))
         }
         child => {
@@ -96,14 +98,8 @@ fn check(arguments: &FlightStart) -> Result<(), Message> {
 }
 
 fn pipe() -> io::Result<(File, File)> {
-    let mut ends = [0; 2];
-    // SAFETY: room for two numbers; the descriptors have no other owner.
-    unsafe {
-        if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok((File::from_raw_fd(ends[1]), File::from_raw_fd(ends[0])))
-    }
+    let (reader, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+    Ok((File::from(writer), File::from(reader)))
 }
 
 /// Print the recorder's message when it records, or return its exit status if it fails before,
@@ -114,9 +110,7 @@ fn wait_until_ready(mut readers: File, child: libc::pid_t) -> u8 {
     if !output.is_empty() {
         return if io::stdout().write_all(&output).is_ok() { 0 } else { EXIT_ERROR };
     }
-    let mut status = 0;
-    // SAFETY: room for a number; our own child.
-    unsafe { libc::waitpid(child, &raw mut status, 0) };
+    let _ = waitpid(Pid::from_raw(child), WaitOptions::empty());
     EXIT_ERROR
 }
 
@@ -130,10 +124,9 @@ impl Write for Background {
 
     fn flush(&mut self) -> io::Result<()> {
         let nowhere = File::options().read(true).write(true).open("/dev/null")?;
-        for stream in 0..3 {
-            // SAFETY: takes numbers only.
-            unsafe { libc::dup2(nowhere.as_raw_fd(), stream) };
-        }
+        dup2_stdin(&nowhere)?;
+        dup2_stdout(&nowhere)?;
+        dup2_stderr(&nowhere)?;
         self.0 = None;
         Ok(())
     }

@@ -11,6 +11,7 @@ use std::{
 };
 
 use chrono::Local;
+use rustix::process::setpriority_process;
 use serde_json::{Value, json};
 use sysdock_bpf::Dump;
 
@@ -126,10 +127,7 @@ fn begin(dump: Dump, path: &Path) -> io::Result<Child> {
     command.stdin(Stdio::from(std::os::fd::OwnedFd::from(theirs))).stdout(Stdio::null()).stderr(Stdio::piped());
     // SAFETY: a system call with numbers, in the new process.
     unsafe {
-        command.pre_exec(|| {
-            libc::setpriority(libc::PRIO_PROCESS, 0, 19);
-            Ok(())
-        });
+        command.pre_exec(|| Ok(setpriority_process(None, 19)?));
     }
     let child = command.spawn()?;
     thread::spawn(move || {

@@ -39,9 +39,8 @@ pub(super) struct Processes {
 
 impl Processes {
     pub(super) fn begin() -> Processes {
-        // SAFETY: takes and returns a number.
-        let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
-        Processes { tasks: Tasks::open().ok(), before: HashMap::new(), ticks_each_second: ticks.max(1).cast_unsigned() }
+        let ticks_each_second = rustix::param::clock_ticks_per_second().max(1);
+        Processes { tasks: Tasks::open().ok(), before: HashMap::new(), ticks_each_second }
     }
 
     pub(super) fn note(&self) -> Option<String> {

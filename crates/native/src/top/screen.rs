@@ -3,8 +3,14 @@
 
 use std::{
     io::{self, Write},
-    mem,
     time::Duration,
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+    stdio::{stdin, stdout},
+    termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr},
 };
 
 use crate::signals;
@@ -13,8 +19,7 @@ use crate::signals;
 const SIZE: (usize, usize) = (80, 24);
 /// Number of bytes that a terminal with room accepts without blocking [B].
 const MOST_AT_ONCE: usize = 256;
-const PATIENCE_MS: libc::c_int = 200;
-const INPUT: libc::c_int = libc::STDIN_FILENO;
+const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 /// Switches to the alternate screen, without a cursor.
 const BEGIN: &str = "\x1b[?1049h\x1b[?25l";
 const END: &str = "\x1b[?25h\x1b[?1049l";
@@ -33,24 +38,16 @@ pub(crate) enum Key {
 
 /// The terminal while we use it.
 pub(crate) struct Screen {
-    before: libc::termios,
+    before: Termios,
 }
 
 impl Screen {
     pub(crate) fn begin() -> io::Result<Screen> {
-        // SAFETY: the struct is filled by tcgetattr before it is read.
-        let before = unsafe {
-            let mut settings: libc::termios = mem::zeroed();
-            check(libc::tcgetattr(INPUT, &raw mut settings))?;
-            settings
-        };
+        let before = tcgetattr(stdin())?;
         signals::notice_resizes();
-        let mut raw = before;
-        // SAFETY: changes the struct only; then its settings are given to the terminal.
-        unsafe {
-            libc::cfmakeraw(&raw mut raw);
-            check(libc::tcsetattr(INPUT, libc::TCSANOW, &raw const raw))?;
-        }
+        let mut raw = before.clone();
+        raw.make_raw();
+        tcsetattr(stdin(), OptionalActions::Now, &raw)?;
         let screen = Screen { before };
         write(BEGIN)?;
         Ok(screen)
@@ -58,12 +55,7 @@ impl Screen {
 
     /// Number of columns and lines.
     pub(crate) fn size(&self) -> (usize, usize) {
-        // SAFETY: the struct has room for what the call writes.
-        let size = unsafe {
-            let mut size: libc::winsize = mem::zeroed();
-            check(libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ, &raw mut size)).map(|()| size)
-        };
-        let known = size.ok().filter(|size| size.ws_col > 0 && size.ws_row > 0);
+        let known = tcgetwinsize(stdout()).ok().filter(|size| size.ws_col > 0 && size.ws_row > 0);
         known.map_or(SIZE, |size| (size.ws_col.into(), size.ws_row.into()))
     }
 
@@ -84,13 +76,8 @@ impl Screen {
 impl Drop for Screen {
     fn drop(&mut self) {
         let _ = write(END);
-        // SAFETY: restores the previous settings.
-        unsafe { libc::tcsetattr(INPUT, libc::TCSANOW, &raw const self.before) };
+        let _ = tcsetattr(stdin(), OptionalActions::Now, &self.before);
     }
-}
-
-fn check(result: libc::c_int) -> io::Result<()> {
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Write as much as the terminal accepts: a terminal that was stopped (Ctrl-S, a connection that
@@ -109,32 +96,25 @@ fn write(text: &str) -> io::Result<()> {
 
 /// Whether the terminal has room within a moment.
 fn takes_more() -> bool {
-    let mut room = libc::pollfd { fd: libc::STDOUT_FILENO, events: libc::POLLOUT, revents: 0 };
-    // SAFETY: one structure.
-    unsafe { libc::poll(&raw mut room, 1, PATIENCE_MS) == 1 }
+    poll(&mut [PollFd::from_borrowed_fd(stdout(), PollFlags::OUT)], Some(&PATIENCE)) == Ok(1)
 }
 
 /// Read input that comes within this time: no bytes on timeout or a signal.
 fn read(bytes: &mut [u8], wait: Duration) -> io::Result<usize> {
     // Rounded up, to avoid polling repeatedly with a timeout of 0 during the last millisecond.
-    let wait_ms = libc::c_int::try_from(wait.as_micros().div_ceil(1000)).unwrap_or(libc::c_int::MAX);
-    let mut ready = libc::pollfd { fd: INPUT, events: libc::POLLIN, revents: 0 };
-    // SAFETY: one structure, and as many bytes as there is room for.
-    let got = unsafe {
-        match libc::poll(&raw mut ready, 1, wait_ms) {
-            1 => libc::read(INPUT, bytes.as_mut_ptr().cast(), bytes.len()),
-            0 => return Ok(0),
-            error => error as isize,
-        }
+    let wait_ms = i64::try_from(wait.as_micros().div_ceil(1000)).unwrap_or(i64::MAX);
+    let wait = Timespec { tv_sec: wait_ms / 1000, tv_nsec: wait_ms % 1000 * 1_000_000 };
+    let mut ready = [PollFd::from_borrowed_fd(stdin(), PollFlags::IN)];
+    let got = match poll(&mut ready, Some(&wait)) {
+        Ok(0) => return Ok(0),
+        Ok(_) => rustix::io::read(stdin(), bytes),
+        Err(error) => Err(error),
     };
-    match usize::try_from(got) {
+    match got {
         // Its other side was closed.
         Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
-        Ok(got) => Ok(got),
-        Err(_) => match io::Error::last_os_error() {
-            error if error.kind() == io::ErrorKind::Interrupted => Ok(0),
-            error => Err(error),
-        },
+        Err(Errno::INTR) => Ok(0),
+        got => Ok(got?),
     }
 }
 
