@@ -436,12 +436,8 @@ impl Published {
 /// Unix time [ns], and time since boot by the clock that the programs use.
 fn now() -> (i64, Duration) {
     let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    // SAFETY: the structure lives through the call.
-    let since_boot = unsafe {
-        let mut time = std::mem::zeroed::<libc::timespec>();
-        libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time);
-        Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
-    };
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let since_boot = Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32);
     (wall.as_nanos() as i64, since_boot)
 }
 
@@ -453,14 +449,8 @@ fn next_end(interval: Duration) -> SystemTime {
 }
 
 fn own_cpu_ns() -> u64 {
-    // SAFETY: the structure lives through the call.
-    let used = unsafe {
-        let mut used = std::mem::zeroed::<libc::rusage>();
-        libc::getrusage(libc::RUSAGE_SELF, &raw mut used);
-        used
-    };
-    let ns = |time: libc::timeval| time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_usec.unsigned_abs() * 1000;
-    ns(used.ru_utime) + ns(used.ru_stime)
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
 }
 
 fn own_memory_bytes() -> u64 {

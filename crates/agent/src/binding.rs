@@ -1,8 +1,9 @@
 //! Attributes accounts to jobs, units or containers, by what the kernel knows about an account:
 //! environment, control group and user.
 
-use std::{collections::HashMap, ffi::CStr, path::PathBuf};
+use std::{collections::HashMap, path::PathBuf};
 
+use nix::unistd::{Uid, User};
 use sha2::{Digest, Sha256};
 use sysdock_bpf::accounting::{Account, Accounting};
 use sysdock_mounts::groups;
@@ -115,17 +116,7 @@ fn unit_of_group(path: &[u8]) -> Option<String> {
 }
 
 fn user_name(uid: u32) -> Option<String> {
-    let mut buffer = vec![0; 16 << 10];
-    let mut entry = std::mem::MaybeUninit::<libc::passwd>::uninit();
-    let mut found = std::ptr::null_mut();
-    // SAFETY: the buffer and the entry live through the call and have the stated lengths; the name lies in the buffer.
-    unsafe {
-        let code = libc::getpwuid_r(uid, entry.as_mut_ptr(), buffer.as_mut_ptr(), buffer.len(), &raw mut found);
-        if code != 0 || found.is_null() {
-            return None;
-        }
-        Some(CStr::from_ptr((*found).pw_name).to_string_lossy().into_owned())
-    }
+    User::from_uid(Uid::from_raw(uid)).ok().flatten().map(|user| user.name)
 }
 
 #[cfg(test)]

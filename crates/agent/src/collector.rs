@@ -24,6 +24,7 @@ use hyper::{
     body::{Bytes, Incoming},
     header::CONTENT_ENCODING,
 };
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sysdock_table::Cancel;
 use tokio::sync::oneshot;
 use tokio_rustls::TlsAcceptor;
@@ -247,14 +248,8 @@ fn acceptor(chain: &PathBuf, key: &PathBuf) -> Result<TlsAcceptor, AgentError> {
 
 /// Raise the limit of open files as far as this process may.
 fn raise_files() {
-    // SAFETY: both calls get a structure that lives through them.
-    unsafe {
-        let mut limit = std::mem::zeroed::<libc::rlimit>();
-        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 {
-            limit.rlim_cur = limit.rlim_max;
-            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
-        }
-    }
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 
 /// A name that distinguishes the parts of this process from all others in the lake.

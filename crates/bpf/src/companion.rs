@@ -7,6 +7,11 @@ use std::{
     ptr,
 };
 
+use rustix::{
+    io::Errno,
+    process::{Pid, WaitId, WaitIdOptions, WaitOptions, waitid, waitpid},
+};
+
 /// A running copy. Dropping it closes the pipe and waits for the copy to end.
 #[derive(Debug)]
 pub struct Companion {
@@ -64,21 +69,16 @@ impl Companion {
 
     /// Whether the copy still runs.
     pub(crate) fn is_alive(&self) -> bool {
-        // SAFETY: waits for nothing, and reaps nothing.
-        unsafe {
-            let mut found: libc::siginfo_t = std::mem::zeroed();
-            let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-            libc::waitid(libc::P_PID, self.pid.cast_unsigned(), &raw mut found, flags) == 0 && found.si_pid() == 0
-        }
+        // Waits for nothing, and reaps nothing.
+        let flags = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        Pid::from_raw(self.pid).is_some_and(|pid| matches!(waitid(WaitId::Pid(pid), flags), Ok(None)))
     }
 }
 
 impl Drop for Companion {
     fn drop(&mut self) {
         self.line = None;
-        // SAFETY: the process is our own child, and is reaped nowhere else.
-        while unsafe { libc::waitpid(self.pid, ptr::null_mut(), 0) } == -1
-            && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
-        {}
+        // Our own child, which is reaped nowhere else.
+        while matches!(waitpid(Pid::from_raw(self.pid), WaitOptions::empty()), Err(Errno::INTR)) {}
     }
 }

@@ -6,10 +6,7 @@
 use std::{
     fs::File,
     io::{self, Read, Write},
-    os::{
-        fd::{AsRawFd, FromRawFd, OwnedFd},
-        unix::process::CommandExt,
-    },
+    os::{fd::AsRawFd, unix::process::CommandExt},
     process::{Child, Command},
     thread,
 };
@@ -102,14 +99,8 @@ impl Drop for Gate {
 
 /// Both ends of a pipe, the reading end first. No program inherits them.
 fn pipe() -> io::Result<(File, File)> {
-    let mut ends = [0; 2];
-    // SAFETY: `ends` has room for both descriptors, which are owned from then on.
-    unsafe {
-        if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok((OwnedFd::from_raw_fd(ends[0]).into(), OwnedFd::from_raw_fd(ends[1]).into()))
-    }
+    let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    Ok((reader.into(), writer.into()))
 }
 
 #[cfg(test)]

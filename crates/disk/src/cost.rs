@@ -7,15 +7,10 @@
 //! that is added.
 
 use std::{
-    alloc::{Layout, alloc, dealloc},
     fs::{File, OpenOptions, metadata},
     io::{self, Seek, SeekFrom},
-    os::{
-        fd::AsRawFd,
-        unix::fs::{FileTypeExt, OpenOptionsExt},
-    },
+    os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt},
     path::Path,
-    ptr::NonNull,
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -24,6 +19,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
+use memmap2::MmapMut;
 use sysdock_table::Cancel;
 
 use crate::target::Target;
@@ -132,7 +128,7 @@ fn timed(file: &File, reads: &Reads, places: &[u64], cancel: &Cancel) -> io::Res
     let done = Mutex::new(Vec::with_capacity(places.len()));
     let start = Instant::now();
     let work = || -> io::Result<()> {
-        let mut buffer = Buffer::new(reads.bytes);
+        let mut buffer = Buffer::new(reads.bytes)?;
         while start.elapsed() < reads.limit && !cancel.requested() {
             let Some(place) = places.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
             buffer.fill(file, *place)?;
@@ -176,36 +172,16 @@ impl Random {
 }
 
 /// Memory for O_DIRECT, aligned to a page.
-struct Buffer {
-    start: NonNull<u8>,
-    layout: Layout,
-}
+struct Buffer(MmapMut);
 
 impl Buffer {
-    fn new(bytes: usize) -> Self {
-        let layout = Layout::from_size_align(bytes, 4096).expect("a power of two that is small");
-        // SAFETY: the layout has a size.
-        let start = NonNull::new(unsafe { alloc(layout) });
-        Buffer { start: start.unwrap_or_else(|| std::alloc::handle_alloc_error(layout)), layout }
+    fn new(bytes: usize) -> io::Result<Self> {
+        MmapMut::map_anon(bytes).map(Buffer)
     }
 
     /// Fill the buffer from an offset.
     fn fill(&mut self, file: &File, place: u64) -> io::Result<()> {
-        let place = libc::off_t::try_from(place).map_err(io::Error::other)?;
-        // SAFETY: the buffer has this size, and no other owner.
-        let read = unsafe { libc::pread(file.as_raw_fd(), self.start.as_ptr().cast(), self.layout.size(), place) };
-        match usize::try_from(read) {
-            Ok(read) if read == self.layout.size() => Ok(()),
-            Ok(_) => Err(io::ErrorKind::UnexpectedEof.into()),
-            Err(_) => Err(io::Error::last_os_error()),
-        }
-    }
-}
-
-impl Drop for Buffer {
-    fn drop(&mut self) {
-        // SAFETY: allocated with this layout.
-        unsafe { dealloc(self.start.as_ptr(), self.layout) }
+        file.read_exact_at(&mut self.0, place)
     }
 }
 

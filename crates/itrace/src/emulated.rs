@@ -8,7 +8,7 @@ use std::{
     fs::File,
     io,
     os::{
-        fd::{AsRawFd, FromRawFd, RawFd},
+        fd::{AsRawFd, RawFd},
         unix::process::ExitStatusExt,
     },
     process::{Child, ExitStatus},
@@ -18,6 +18,7 @@ use std::{
 };
 
 use memmap2::MmapMut;
+use rustix::fs::{MemfdFlags, memfd_create};
 use sysdock_itrace_file::{
     Block, Event, Note, Writer,
     ring::{Piece, RING_BYTES, Ring, Why, next_piece},
@@ -46,14 +47,7 @@ impl SharedMemory {
     /// # Errors
     /// The operating system has none.
     pub fn create() -> io::Result<SharedMemory> {
-        // SAFETY: the name ends in NUL; the descriptor is ours from then on.
-        let file = unsafe {
-            let descriptor = libc::memfd_create(c"sysdock-itrace".as_ptr(), 0);
-            if descriptor < 0 {
-                return Err(io::Error::last_os_error());
-            }
-            File::from_raw_fd(descriptor)
-        };
+        let file = File::from(memfd_create("sysdock-itrace", MemfdFlags::empty())?);
         file.set_len(RING_BYTES as u64)?;
         // SAFETY: only the program could truncate the file. It is not trusted, but the plugin
         // closes the descriptor before the program's first instruction.

@@ -5,12 +5,16 @@
 use std::{
     fs::{self, File},
     io,
-    os::fd::{AsFd, AsRawFd},
+    os::fd::AsFd,
     path::Path,
 };
 
 use libbpf_rs::{Link, MapCore, MapHandle, Object};
 use rustc_hash::FxHashMap;
+use rustix::{
+    fs::{FlockOperation, flock},
+    io::Errno,
+};
 
 use super::OBJECT;
 use crate::{
@@ -56,13 +60,10 @@ pub(super) fn load_or_find(settings: &[u8], pins: Option<&Path>) -> Result<Loade
 /// process ends.
 fn lock(folder: &Path) -> io::Result<File> {
     let file = File::open(folder)?;
-    // SAFETY: takes numbers; the descriptor is open.
-    match unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } {
-        0 => Ok(file),
-        _ if io::Error::last_os_error().kind() == io::ErrorKind::WouldBlock => {
-            Err(io::Error::new(io::ErrorKind::ResourceBusy, RUNNING))
-        }
-        _ => Err(io::Error::last_os_error()),
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(Errno::WOULDBLOCK) => Err(io::Error::new(io::ErrorKind::ResourceBusy, RUNNING)),
+        Err(error) => Err(error.into()),
     }
 }
 

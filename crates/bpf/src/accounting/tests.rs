@@ -25,9 +25,7 @@ fn begin() -> Option<Accounting> {
             Some(accounting)
         }
         Err(error) => {
-            // SAFETY: takes nothing, returns a number.
-            let is_root = unsafe { libc::geteuid() } == 0;
-            assert!(!is_root, "root may load programs: {error:?}");
+            assert!(!rustix::process::geteuid().is_root(), "root may load programs: {error:?}");
             None
         }
     }

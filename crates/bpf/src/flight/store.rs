@@ -20,13 +20,13 @@
 use std::{
     io, mem,
     os::fd::{AsFd, AsRawFd},
-    ptr,
     sync::atomic::{AtomicU64, Ordering},
 };
 
 use libbpf_rs::{MapHandle, MapType};
 
 use crate::transport::spool::{HEADER as FRAME_HEADER, Sink, monotonic_ns};
+use memmap2::{MmapMut, MmapOptions};
 
 pub(super) const MAGIC: [u8; 8] = *b"\xf5sdfligh";
 const RECORD: [u8; 8] = *b"\xf5sdrecrd";
@@ -48,15 +48,11 @@ pub const MAP: &str = "sysdock_flight";
 /// Size of the map's entries [B]: a single value is limited to 2 GiB.
 const ENTRY: usize = 1 << 20;
 
-/// The memory of a map, mapped into this process.
+/// The memory of a map, mapped into this process; the kernel does not touch it.
 struct Mapping {
-    base: *mut u8,
-    bytes: usize,
+    memory: MmapMut,
     _map: Option<MapHandle>,
 }
-
-// SAFETY: only the thread that owns it uses it; the kernel does not touch it.
-unsafe impl Send for Mapping {}
 
 impl Mapping {
     /// Allocate memory in the kernel.
@@ -69,44 +65,25 @@ impl Mapping {
         let entries = bytes.div_ceil(ENTRY);
         let map = MapHandle::create(MapType::Array, Some(MAP), 4, ENTRY as u32, entries as u32, &options);
         let map = map.map_err(|error| io::Error::new(io::ErrorKind::OutOfMemory, error.to_string()))?;
-        let fd = map.as_fd().as_raw_fd();
-        Mapping::new(entries * ENTRY, libc::MAP_SHARED, fd, Some(map))
-    }
-
-    fn new(bytes: usize, flags: i32, fd: i32, map: Option<MapHandle>) -> io::Result<Mapping> {
-        // SAFETY: a new mapping; nothing else refers to its memory.
-        let base = unsafe { libc::mmap(ptr::null_mut(), bytes, libc::PROT_READ | libc::PROT_WRITE, flags, fd, 0) };
-        if base == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(Mapping { base: base.cast(), bytes, _map: map })
+        // SAFETY: nothing else refers to the memory of the new map.
+        let memory = unsafe { MmapOptions::new().len(entries * ENTRY).map_mut(map.as_fd().as_raw_fd()) }?;
+        Ok(Mapping { memory, _map: Some(map) })
     }
 
     fn slice(&self, at: usize, length: usize) -> &[u8] {
-        assert!(at.checked_add(length).is_some_and(|end| end <= self.bytes), "within the mapping");
-        // SAFETY: within the mapping, which is not written meanwhile.
-        unsafe { std::slice::from_raw_parts(self.base.add(at), length) }
+        &self.memory[at..at + length]
     }
 
     fn slice_mut(&mut self, at: usize, length: usize) -> &mut [u8] {
-        assert!(at.checked_add(length).is_some_and(|end| end <= self.bytes), "within the mapping");
-        // SAFETY: as above; `self` is borrowed for writing.
-        unsafe { std::slice::from_raw_parts_mut(self.base.add(at), length) }
+        &mut self.memory[at..at + length]
     }
 
     /// Set a number in the head. A reader of the machine's memory sees it only together with the
     /// records before it.
     fn publish(&self, at: usize, value: u64) {
         // SAFETY: within the mapping, which is aligned to pages.
-        let word = unsafe { &*self.base.add(at).cast::<AtomicU64>() };
+        let word = unsafe { &*self.memory.as_ptr().add(at).cast::<AtomicU64>() };
         word.store(value, Ordering::Release);
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: nothing refers to it any longer.
-        unsafe { libc::munmap(self.base.cast(), self.bytes) };
     }
 }
 
@@ -186,7 +163,7 @@ impl Store {
     }
 
     fn of(mut mapping: Mapping) -> io::Result<Store> {
-        let capacity = (mapping.bytes - HEAD) as u64 & !7;
+        let capacity = (mapping.memory.len() - HEAD) as u64 & !7;
         let head = mapping.slice_mut(0, HEAD);
         head[8..12].copy_from_slice(&VERSION.to_le_bytes());
         head[12..16].copy_from_slice(&(HEAD as u32).to_le_bytes());
@@ -339,12 +316,12 @@ impl Records {
 impl Store {
     /// A store in memory of this process.
     pub(super) fn in_memory(bytes: usize) -> Store {
-        Store::of(Mapping::new(bytes, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, None).unwrap()).unwrap()
+        Store::of(Mapping { memory: MmapMut::map_anon(bytes).unwrap(), _map: None }).unwrap()
     }
 
     /// All of its memory, with the head.
     pub(super) fn memory(&self) -> &[u8] {
-        self.mapping.slice(0, self.mapping.bytes)
+        self.mapping.slice(0, self.mapping.memory.len())
     }
 }
 

@@ -5,8 +5,9 @@
 use std::{
     fs::{self, File},
     io::Write,
-    os::fd::FromRawFd,
 };
+
+use rustix::fs::{MemfdFlags, memfd_create};
 
 /// Its name in /proc/PID/maps and in stacks.
 pub(crate) const NAME: &str = "[vdso]";
@@ -27,13 +28,7 @@ pub(crate) fn file() -> Option<File> {
     let length = end.checked_sub(start).filter(|length| *length <= LONGEST)?;
     // SAFETY: the kernel mapped these pages readable, and they stay as long as the process.
     let bytes = unsafe { std::slice::from_raw_parts(start as *const u8, length) };
-    // SAFETY: a name that ends in NUL; the descriptor that it returns has no other owner.
-    let descriptor = unsafe { libc::memfd_create(c"vdso".as_ptr(), libc::MFD_CLOEXEC) };
-    if descriptor < 0 {
-        return None;
-    }
-    // SAFETY: as above.
-    let mut file = unsafe { File::from_raw_fd(descriptor) };
+    let mut file = File::from(memfd_create("vdso", MemfdFlags::CLOEXEC).ok()?);
     file.write_all(bytes).ok()?;
     Some(file)
 }

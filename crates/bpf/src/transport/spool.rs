@@ -12,11 +12,14 @@
 use std::{
     fs::{self, File},
     io::{self, IoSlice, Write},
-    os::fd::AsRawFd,
     path::{Path, PathBuf},
     sync::OnceLock,
 };
 
+use rustix::{
+    fs::{FlockOperation, flock},
+    time::{ClockId, clock_gettime},
+};
 use sysdock_table::Folder;
 
 use crate::{BpfError, Note};
@@ -315,8 +318,7 @@ fn write_both(mut file: &File, header: &[u8], payload: &[u8]) -> io::Result<()> 
 
 /// Take the lock that a recorder holds; false: another process has it.
 pub(crate) fn lock(file: &File) -> bool {
-    // SAFETY: the descriptor is open as long as `file` is.
-    unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) == 0 }
+    flock(file, FlockOperation::NonBlockingLockExclusive).is_ok()
 }
 
 /// `CLOCK_MONOTONIC` as in events: in a time namespace ours differs from the kernel's own,
@@ -325,7 +327,7 @@ pub(crate) fn lock(file: &File) -> bool {
 pub fn monotonic_ns() -> u64 {
     static AHEAD_NS: OnceLock<i64> = OnceLock::new();
     let ahead_ns = AHEAD_NS.get_or_init(|| offset_of(&fs::read_to_string("/proc/self/timens_offsets").unwrap_or_default()));
-    clock_ns(libc::CLOCK_MONOTONIC).wrapping_sub(*ahead_ns).cast_unsigned()
+    clock_ns(ClockId::Monotonic).wrapping_sub(*ahead_ns).cast_unsigned()
 }
 
 /// Offset of a time namespace [ns], from a line for each clock, `monotonic SECONDS NANOSECONDS`; 0
@@ -337,10 +339,8 @@ fn offset_of(offsets: &str) -> i64 {
     seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds)
 }
 
-fn clock_ns(clock: libc::clockid_t) -> i64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is writable; these clocks exist on every Linux.
-    unsafe { libc::clock_gettime(clock, &raw mut time) };
+fn clock_ns(clock: ClockId) -> i64 {
+    let time = clock_gettime(clock);
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
@@ -350,7 +350,7 @@ fn clock_ns(clock: libc::clockid_t) -> i64 {
 pub fn clock_note() -> Note {
     let read = || {
         let before = monotonic_ns();
-        let realtime_ns = clock_ns(libc::CLOCK_REALTIME);
+        let realtime_ns = clock_ns(ClockId::Realtime);
         let width = monotonic_ns() - before;
         (width, before + width / 2, realtime_ns)
     };

@@ -8,7 +8,7 @@ use std::{
     fs::File,
     io::{self, BufRead, BufReader, Write},
     mem,
-    os::{fd::AsRawFd, unix::fs::FileExt, unix::net::UnixStream},
+    os::unix::{fs::FileExt, net::UnixStream},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -165,19 +165,7 @@ impl Monitor<'_> {
 
     /// Id of the process at the other end.
     fn pid(&self) -> io::Result<i32> {
-        let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };
-        let mut length = size_of::<libc::ucred>() as libc::socklen_t;
-        // SAFETY: the kernel fills at most `length` bytes of our buffer.
-        let status = unsafe {
-            libc::getsockopt(
-                self.stream.as_raw_fd(),
-                libc::SOL_SOCKET,
-                libc::SO_PEERCRED,
-                (&raw mut found).cast(),
-                &raw mut length,
-            )
-        };
-        if status == 0 { Ok(found.pid) } else { Err(io::Error::last_os_error()) }
+        Ok(rustix::net::sockopt::socket_peercred(&self.stream)?.pid.as_raw_nonzero().get())
     }
 }
 

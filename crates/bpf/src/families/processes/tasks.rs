@@ -55,8 +55,7 @@ fn task(folder: &Path, tid: u32, pid: u32) -> Option<TaskEvent> {
     let mut comm = [0; 16];
     let length = name.len().min(15);
     comm[..length].copy_from_slice(&name.as_bytes()[..length]);
-    // SAFETY: sysconf has no preconditions.
-    let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1).cast_unsigned();
+    let per_second = rustix::param::clock_ticks_per_second().max(1);
     // Time since boot, which is CLOCK_MONOTONIC except for the time that the machine was suspended.
     let started_ns = ticks * (1_000_000_000 / per_second);
     Some(TaskEvent { started_ns, tid, pid, parent_pid, user_id: NO_USER, comm, arguments_length: 0 })

@@ -2,12 +2,10 @@
 //! local ones, and the amounts that connections have transferred by the end. Uses
 //! `NETLINK_SOCK_DIAG`, sock_diag(7).
 
-use std::{
-    io,
-    os::fd::{AsRawFd, FromRawFd, OwnedFd},
-};
+use std::{io, os::fd::OwnedFd, time::Duration};
 
 use rustc_hash::FxHashMap;
+use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
 
 use crate::{
     events::{self, EVENT_SOCKET, SOCKET_ADDRESSES, SOCKET_COUNTS, SOCKET_PEER, SocketEvent},
@@ -34,7 +32,7 @@ const KINDS: [(i32, i32); 5] = [
     (libc::AF_UNIX, 0),
 ];
 /// The kernel answers at once; a late answer is not awaited.
-static PATIENCE: libc::timeval = libc::timeval { tv_sec: 0, tv_usec: 200_000 };
+const PATIENCE: Duration = Duration::from_millis(200);
 
 /// The sockets of the machine at the last query.
 #[derive(Debug)]
@@ -48,16 +46,9 @@ pub(crate) struct Census {
 impl Census {
     /// `None`: the kernel does not answer such queries.
     pub(crate) fn open() -> Option<Census> {
-        // SAFETY: takes numbers only; the descriptor has no other owner.
-        let socket = unsafe {
-            let socket = libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_SOCK_DIAG);
-            (socket >= 0).then(|| OwnedFd::from_raw_fd(socket))?
-        };
-        let size = size_of::<libc::timeval>() as libc::socklen_t;
-        // SAFETY: a structure of that size.
-        unsafe {
-            libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVTIMEO, (&raw const PATIENCE).cast(), size);
-        }
+        let (kind, flags) = (SocketType::RAW, SocketFlags::CLOEXEC);
+        let socket = net::socket_with(AddressFamily::NETLINK, kind, flags, Some(net::netlink::SOCK_DIAG)).ok()?;
+        sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(PATIENCE)).ok()?;
         Some(Census { socket, known: FxHashMap::default(), buffer: vec![0; 1 << 16] })
     }
 
@@ -85,16 +76,9 @@ impl Census {
         protocol: i32,
         take: &mut impl FnMut(&SocketEvent, &[u8], &FxHashMap<u64, ([u8; 16], u16, u64)>),
     ) -> io::Result<()> {
-        let fd = self.socket.as_raw_fd();
-        let question = question(family, protocol);
-        // SAFETY: the buffer has the given length.
-        if unsafe { libc::send(fd, question.as_ptr().cast(), question.len(), 0) } < 0 {
-            return Err(io::Error::last_os_error());
-        }
+        net::send(&self.socket, &question(family, protocol), SendFlags::empty())?;
         loop {
-            // SAFETY: the buffer has the given length.
-            let got = unsafe { libc::recv(fd, self.buffer.as_mut_ptr().cast(), self.buffer.len(), 0) };
-            let Ok(got) = usize::try_from(got) else { return Err(io::Error::last_os_error()) };
+            let (_, got) = net::recv(&self.socket, &mut self.buffer[..], RecvFlags::empty())?;
             let mut rest = &self.buffer[..got];
             while let Some((kind, message, after)) = message(rest) {
                 if i32::from(kind) == libc::NLMSG_DONE || i32::from(kind) == libc::NLMSG_ERROR {
@@ -221,6 +205,7 @@ fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsRawFd;
     use std::{
         net::{TcpListener, TcpStream},
         os::unix::{fs::MetadataExt, net::UnixStream},

@@ -4,7 +4,6 @@
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, Seek, SeekFrom},
-    os::fd::AsRawFd,
     os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt},
     path::Path,
 };
@@ -97,8 +96,7 @@ fn assemble(source: Source, super_block: SuperBlock, is_live: bool, issues: &mut
 /// failure to do so is not ours to report.
 pub(super) fn write_back(mount_point: &Path) {
     if let Ok(folder) = File::open(mount_point) {
-        // SAFETY: the descriptor is open.
-        unsafe { libc::syncfs(folder.as_raw_fd()) };
+        let _ = rustix::fs::syncfs(&folder);
     }
 }
 

@@ -2,9 +2,15 @@
 
 use std::{
     fs::File,
-    io,
-    os::{fd::AsRawFd, unix::fs::FileExt},
+    io::{self, IoSliceMut},
+    num::NonZeroU64,
+    os::unix::fs::FileExt,
     sync::atomic::{AtomicU64, Ordering},
+};
+
+use rustix::{
+    fs::{Advice, fadvise},
+    io::{ReadWriteFlags, preadv2},
 };
 
 use super::journal::Replay;
@@ -98,9 +104,8 @@ impl Source {
     /// Begin to read blocks into the page cache, without waiting. It is a hint: nothing depends on
     /// it.
     pub(super) fn request_ahead(&self, block: u64, count: u64) {
-        let bytes = |blocks: u64| (blocks * self.block_bytes).cast_signed();
-        // SAFETY: a call without pointers on an open descriptor.
-        let _ = unsafe { libc::posix_fadvise(self.file.as_raw_fd(), bytes(block), bytes(count), libc::POSIX_FADV_WILLNEED) };
+        let length = NonZeroU64::new(count * self.block_bytes);
+        let _ = fadvise(&self.file, block * self.block_bytes, length, Advice::WillNeed);
     }
 
     /// Buffer for a run of blocks and those in between.
@@ -129,11 +134,8 @@ impl Source {
 
     /// Read whole blocks, if all of them are in memory.
     fn read_from_memory(&self, block: u64, buffer: &mut [u8]) -> bool {
-        let part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-        let place = (block * self.block_bytes).cast_signed();
-        // SAFETY: the kernel writes within `buffer`, only during the call.
-        let read = unsafe { libc::preadv2(self.file.as_raw_fd(), &raw const part, 1, place, libc::RWF_NOWAIT) };
-        usize::try_from(read) == Ok(buffer.len()) && self.replay_over(block, buffer).is_ok()
+        let read = preadv2(&self.file, &mut [IoSliceMut::new(buffer)], block * self.block_bytes, ReadWriteFlags::NOWAIT);
+        read == Ok(buffer.len()) && self.replay_over(block, buffer).is_ok()
     }
 
     fn replay_over(&self, block: u64, buffer: &mut [u8]) -> io::Result<()> {
