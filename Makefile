@@ -35,6 +35,7 @@ bench: setup .venv/.dev
 # The documentation with search: target/site/html/index.html.
 site: .venv/.python
 	tools/setup site
+	.venv/bin/python tools/gen
 	tools/site
 
 .venv/.python: tools/setup requirements.lock
