@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sysdock.entries import Entries, parse_toml
 from sysdock.errors import UserError, did_you_mean
 from sysdock.recording.caller import caller, with_rights_of_caller
 from sysdock.sentences import languages
@@ -42,30 +43,21 @@ class Config:
 
     def limits(self, library: Library) -> Limits:
         """Values of parameters by id of the rule. UserError: a rule or a parameter is unknown."""
+        read = Entries(self.path)
         found: Limits = {}
         for id_, values in self.rules.items():
             try:
                 rule = library.rule(id_)
             except UserError as error:
-                raise UserError(error.fact, error.hint, self._place("rules", id_)) from None
+                raise read.wrong(error.fact, error.hint, "rules", id_) from None
             known = [param.name for param in rule.params]
             for name in values:
                 if name not in known:
                     otherwise = f"its parameters are {', '.join(known)}" if known else "it has no parameters"
                     fact = f"`{rule.id}` has no parameter `{name}`"
-                    raise UserError(
-                        fact, did_you_mean(name, known, otherwise), self._place("rules", id_, name)
-                    )
+                    raise read.wrong(fact, did_you_mean(name, known, otherwise), "rules", id_, name)
             found[rule.id] = {name: str(value) for name, value in values.items()}
         return found
-
-    def _place(self, *keys: str) -> str:
-        return place_of(self.path, *keys)
-
-
-def place_of(path: Path | None, *keys: str) -> str:
-    """The location of a key in errors: `/home/me/.config/sysdock.toml: rules."io/seeks".min_calls`."""
-    return f"{path}: {'.'.join(key if key.isidentifier() else f'{chr(34)}{key}{chr(34)}' for key in keys)}"
 
 
 def language() -> str:
@@ -126,8 +118,6 @@ def _path() -> Path | None:
 
 
 def _parsed(path: Path, content: bytes) -> dict[str, Any]:
-    from sysdock.library.toml_text import parse_toml
-
     try:
         return parse_toml(content.decode("utf-8"))
     except ValueError as error:
@@ -136,23 +126,20 @@ def _parsed(path: Path, content: bytes) -> dict[str, Any]:
 
 def _checked(path: Path, content: dict[str, Any]) -> Config:
     """UserError: a key is unknown, or its value is not of its kind."""
-    for key in content:
-        if key not in _KEYS:
-            raise UserError(f"unknown key `{key}`", did_you_mean(key, _KEYS, _HINT), place_of(path, key))
+    read = Entries(path, keys_hint=_HINT)
+    read.closed("", content, _KEYS)
     for key, known in (("language", languages()), ("recorder", RECORDERS)):
         if key in content and content[key] not in known:
-            raise UserError(
-                f"must be one of {', '.join(known)}", f'{key} = "{known[0]}"', place_of(path, key)
-            )
+            raise read.wrong(f"must be one of {', '.join(known)}", f'{key} = "{known[0]}"', key)
     rules = content.get("rules", {})
     if not isinstance(rules, dict):
-        raise UserError("must be a table", '[rules."io/small_requests"]', place_of(path, "rules"))
+        raise read.wrong("must be a table", '[rules."io/small_requests"]', "rules")
     for id_, values in rules.items():
         if not isinstance(values, dict):
             hint = f'[rules."{id_}"], and below it a line for each parameter'
-            raise UserError("must be a table of parameters", hint, place_of(path, "rules", id_))
+            raise read.wrong("must be a table of parameters", hint, "rules", id_)
         for name, value in values.items():
             if isinstance(value, bool) or not isinstance(value, int | float | str):
                 fact = "must be a number or a string"
-                raise UserError(fact, f"{name} = 100", place_of(path, "rules", id_, name))
+                raise read.wrong(fact, f"{name} = 100", "rules", id_, name)
     return Config(path, content.get("language"), content.get("recorder"), rules)

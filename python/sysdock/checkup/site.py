@@ -18,8 +18,8 @@ from typing import Any, TypeGuard
 from sysdock import to_disk
 from sysdock.checkup.text_file import read_text
 from sysdock.checkup.threshold import QUANTILES, Survey, Threshold
+from sysdock.entries import parse_toml
 from sysdock.errors import UserError
-from sysdock.library.toml_text import parse_toml
 from sysdock.sentences import Words, fact, say
 
 _RATE_KEYS = {"read": "read_bytes_s", "write": "write_bytes_s"}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from sysdock.entries import quoted
 from sysdock.library import Claim, Experiment, Plan, Reject, Scenario, Workload
 from sysdock.library.experiments import Factor
-from sysdock.library.toml_text import quoted
 from sysdock.sentences import Prose, fact, in_all, languages, prose, say, translated_keys
 
 _TITLE, _QUESTION, _COMMAND = (

@@ -32,12 +32,12 @@ import re
 import shutil
 import subprocess
 import tarfile
-import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from sysdock.entries import Entries, parse_toml
 from sysdock.errors import UserError, did_you_mean
 from sysdock.itrace import packages
 
@@ -80,66 +80,55 @@ def read_service(name: str) -> Service:
         otherwise = f"give a file, or one of {', '.join(shipped())}"
         raise UserError(f"no such service: {name}", did_you_mean(name, shipped(), otherwise))
     try:
-        content = tomllib.loads(path.read_text())
+        content = parse_toml(path.read_text())
     except (OSError, ValueError) as error:
         raise UserError(f"cannot be read: {error}", None, str(path)) from None
     return _checked(content, path)
 
 
-_TYPES: dict[str, type] = {
-    **{"command": list, "packages": list, "without": list, "port": int, "request": str},
-    **{"tree": str, "export": str, "disk": str, "disk_mb": int, "requests": dict, "lines": dict},
-    **{"files": dict, "programs": dict, "sources": dict, "sizes": dict},
+_TYPES = {
+    **{"command": list[str], "packages": list[str], "without": list[str], "port": int, "request": str},
+    **{"tree": str, "export": str, "disk": str, "disk_mb": int, "requests": dict[str, list[object]]},
+    **{"lines": dict[str, str], "files": dict[str, str], "programs": dict[str, str]},
+    **{"sources": dict[str, str], "sizes": dict[str, int]},
 }
-# Types of the values of tables other than texts.
-_INNER: dict[str, type] = {"sizes": int, "requests": list}
 
 
 def _checked(content: dict[str, Any], path: Path) -> Service:
-    for key, value in content.items():
-        if key not in _TYPES:
-            known = did_you_mean(key, _TYPES, f"known keys: {', '.join(_TYPES)}")
-            raise UserError(f"unknown key `{key}`", known, str(path))
-        values = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
-        inner = _INNER.get(key, str)
-        if not isinstance(value, _TYPES[key]) or not all(isinstance(each, inner) for each in values):
-            raise UserError(f"`{key}` has a value of the wrong type", None, str(path))
-    _check_requests(content, path)
+    read = Entries(path)
+    read.typed("the service", content, _TYPES)
+    _check_requests(content, read)
     if sum(key in content for key in _SOURCES) != 1:
-        raise UserError(f"one of {', '.join(_SOURCES)} is needed", None, str(path))
+        raise read.wrong(f"one of {', '.join(_SOURCES)} is needed")
     for key in ("tree", "export"):
         if key in content:
             content[key] = (path.parent / content[key]).absolute()
     if (disk := content.get("disk")) and not re.fullmatch(r"(/[^/\s]+)+", disk):
-        raise UserError("`disk` is not a folder of the guest", 'as in disk = "/data"', str(path))
+        raise read.wrong("`disk` is not a folder of the guest", 'as in disk = "/data"')
     return Service(place=str(path), **content)
 
 
-def _check_requests(content: dict[str, Any], path: Path) -> None:
+def _check_requests(content: dict[str, Any], read: Entries) -> None:
     """The required keys depend on whether requests use HTTP or are commands."""
     requests, lines = content.get("requests", {}), content.get("lines", {})
     for key in () if requests else ("command", "port"):
         if not content.get(key):
-            raise UserError(f"`{key}` is missing", "see the pages about instruction traces", str(path))
+            raise read.wrong(f"`{key}` is missing", "see the pages about instruction traces")
     if not content.get("port") and content.get("request", next(iter(requests), "")) not in requests:
-        raise UserError("`request` names none of `requests`", "a path needs a `port`", str(path))
+        raise read.wrong("`request` names none of `requests`", "a path needs a `port`")
     if unknown := sorted(lines.keys() - requests.keys()):
-        raise UserError(f"`lines` has `{unknown[0]}`, but `requests` has not", None, str(path))
+        raise read.wrong(f"`lines` has `{unknown[0]}`, but `requests` has not")
     if not content.get("port"):
         content.setdefault("request", next(iter(requests), ""))
     commands = [content.get("command", []), *requests.values(), *([line] for line in lines.values())]
     # The guest reads words as lines, and names as files.
     words = [*(word for command in commands for word in command), *requests]
     if not all(isinstance(word, str) and word and "\n" not in word for word in words):
-        raise UserError(
-            "a command has an argument that is empty, not text, or longer than a line", None, str(path)
-        )
+        raise read.wrong("a command has an argument that is empty, not text, or longer than a line")
     if not all(re.fullmatch(r"[A-Za-z0-9][\w.-]*", name) for name in requests):
-        raise UserError(
-            "a name in `requests` has characters other than letters, digits and -", None, str(path)
-        )
+        raise read.wrong("a name in `requests` has characters other than letters, digits and -")
     if not all(requests.values()):
-        raise UserError("a command in `requests` is empty", None, str(path))
+        raise read.wrong("a command in `requests` is empty")
 
 
 def make_tree(service: Service, tree: Path, cache: Path) -> None:

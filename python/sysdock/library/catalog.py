@@ -9,11 +9,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sysdock.entries import parse_toml
 from sysdock.errors import UserError, did_you_mean
 from sysdock.library.header import Analysis, parse
 from sysdock.library.page import Page, parse_page
 from sysdock.library.tables import Table, parse_table
-from sysdock.library.toml_text import parse_toml
 from sysdock.own_files import own_root
 from sysdock.sentences import Prose, prose
 

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from sysdock.entries import Entries
 from sysdock.errors import UserError, did_you_mean
 from sysdock.library.tables import read_toml
-from sysdock.sentences import Prose, languages, translated_keys
+from sysdock.sentences import Prose, translated_keys
 
 Value = int | str
 Words = tuple[str, ...]
@@ -288,17 +289,16 @@ def placeholders(text: str) -> set[str]:
 
 def parse_experiment(path: Path, id_: str) -> Experiment:
     """Reads one experiment; a UserError names the file and what is wrong in it."""
-    return _Parser(path).experiment(read_toml(path), id_)
+    return _Parser(path, _HINT).experiment(path, id_)
 
 
-class _Parser:
-    """Reads the parts of one file; each mistake is a UserError that names it."""
+class _Parser(Entries):
+    """Reads the parts of one file."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def experiment(self, data: dict[str, Any], id_: str) -> Experiment:
+    def experiment(self, path: Path, id_: str) -> Experiment:
+        data = read_toml(path)
         self.closed("the experiment", data, _KEYS, _NEEDED)
+        (title, titles), (question, questions) = self.both(data, "title"), self.both(data, "question")
         factors = tuple(self.factor(name, entry) for name, entry in self.tables(data, "factors"))
         scenarios = tuple(
             self.scenario(name, entry, factors) for name, entry in self.tables(data, "scenarios")
@@ -310,11 +310,11 @@ class _Parser:
             raise self.wrong("`settings` is not a table of texts")
         return Experiment(
             id=id_,
-            path=self.path,
-            title=self.text("title", data["title"]),
-            titles=self.prose("title", data),
-            question=self.text("question", data["question"]),
-            questions=self.prose("question", data),
+            path=path,
+            title=title,
+            titles=titles,
+            question=question,
+            questions=questions,
             analysis=self.text("analysis", data.get("analysis", "experiment/verdicts")),
             claim=self.claim(data.get("claim", {})),
             plan=self.plan(data.get("plan", {}), scenarios),
@@ -329,7 +329,7 @@ class _Parser:
 
     def claim(self, data: Any) -> Claim:
         keys = ("primary", "better", "margin_percent", "alpha", "detect_percent")
-        self.closed("the claim", data, keys, ())
+        self.closed("the claim", data, keys)
         return Claim(
             primary=self.text("primary", data.get("primary", "elapsed_s")),
             better=self.one_of("better", data.get("better", "lower"), BETTER),
@@ -340,7 +340,7 @@ class _Parser:
 
     def plan(self, data: Any, scenarios: tuple[Scenario, ...]) -> Plan:
         keys = ("baseline", "blocks", "looks", "pilot", "dry", "aa", "minutes", "explain_every", "duet")
-        self.closed("the plan", data, keys, ())
+        self.closed("the plan", data, keys)
         names = [each.name for each in scenarios]
         looks = data.get("looks", [data["blocks"]] if "blocks" in data else [10, 20, 40])
         if not isinstance(looks, list) or not looks:
@@ -360,7 +360,7 @@ class _Parser:
         )
 
     def reject(self, data: Any) -> Reject:
-        self.closed("reject", data, ("swap", "throttled", "foreign_cpu_percent", "steal_percent"), ())
+        self.closed("reject", data, ("swap", "throttled", "foreign_cpu_percent", "steal_percent"))
         parts = {}
         for key, default in (("foreign_cpu_percent", 10), ("steal_percent", 5)):
             percent = data.get(key, default)
@@ -442,9 +442,7 @@ class _Parser:
 
     def measure(self, name: str, entry: Any) -> Measure:
         self.closed(f"measure {name}", entry, _MEASURE_KEYS, _MEASURE_NEEDED)
-        series = entry.get("series", False)
-        if not isinstance(series, bool):
-            raise self.wrong(f"measure {name}: `series` is neither true nor false")
+        series = self.flag("series", entry.get("series", False))
         pattern = self.text("pattern", entry["pattern"], is_prose=False)
         try:
             if re.compile(pattern).groups != 1:
@@ -467,62 +465,3 @@ class _Parser:
                 f"`{key}` is not a list of words", f'{key} = ["dd", "if=/dev/zero", "of={{data}}/big"]'
             )
         return tuple(value)
-
-    def both(self, entry: dict[str, Any]) -> tuple[str, Prose]:
-        """A text in the language of names, and in all."""
-        return self.text("text", entry["text"]), self.prose("text", entry)
-
-    def prose(self, key: str, entry: Mapping[str, Any]) -> Prose:
-        """A text in the languages that it is stated in."""
-        keys = zip(languages(), translated_keys(key), strict=True)
-        return Prose({lang: self.text(name, entry[name]) for lang, name in keys if name in entry})
-
-    def text(self, key: str, value: Any, *, is_prose: bool = True) -> str:
-        if not isinstance(value, str) or not value.strip():
-            raise self.wrong(f"`{key}` is not text")
-        return " ".join(value.split()) if is_prose else value
-
-    def number(self, key: str, value: Any, least: float, most: float) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
-            raise self.wrong(f"`{key}` is {value!r}", f"a number from {least:g} to {most:g}")
-        return value
-
-    def flag(self, key: str, value: Any) -> bool:
-        if not isinstance(value, bool):
-            raise self.wrong(f"`{key}` is neither true nor false")
-        return value
-
-    def one_of(self, key: str, value: Any, allowed: Iterable[str]) -> str:
-        allowed = list(allowed)
-        if value not in allowed:
-            raise self.wrong(
-                f"`{key}` is {value!r}", did_you_mean(str(value), allowed, f"one of {', '.join(allowed)}")
-            )
-        return str(value)
-
-    def tables(self, data: dict[str, Any], key: str) -> list[tuple[str, Any]]:
-        value = data.get(key, {})
-        if not isinstance(value, dict):
-            raise self.wrong(f"`{key}` is not a table", f"write [{key}.NAME]")
-        return list(value.items())
-
-    def entries(self, data: dict[str, Any], key: str) -> list[Any]:
-        value = data.get(key, [])
-        if not isinstance(value, list):
-            raise self.wrong(f"`{key}` is not a list of tables", f"write [[{key}]]")
-        return value
-
-    def closed(self, what: str, entry: Any, allowed: tuple[str, ...] | None, needed: tuple[str, ...]) -> None:
-        """Refuses a key that is not `allowed` (None: any may be), and the lack of one that is `needed`."""
-        if not isinstance(entry, dict):
-            raise self.wrong(f"{what} is not a table of keys")
-        for key in entry:
-            if allowed is not None and key not in allowed:
-                hint = did_you_mean(key, allowed, f"the keys are {', '.join(allowed)}")
-                raise self.wrong(f"{what} has the unknown key `{key}`", hint)
-        for key in needed:
-            if key not in entry:
-                raise self.wrong(f"{what} lacks the key `{key}`")
-
-    def wrong(self, fact: str, hint: str = _HINT) -> UserError:
-        return UserError(fact, hint, str(self.path))

@@ -11,15 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sysdock.errors import UserError, did_you_mean
+from sysdock.entries import Entries
 from sysdock.library.tables import read_toml
-from sysdock.sentences import Prose, prose, prose_of, translated_keys
+from sysdock.sentences import Prose, translated_keys
 
-_TEXTS = (*translated_keys("title"), *translated_keys("text"))
-_KEYS = (*_TEXTS, "within_s", "one_host", "steps")
+_KEYS = (*translated_keys("title"), *translated_keys("text"), "within_s", "one_host", "steps")
 _HINT = "docs/reference/knowhow-files.md shows what a plan holds"
 # The type of each field; what a value means is checked by the generator itself.
-_FIELDS: dict[str, type | tuple[type, ...]] = {
+_FIELDS = {
     "item": str,
     "operations": list,
     "length_bytes": int,
@@ -31,7 +30,7 @@ _FIELDS: dict[str, type | tuple[type, ...]] = {
     "size_bytes": int,
     "time_ns": int,
     "files": int,
-    "write_share": (int, float),
+    "write_share": int | float,
     "verify": bool,
     "prefilled": bool,
 }
@@ -62,64 +61,34 @@ class LoadPlan:
 
 def parse_load_plan(path: Path) -> LoadPlan:
     """Reads one plan; a UserError names the file and what is wrong in it."""
-    data = read_toml(path)
-    for key in data:
-        if key not in _KEYS:
-            raise UserError(f"unknown key `{key}`", did_you_mean(key, _KEYS, _HINT), str(path))
-    stated = set(_TEXTS) & {"title", "text", *data}
-    texts = {key: _text(path, key, data.get(key)) for key in stated}
+    read = Entries(path, _HINT, _HINT)
+    data = read.closed("the plan", read_toml(path), _KEYS, ("title", "text"))
     within = data.get("within_s")
     if within is not None and (type(within) is not int or within <= 0):
-        raise UserError("`within_s` is not a number of seconds", _HINT, str(path))
-    one_host = data.get("one_host", False)
-    if not isinstance(one_host, bool):
-        raise UserError("`one_host` is neither true nor false", _HINT, str(path))
+        raise read.wrong("`within_s` is not a number of seconds")
     steps = data.get("steps")
     if not isinstance(steps, list) or not steps:
-        raise UserError("it has no steps", "write [[steps]], one for each item", str(path))
-    expanded = tuple(each for step in steps for each in _expanded(path, step))
+        raise read.wrong("it has no steps", "write [[steps]], one for each item")
+    title, titles = read.both(data, "title")
+    text, texts = read.both(data)
     return LoadPlan(
         name=path.stem,
-        title=texts["title"],
-        titles=_prose(texts, "title"),
-        text=texts["text"],
-        texts=_prose(texts, "text"),
-        steps=expanded,
+        title=title,
+        titles=titles,
+        text=text,
+        texts=texts,
+        steps=tuple(each for step in steps for each in _expanded(read, step)),
         within_s=within,
-        one_host=one_host,
+        one_host=read.flag("one_host", data.get("one_host", False)),
     )
 
 
-def _prose(texts: dict[str, str], key: str) -> Prose:
-    return prose_of(texts, key) or prose(texts[key])
-
-
-def _text(path: Path, key: str, value: Any) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise UserError(f"`{key}` is missing, or not text", _HINT, str(path))
-    return value
-
-
-def _expanded(path: Path, step: Any) -> list[dict[str, Any]]:
+def _expanded(read: Entries, step: Any) -> list[dict[str, Any]]:
     """The steps that one entry of the file describes."""
-    if not isinstance(step, dict):
-        return [_step(path, step)]
+    read.closed("a step", step, None)
     varied = {key: value for key, value in step.items() if key in _VARIED and isinstance(value, list)}
     if any(not values for values in varied.values()):
-        raise UserError("a list of a step is empty", _HINT, str(path))
+        raise read.wrong("a list of a step is empty")
     cases = itertools.product(*varied.values())
-    return [_step(path, {**step, **dict(zip(varied, case, strict=True))}) for case in cases]
-
-
-def _step(path: Path, step: Any) -> dict[str, Any]:
-    if not isinstance(step, dict) or "item" not in step:
-        raise UserError("a step lacks the key `item`", _HINT, str(path))
-    for key, value in step.items():
-        if key not in _FIELDS:
-            raise UserError(
-                f"a step has the unknown key `{key}`", did_you_mean(key, _FIELDS, _HINT), str(path)
-            )
-        fits = isinstance(value, _FIELDS[key])
-        if not fits or (isinstance(value, bool) and _FIELDS[key] is not bool):
-            raise UserError(f"`{key}` of a step is not of its type: {value!r}", _HINT, str(path))
-    return step
+    combined = ({**step, **dict(zip(varied, case, strict=True))} for case in cases)
+    return [read.typed("a step", each, _FIELDS, ("item",)) for each in combined]

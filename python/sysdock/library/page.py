@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sysdock.entries import parse_toml
 from sysdock.errors import UserError
-from sysdock.library.toml_text import parse_toml
 from sysdock.sentences import Prose, fact, languages, say
 
 # Headings that the page of a rule has in each language, as `knowhow/sentences/pages.toml` names them.

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from sysdock.errors import UserError, did_you_mean
+from sysdock.entries import Entries
 from sysdock.library.page import one_line
 from sysdock.library.tables import read_toml
 from sysdock.sentences import Prose, languages
@@ -49,63 +49,41 @@ class Product:
 
 def parse_product(path: Path) -> Product:
     """Reads one product; a UserError names the file and what is wrong in it."""
-    data = read_toml(path)
-    _closed(path, "the product", data, _KEYS, ("name", "advice"))
-    programs, files = (_texts(path, key, data.get(key, [])) for key in ("programs", "files"))
+    read = Entries(path)
+    data = read.closed("the product", read_toml(path), _KEYS, ("name", "advice"))
+    programs, files = (read.texts(key, data.get(key, [])) for key in ("programs", "files"))
     if not programs and not files:
         hint = 'write `programs = ["sqlite3"]`, or `files = ["*.sqlite"]`'
-        raise UserError("it names nothing by which it is recognized", hint, str(path))
+        raise read.wrong("it names nothing by which it is recognized", hint)
     if not isinstance(data["advice"], list) or not data["advice"]:
-        raise UserError("`advice` is not a list of tables", "write [[advice]]", str(path))
-    if not isinstance(data.get("is_language", False), bool):
-        raise UserError("`is_language` is neither true nor false", place=str(path))
+        raise read.wrong("`advice` is not a list of tables", "write [[advice]]")
     return Product(
         id=path.stem,
         path=path,
-        name=_text(path, "name", data["name"]),
-        is_language=data.get("is_language", False),
+        name=_text(read, "name", data["name"]),
+        is_language=read.flag("is_language", data.get("is_language", False)),
         programs=programs,
         files=files,
-        advice=_advice(path, data["advice"]),
+        advice=_advice(read, data["advice"]),
     )
 
 
-def _advice(path: Path, entries: list[Any]) -> dict[str, Prose]:
+def _advice(read: Entries, entries: list[Any]) -> dict[str, Prose]:
     found: dict[str, Prose] = {}
     for number, entry in enumerate(entries, 1):
-        _closed(path, f"advice {number}", entry, _ADVICE_KEYS, _ADVICE_KEYS[:2])
-        texts = Prose({lang: _text(path, lang, entry[lang]) for lang in languages() if lang in entry})
-        rules = _texts(path, "rules", entry["rules"])
+        read.closed(f"advice {number}", entry, _ADVICE_KEYS, _ADVICE_KEYS[:2])
+        texts = Prose({lang: _text(read, lang, entry[lang]) for lang in languages() if lang in entry})
+        rules = read.texts("rules", entry["rules"])
         if not rules:
-            raise UserError(f"advice {number} names no rule", 'write `rules = ["io/seeks"]`', str(path))
+            raise read.wrong(f"advice {number} names no rule", 'write `rules = ["io/seeks"]`')
         for rule in rules:
             if rule in found:
-                hint = "there is one paragraph for each rule"
-                raise UserError(f"advice {number} names `{rule}` again", hint, str(path))
+                raise read.wrong(
+                    f"advice {number} names `{rule}` again", "there is one paragraph for each rule"
+                )
             found[rule] = texts
     return found
 
 
-def _text(path: Path, key: str, value: Any) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise UserError(f"`{key}` is not text", place=str(path))
-    return one_line(value.strip())
-
-
-def _texts(path: Path, key: str, value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(each, str) and each for each in value):
-        raise UserError(f"`{key}` is not a list of texts", place=str(path))
-    return tuple(value)
-
-
-def _closed(path: Path, what: str, entry: Any, allowed: tuple[str, ...], needed: tuple[str, ...]) -> None:
-    """Refuses a key that is not `allowed`, and the lack of one that is `needed`."""
-    if not isinstance(entry, dict):
-        raise UserError(f"{what} is not a table of keys", place=str(path))
-    for key in entry:
-        if key not in allowed:
-            hint = did_you_mean(key, allowed, f"the keys are {', '.join(allowed)}")
-            raise UserError(f"{what} has the unknown key `{key}`", hint, str(path))
-    for key in needed:
-        if key not in entry:
-            raise UserError(f"{what} lacks the key `{key}`", place=str(path))
+def _text(read: Entries, key: str, value: Any) -> str:
+    return one_line(read.text(key, value, is_prose=False).strip())

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sysdock.entries import parse_toml
 from sysdock.errors import UserError
-from sysdock.library.toml_text import parse_toml
 from sysdock.noted import Noted
 
 _NOTED = Noted(Path(__file__).parent / "assets" / "tables.json")
