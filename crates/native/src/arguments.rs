@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, net::SocketAddr, path::PathBuf, sync::LazyLock, time::Duration};
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use sysdock_bpf::Stacks;
 
 #[derive(Debug, Parser)]
@@ -95,6 +95,9 @@ pub(crate) enum Verb {
         #[command(subcommand)]
         verb: Itrace,
     },
+    /// Print the options of all verbs as JSON, for the Python half.
+    #[command(hide = true)]
+    Options,
 }
 
 /// What to do with a trace of instructions.
@@ -412,7 +415,7 @@ pub(crate) enum Flight {
 /// Which flight recorder.
 #[derive(Debug, Args)]
 pub(crate) struct FlightName {
-    /// Name of the flight recorder, where there are several.
+    /// Name of the flight recorder, if there are several.
     #[arg(long, value_name = "NAME", default_value = "flight", value_parser = flight_name)]
     pub(crate) name: String,
 }
@@ -421,78 +424,68 @@ pub(crate) struct FlightName {
 #[derive(Debug, Args)]
 pub(crate) struct FlightStart {
     #[command(flatten)]
-    pub(crate) name: FlightName,
-    #[command(flatten)]
     pub(crate) target: Target,
-    /// Keep this much time, if the memory is enough.
+    /// Keep this much time, if it fits into the memory.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     pub(crate) keep: Duration,
-    /// Memory for each CPU, that of the ring included. A number alone is MiB.
+    /// Total memory for each CPU. A number without a unit is in MiB.
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = flight_memory)]
     pub(crate) memory: u32,
-    /// Memory of it for events that were not read yet, of each CPU, a power of two.
+    /// Part of it for events that were not read yet: a power of two.
     #[arg(long, value_name = "SIZE", default_value = "8M", value_parser = ring)]
     pub(crate) ring: u32,
-    /// What makes it write a recording. Several times for several.
+    /// Write a recording when this happens.
     #[arg(long, value_name = "TRIGGER", value_parser = trigger)]
     pub(crate) on: Vec<(String, sysdock_bpf::Trigger)>,
     /// Folder for recordings that triggers write.
     #[arg(long, value_name = "DIR", default_value = "/var/lib/sysdock/flight")]
     pub(crate) into: PathBuf,
-    /// After one trigger, others are only counted for this time.
+    /// After a trigger, only count further ones for this time.
     #[arg(long, value_name = "TIME", default_value = "1m", value_parser = duration)]
     pub(crate) pause: Duration,
-    /// Recordings that triggers may write, from start to stop.
+    /// Maximum number of recordings that triggers write.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) most: usize,
-    /// No trigger writes another recording where the folder has more than this. A number alone is MiB.
+    /// Triggers stop writing when DIR holds more than this.
     #[arg(long, value_name = "SIZE", default_value = "2048M", value_parser = mebibytes)]
     pub(crate) disk: u32,
-    /// What to record, by the names that `record` takes; system calls only with `io`, as they cost most. If not given:
-    /// sched,system,block, and what other options need.
-    #[arg(long, value_name = "WORDS", value_delimiter = ',', value_parser = family)]
+    /// What to record, in the words of `record`. System calls only with io: they cost most. If not given: sched,system,block, and what other
+    /// options need.
+    #[arg(long, value_name = "A,B", value_delimiter = ',', value_parser = family)]
     pub(crate) what: Vec<String>,
-    /// What to record, by the question.
-    #[arg(long, value_name = "NAME", value_enum, conflicts_with = "what")]
-    pub(crate) preset: Option<Preset>,
-    /// Where in the program calls were made.
-    #[arg(long, value_name = "all|slower:TIME|every:N", num_args = 0..=1, require_equals = true, default_missing_value = "all", value_parser = stacks)]
-    pub(crate) stacks: Option<(String, Stacks)>,
-    /// Record each time that a place is reached, as `record` has it.
-    #[arg(long, value_name = "PROBE", value_parser = sysdock_bpf::Probe::parse)]
-    pub(crate) probe: Vec<sysdock_bpf::Probe>,
-    /// Samples of each CPU in a second, where cpu is recorded.
-    #[arg(short = 'F', long, value_name = "HZ", value_parser = frequency)]
-    pub(crate) freq: Option<u32>,
+    #[command(flatten)]
+    pub(crate) details: Details,
     /// Stay in the foreground, as services do.
     #[arg(long)]
     pub(crate) foreground: bool,
+    #[command(flatten)]
+    pub(crate) name: FlightName,
 }
 
 /// Arguments of `flight status`.
 #[derive(Debug, Args)]
 pub(crate) struct FlightStatus {
-    #[command(flatten)]
-    pub(crate) name: FlightName,
     /// As lines, or as one JSON object.
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: TopFormat,
+    #[command(flatten)]
+    pub(crate) name: FlightName,
 }
 
 /// Arguments of `flight dump`.
 #[derive(Debug, Args)]
 pub(crate) struct FlightDump {
-    #[command(flatten)]
-    pub(crate) name: FlightName,
-    /// Folder to make.
+    /// New folder for the recording.
     #[arg(short, long, value_name = "REC")]
     pub(crate) output: PathBuf,
-    /// Why, for the recording.
+    /// Reason, noted in the recording.
     #[arg(long, value_name = "TEXT", default_value = "by hand")]
     pub(crate) text: String,
-    /// Let others read the recording. Otherwise only its owner may: it holds paths and arguments of programs.
+    /// Let other users read the recording. It contains paths and program arguments.
     #[arg(long)]
     pub(crate) share: bool,
+    #[command(flatten)]
+    pub(crate) name: FlightName,
     #[command(flatten)]
     pub(crate) progress: Progress,
 }
@@ -859,62 +852,48 @@ pub(crate) struct Import {
 /// Arguments of `record`.
 #[derive(Debug, Args)]
 pub(crate) struct Record {
-    /// Folder to make.
+    /// New folder for the recording.
     #[arg(short, long, value_name = "REC")]
     pub(crate) output: PathBuf,
-    /// How to record. `auto`: by the kernel's own events when permitted, otherwise by strace, with a line that gives the reason.
-    #[arg(long = "with", value_name = "HOW", value_enum, default_value = "auto")]
-    pub(crate) recorder: Recorder,
     #[command(flatten)]
     pub(crate) target: Target,
-    /// End after this time, such as 30s, 5m or 1h. The command runs on.
+    /// Stop after this time: 500ms, 30s, 5m. The command continues.
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     pub(crate) time: Option<Duration>,
-    /// What to record, as a list with commas: io (system calls and processes, always), uring (operations of io_uring), faults (page faults on
-    /// mapped files), page_io (reads and writes of the disk for files), sched (when threads run, and what they wait for), cpu (samples of
-    /// threads that run), system (load of the whole machine), sockets (their addresses and peers, retransmits); if not given, these. Only if
-    /// named: locks (waits for locks of the kernel), block (requests to block devices: their time in the queue and in the device), irq
-    /// (interrupts, softirqs and timers), memory (memory that the kernel allocates, by call site, and waits for it), syscalls (how long
-    /// system calls take, added up by process and call).
-    #[arg(long, value_name = "WORDS", value_delimiter = ',', value_parser = family)]
+    /// Record with eBPF (kernel), with strace, or with the first of the two that is permitted (auto).
+    #[arg(long = "with", value_enum, default_value = "auto")]
+    pub(crate) recorder: Recorder,
+    /// What to record: io (system calls and processes; always), uring (io_uring operations), faults (page faults on mapped files), page_io
+    /// (disk reads and writes for files), sched (when threads run, and what they wait for), cpu (CPU samples of threads), system (load of the
+    /// whole machine), sockets (addresses, peers, retransmits). Default: all of these. Only if named: locks (waits for kernel locks), block
+    /// (requests to block devices: time in the queue and in the device), irq (interrupts, softirqs, timers), memory (kernel memory allocations
+    /// by call site, and waits for memory), syscalls (durations of system calls, summed by process and call).
+    #[arg(long, value_name = "A,B", value_delimiter = ',', value_parser = family)]
     pub(crate) what: Vec<String>,
     /// Leave system calls out, which a flight recorder may.
     #[arg(skip)]
     pub(crate) without_calls: bool,
-    /// What to record, by the question. `bottleneck`: all that --what knows but syscalls, to see what holds a program or a machine (with -a) back.
-    #[arg(long, value_name = "NAME", value_enum, conflicts_with = "what")]
-    pub(crate) preset: Option<Preset>,
-    /// Hold the processes still where events come faster than they are written, rather than lose any.
+    #[command(flatten)]
+    pub(crate) details: Details,
+    /// Stop the processes for a moment when events come too fast, rather than lose any.
     #[arg(long)]
     pub(crate) no_loss: bool,
-    /// Memory for events of each CPU, a power of two from 1M to 64M. A number alone is MiB.
+    /// Event buffer of each CPU: a power of two from 1M to 64M. A number without a unit is in MiB.
     #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = ring)]
     pub(crate) ring: u32,
-    /// Where in the program calls were made, with function and source line where the program has that information: of all calls about files, of
-    /// those slower than a time, or of one in N.
-    #[arg(long, value_name = "all|slower:TIME|every:N", num_args = 0..=1, require_equals = true, default_missing_value = "all", value_parser = stacks)]
-    pub(crate) stacks: Option<(String, Stacks)>,
-    /// Record each time that a place is reached: u:PATH:FUNCTION(TYPE,...) where a function begins, ur:PATH:FUNCTION where it returns,
-    /// usdt:PATH:PROVIDER:NAME(TYPE,...), t:CATEGORY:EVENT a tracepoint. Types are i8 to i64, u8 to u64 and str; NAME=TYPE names an argument.
-    /// Several times for several.
-    #[arg(long, value_name = "PROBE", value_parser = sysdock_bpf::Probe::parse)]
-    pub(crate) probe: Vec<sysdock_bpf::Probe>,
-    /// Record requests: a function (u:PATH:FUNCTION) from its beginning to its return, or 'PROBE -> PROBE'. Several times for several.
+    /// Record requests: a function (u:PATH:FUNCTION) from its start to its return, or 'PROBE -> PROBE'. Not with strace.
     #[arg(long, value_name = "REQUEST", value_parser = sysdock_bpf::Ends::parse)]
     pub(crate) request: Vec<sysdock_bpf::Ends>,
-    /// Where in the program probes are reached, with function and source line.
+    /// Record where in the program probes are reached, with source lines.
     #[arg(long)]
     pub(crate) probe_stacks: bool,
-    /// Samples of each CPU in a second, where cpu is recorded.
-    #[arg(short = 'F', long, value_name = "HZ", value_parser = frequency)]
-    pub(crate) freq: Option<u32>,
-    /// Under sudo: run the command as root, not as the user who called sudo.
+    /// all: record until all processes that CMD leaves running have ended; no: stop when CMD ends.
+    #[arg(long, value_enum, default_value = "all")]
+    pub(crate) wait: Wait,
+    /// Under sudo: run CMD as root, not as the caller.
     #[arg(long)]
     pub(crate) as_root: bool,
-    /// Whether processes that the command leaves running are recorded until they end, too.
-    #[arg(long, value_name = "all|no", value_enum, default_value = "all")]
-    pub(crate) wait: Wait,
-    /// Let others read the recording. Otherwise only its owner may: it holds paths and arguments of programs.
+    /// Let other users read the recording. It contains paths and program arguments.
     #[arg(long)]
     pub(crate) share: bool,
     /// Command and its arguments.
@@ -924,14 +903,32 @@ pub(crate) struct Record {
     pub(crate) progress: Progress,
 }
 
+/// Details of a recording, for `record` and `flight start`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Details {
+    /// What to record for a question. bottleneck: what holds a program back; all but syscalls.
+    #[arg(long, value_enum, conflicts_with = "what")]
+    pub(crate) preset: Option<Preset>,
+    /// Record where in the program file calls are made: for all calls, slow ones, or one in N. Not with strace.
+    #[arg(long, value_name = "all|slower:TIME|every:N", num_args = 0..=1, require_equals = true, default_missing_value = "all", value_parser = stacks)]
+    pub(crate) stacks: Option<(String, Stacks)>,
+    /// CPU samples per second, on each CPU. Default: 199. Not with strace.
+    #[arg(short = 'F', long, value_name = "HZ", value_parser = frequency)]
+    pub(crate) freq: Option<u32>,
+    /// Record each time a place is reached: u:PATH:FUNCTION(TYPE,...), ur:PATH:FUNCTION (its return), usdt:PATH:PROVIDER:NAME(TYPE,...),
+    /// t:CATEGORY:EVENT. Not with strace.
+    #[arg(long, value_name = "PROBE", value_parser = sysdock_bpf::Probe::parse)]
+    pub(crate) probe: Vec<sysdock_bpf::Probe>,
+}
+
 /// Whose calls are recorded, where it is not a command.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[group(multiple = false)]
 pub(crate) struct Target {
-    /// A process that runs, the processes below it, and what they start; several times for several.
+    /// A running process, its child processes, and all processes that they start.
     #[arg(short, long, value_name = "PID")]
     pub(crate) pid: Vec<u32>,
-    /// All processes of a control group (version 2): its folder.
+    /// All processes of a control group (version 2), given by its folder.
     #[arg(long, value_name = "PATH")]
     pub(crate) cgroup: Option<PathBuf>,
     /// All processes of the system.
@@ -1228,6 +1225,11 @@ fn version() -> &'static str {
 /// Parse the command line; help, version and mistakes end the program here.
 pub(crate) fn parse() -> Verb {
     CommandLine::parse().verb
+}
+
+/// The command line as it is declared.
+pub(crate) fn declared() -> clap::Command {
+    CommandLine::command()
 }
 
 #[cfg(test)]

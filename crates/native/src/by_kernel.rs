@@ -153,12 +153,12 @@ pub(crate) fn options(arguments: &arguments::Record) -> Vec<String> {
     options.extend(target.all.then(|| "-a".to_string()));
     options.extend(arguments.time.map(|time| format!("--for {}s", time.as_secs_f64())));
     options.extend(arguments.no_loss.then(|| "--no-loss".to_string()));
-    options.extend(arguments.freq.map(|hz| format!("--freq {hz}")));
-    options.extend(arguments.stacks.as_ref().map(|(text, _)| format!("--stacks={text}")));
-    options.extend(arguments.probe.iter().map(|probe| format!("--probe '{}'", probe.text)));
+    options.extend(arguments.details.freq.map(|hz| format!("--freq {hz}")));
+    options.extend(arguments.details.stacks.as_ref().map(|(text, _)| format!("--stacks={text}")));
+    options.extend(arguments.details.probe.iter().map(|probe| format!("--probe '{}'", probe.text)));
     options.extend(arguments.request.iter().map(|ends| format!("--request '{}'", ends.text)));
     options.extend(arguments.probe_stacks.then(|| "--probe-stacks".to_string()));
-    options.extend(arguments.preset.map(|_| "--preset bottleneck".to_string()));
+    options.extend(arguments.details.preset.map(|_| "--preset bottleneck".to_string()));
     options.extend((!arguments.what.is_empty()).then(|| format!("--what {}", arguments.what.join(","))));
     options.push(format!("--ring {}", arguments.ring));
     options
@@ -234,7 +234,7 @@ fn probe_list(arguments: &arguments::Record) -> Result<ProbeList, Message> {
     if is_meant && !names_places(arguments) {
         return Err(Message::new("no place is named that could be recorded", "name it: --probe u:PATH:FUNCTION"));
     }
-    ProbeList::new(&arguments.probe, &arguments.request, arguments.probe_stacks)
+    ProbeList::new(&arguments.details.probe, &arguments.request, arguments.probe_stacks)
         .map_err(|reason| Message::new(reason, "name fewer, or record several times"))
 }
 
@@ -248,7 +248,7 @@ fn cannot_probe((probe, reason): Refused) -> Refusal {
 
 /// The requested families; the command line has rejected other names.
 pub(crate) fn families(arguments: &arguments::Record) -> Vec<Family> {
-    let mut families = match arguments.preset {
+    let mut families = match arguments.details.preset {
         Some(arguments::Preset::Bottleneck) => {
             // Stacks have an option of their own, and sums of calls would repeat what is recorded
             // call by call.
@@ -263,7 +263,7 @@ pub(crate) fn families(arguments: &arguments::Record) -> Vec<Family> {
 }
 
 fn names_places(arguments: &arguments::Record) -> bool {
-    !arguments.probe.is_empty() || !arguments.request.is_empty()
+    !arguments.details.probe.is_empty() || !arguments.request.is_empty()
 }
 
 fn gate_of(arguments: &arguments::Record) -> Result<Gate, Message> {
@@ -363,13 +363,13 @@ fn no_such_process(pid: u32) -> Message {
 fn stacks(arguments: &arguments::Record) -> Stacks {
     let named = arguments.what.iter().any(|word| word == sysdock_bpf::STACKS.name);
     let usual = if named { Stacks::All } else { Stacks::Off };
-    arguments.stacks.as_ref().map_or(usual, |(_, stacks)| *stacks)
+    arguments.details.stacks.as_ref().map_or(usual, |(_, stacks)| *stacks)
 }
 
 /// Time between two samples of a CPU. Not a multiple of the periods of common programs.
 pub(crate) fn sample_period(arguments: &arguments::Record) -> Duration {
     const USUAL_HZ: u32 = 199;
-    Duration::from_secs(1) / arguments.freq.unwrap_or(USUAL_HZ)
+    Duration::from_secs(1) / arguments.details.freq.unwrap_or(USUAL_HZ)
 }
 
 /// The recorded processes that run already, as far as they are known without the kernel side.

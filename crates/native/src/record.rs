@@ -50,9 +50,9 @@ pub(crate) fn run(arguments: &arguments::Record) -> Result<Exit, Message> {
     } else if arguments.target.is_empty() {
         return Err(Message::new("nothing to record", "give a command after --, or -p PID, --cgroup PATH or -a"));
     }
-    let named = arguments.preset.is_some() || arguments.what.iter().any(|word| word != sysdock_bpf::IO);
-    let no_places = arguments.probe.is_empty() && arguments.request.is_empty() && !arguments.probe_stacks;
-    let calls_only = !named && no_places && arguments.stacks.is_none() && arguments.freq.is_none();
+    let named = arguments.details.preset.is_some() || arguments.what.iter().any(|word| word != sysdock_bpf::IO);
+    let no_places = arguments.details.probe.is_empty() && arguments.request.is_empty() && !arguments.probe_stacks;
+    let calls_only = !named && no_places && arguments.details.stacks.is_none() && arguments.details.freq.is_none();
     let strace_can = !arguments.command.is_empty() && arguments.target.is_empty() && !arguments.no_loss && calls_only;
     match arguments.recorder {
         Recorder::Strace if strace_can => by_strace::run(arguments, &arguments.output),

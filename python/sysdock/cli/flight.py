@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
-from sysdock.cli.options import detail_options, share_option, what_option
-from sysdock.cli.sizes import Mebibytes
+from sysdock.cli.native_options import native_options
 
 _EPILOG = """Example:
 
@@ -57,14 +55,6 @@ _STOP_EPILOG = """Example:
   sysdock flight stop
 """
 
-_name_option = click.option(
-    "--name",
-    default="flight",
-    show_default=True,
-    metavar="NAME",
-    help="Name of the flight recorder, if there are several.",
-)
-
 
 @click.group("flight", epilog=_EPILOG)
 def command() -> None:
@@ -75,126 +65,31 @@ def command() -> None:
 
 
 @command.command("start", epilog=_START_EPILOG)
-@click.option(
-    "-p", "--pid", type=int, multiple=True, help="A running process, and the processes that it starts."
-)
-@click.option(
-    "--cgroup", type=click.Path(), help="All processes of a control group (version 2), given by its folder."
-)
-@click.option("-a", "--all", "all_", is_flag=True, help="All processes of the system (default).")
-@click.option(
-    "--keep",
-    default="60s",
-    show_default=True,
-    metavar="TIME",
-    help="Keep this much time, if it fits into the memory.",
-)
-@click.option(
-    "--memory",
-    type=Mebibytes(),
-    default=64,
-    show_default="64M",
-    metavar="SIZE",
-    help="Total memory for each CPU. A number without a unit is in MiB.",
-)
-@click.option(
-    "--ring",
-    type=Mebibytes(),
-    metavar="SIZE",
-    help="Part of it for events that were not read yet. Default: 8M.",
-)
-@click.option("--on", "on", multiple=True, metavar="TRIGGER", help="Write a recording when this happens.")
-@click.option(
-    "--into",
-    default="/var/lib/sysdock/flight",
-    show_default=True,
-    type=click.Path(),
-    metavar="DIR",
-    help="Folder for recordings that triggers write.",
-)
-@click.option(
-    "--pause",
-    default="1m",
-    show_default=True,
-    metavar="TIME",
-    help="After a trigger, only count further ones for this time.",
-)
-@click.option(
-    "--most",
-    type=int,
-    default=20,
-    show_default=True,
-    metavar="N",
-    help="Maximum number of recordings that triggers write.",
-)
-@click.option(
-    "--disk",
-    type=Mebibytes(),
-    default=2048,
-    show_default="2048M",
-    metavar="SIZE",
-    help="Triggers stop writing when DIR holds more than this.",
-)
-@what_option(
-    "What to record, in the words of `record`. System calls only with io: they cost most. If not given: "
-    "sched,system,block, and what other options need."
-)
-@detail_options
-@click.option("--foreground", is_flag=True, help="Stay in the foreground, as services do.")
-@_name_option
+@native_options("flight start")
 @click.pass_context
-def start(
-    ctx: click.Context,
-    /,
-    pid: tuple[int, ...],
-    cgroup: str | None,
-    all_: bool,
-    keep: str,
-    memory: int,
-    ring: int | None,
-    on: tuple[str, ...],
-    into: str,
-    pause: str,
-    most: int,
-    disk: int,
-    foreground: bool,
-    name: str,
-    **options: Any,
-) -> None:
-    """Start recording into memory, in the background."""
-    from sysdock.cli.recording import what_arguments
+def start(ctx: click.Context, /, given: list[str]) -> None:
+    """Start recording into memory, in the background.
 
-    arguments = [word for number in pid for word in ("-p", str(number))]
-    arguments += ["--cgroup", cgroup] if cgroup else []
-    arguments += ["-a"] if all_ else []
-    arguments += [f"--keep={keep}", f"--memory={memory}", f"--into={into}", f"--pause={pause}"]
-    arguments += [f"--most={most}", f"--disk={disk}"]
-    arguments += [f"--ring={ring}"] if ring is not None else []
-    arguments += [f"--on={trigger}" for trigger in on]
-    arguments += ["--foreground"] if foreground else []
-    _become(ctx, ["start", f"--name={name}", *arguments, *what_arguments(options)])
+    All processes of the system are recorded, unless others are named.
+    """
+    _become(ctx, ["start", *given])
 
 
 @command.command("status", epilog=_STATUS_EPILOG)
-@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@_name_option
+@native_options("flight status")
 @click.pass_context
-def status(ctx: click.Context, /, format_: str, name: str) -> None:
+def status(ctx: click.Context, /, given: list[str]) -> None:
     """Say what a flight recorder holds, and what it has written."""
-    _become(ctx, ["status", f"--name={name}", f"--format={format_}"])
+    _become(ctx, ["status", *given])
 
 
 @command.command("dump", epilog=_DUMP_EPILOG)
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="REC", help="New folder for the recording."
 )
-@click.option(
-    "--text", default="by hand", show_default=True, metavar="TEXT", help="Reason, noted in the recording."
-)
-@share_option
-@_name_option
+@native_options("flight dump", without={"output"})
 @click.pass_context
-def dump(ctx: click.Context, /, output: Path | None, text: str, share: bool, name: str) -> None:
+def dump(ctx: click.Context, /, output: Path | None, given: list[str]) -> None:
     """Write what a flight recorder holds as a recording. It goes on."""
     import time
 
@@ -204,19 +99,18 @@ def dump(ctx: click.Context, /, output: Path | None, text: str, share: bool, nam
 
     folder = output or Path(f"sysdock-{time.strftime('%Y%m%d-%H%M%S')}")
     refuse_existing(folder)
-    arguments = ["flight dump", "-o", str(folder), f"--text={text}", f"--name={name}"]
-    code = run_with_progress([*arguments, *(["--share"] if share else [])], ())
+    code = run_with_progress(["flight dump", "-o", str(folder), *given], ())
     if code == 0:
         remark(f"recorded in {folder}; next: sysdock diagnose {folder}")
     ctx.exit(code)
 
 
 @command.command("stop", epilog=_STOP_EPILOG)
-@_name_option
+@native_options("flight stop")
 @click.pass_context
-def stop(ctx: click.Context, /, name: str) -> None:
+def stop(ctx: click.Context, /, given: list[str]) -> None:
     """End it. What it holds is gone; what it has written stays."""
-    _become(ctx, ["stop", f"--name={name}"])
+    _become(ctx, ["stop", *given])
 
 
 def _become(ctx: click.Context, arguments: list[str]) -> None:

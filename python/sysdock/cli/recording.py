@@ -6,9 +6,9 @@ import contextlib
 import os
 import signal
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
 import click
 
@@ -36,27 +36,6 @@ def _run_showing_progress(arguments: Sequence[str], forward: Sequence[int]) -> i
         return run_native(arguments, line.update, forward=forward)
     finally:
         line.clear()
-
-
-def what_arguments(options: Mapping[str, Any]) -> list[str]:
-    """The options of `what_options` as the native program takes them."""
-    given = ["--what", options["what"]] if options["what"] else []
-    given += ["--preset", options["preset"]] if options["preset"] else []
-    given += ["--freq", str(options["freq"])] if options["freq"] is not None else []
-    given += [f"--stacks={options['stacks']}"] if options["stacks"] else []
-    return given + [word for probe in options["probe"] for word in ("--probe", probe)]
-
-
-def recorder_arguments(options: Mapping[str, Any]) -> list[str]:
-    """The options of `recorder_options` as the native program takes them."""
-    given = ["--with", options["with_"], *what_arguments(options)]
-    given += ["--ring", str(options["ring"])] if options["ring"] else []
-    given += [word for request in options["request"] for word in ("--request", request)]
-    given += ["--wait", options["wait"]] if options["wait"] != "all" else []
-    given += ["--probe-stacks"] if options["probe_stacks"] else []
-    return given + [
-        f"--{name.replace('_', '-')}" for name in ("no_loss", "as_root", "share") if options[name]
-    ]
 
 
 def run_native_recorder(folder: Path, options: Sequence[str], command: Sequence[str]) -> int:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import click
 
-from sysdock.cli.options import color_option, lang_option, recorder_options, report_option
+from sysdock.cli.native_options import native_options
+from sysdock.cli.options import color_option, default_recorder, lang_option, report_option
 
 _EPILOG = """Example:
 
@@ -24,6 +24,8 @@ _EPILOG = """Example:
 
 The exit status is that of the command, or 2 if recording could not start.
 """
+# What `record` has for processes that run already.
+_OF_OTHERS = {"pid", "cgroup", "all", "for"}
 
 
 @click.command("run", epilog=_EPILOG, context_settings={"allow_interspersed_args": False})
@@ -37,7 +39,7 @@ The exit status is that of the command, or 2 if recording could not start.
     help="When CMD has ended, also scan where the files of DIR lie, into the same recording.",
 )
 @report_option
-@recorder_options
+@native_options("record", without=_OF_OTHERS | {"output"}, defaults={"with": default_recorder})
 @lang_option
 @color_option
 @click.argument("cmd", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- CMD...")
@@ -50,7 +52,7 @@ def command(
     with_report: bool,
     lang: str,
     cmd: tuple[str, ...],
-    **options: Any,
+    given: list[str],
 ) -> None:
     """Record CMD, then print its bottlenecks (on standard error).
 
@@ -64,7 +66,6 @@ def command(
         answer,
         end_as,
         load_ahead,
-        recorder_arguments,
         refuse_missing,
         run_native_recorder,
     )
@@ -73,7 +74,7 @@ def command(
         refuse_missing(scan)
     folder = output or Path(f"sysdock-{Path(cmd[0]).name}-{time.strftime('%Y%m%d-%H%M%S')}")
     library = load_ahead()
-    code = run_native_recorder(folder, recorder_arguments(options), cmd)
+    code = run_native_recorder(folder, given, cmd)
     if not (folder / "recording.json").exists():
         # The native program has reported why.
         end_as(ctx, code or 2)

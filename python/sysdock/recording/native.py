@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,23 @@ def refuse_existing(folder: Path) -> None:
         return
     if folder.exists() or folder.is_symlink():
         raise UserError("already exists", "choose another name with -o, or remove it first", str(folder))
+
+
+def option_words(options: Mapping[str, object]) -> list[str]:
+    """Options of the native program as words of its command line, by their names, `no_loss` or `no-loss`.
+
+    A flag is True, a repeated option a list or tuple; what is None or False is left out.
+    """
+    words = []
+    for name, value in options.items():
+        option = f"--{name.replace('_', '-')}"
+        if value is True:
+            words.append(option)
+        elif isinstance(value, list | tuple):
+            words += [f"{option}={each}" for each in value]
+        elif value is not None and value is not False:
+            words.append(f"{option}={value}")
+    return words
 
 
 def run_native(

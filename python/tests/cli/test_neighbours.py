@@ -145,9 +145,11 @@ class TestSizes:
                 assert option.metavar not in ("BYTES", "BYTE", "MIB"), names
 
     @pytest.mark.parametrize(
-        ("words", "ring"), [(["--ring", "8M"], "8"), (["--ring", "8"], "8"), (["--ring=16384K"], "16")]
+        ("words", "ring"), [(["--ring", "8M"], "8M"), (["--ring", "8"], "8"), (["--ring=16384K"], "16384K")]
     )
-    def test_a_ring_reaches_the_recorder_in_mebibytes(self, cli, words: list[str], ring: str) -> None:
+    def test_a_ring_reaches_the_recorder_which_knows_its_units(
+        self, cli, words: list[str], ring: str
+    ) -> None:
         (cli.folder / "recorder").write_text('#!/bin/sh\necho "$@" >&2\nexit 2\n')
         (cli.folder / "recorder").chmod(0o755)
         code = (
@@ -156,7 +158,7 @@ class TestSizes:
         )
         command = [sys.executable, "-c", code, "run", *words, "--", "true"]
         done = subprocess.run(command, cwd=cli.folder, env=cli.environment, capture_output=True, text=True)
-        assert f" --ring {ring} " in done.stderr
+        assert f" --ring={ring} " in done.stderr
 
 
 def options(command: click.Command, context: click.Context) -> list[tuple[str, click.Parameter]]:

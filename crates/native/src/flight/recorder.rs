@@ -135,7 +135,7 @@ impl Write for Background {
 /// The families to record, by their names for `--what`. By default, those that other options need
 /// are included.
 fn what(arguments: &FlightStart) -> Vec<String> {
-    let FlightStart { what, on, probe, stacks, freq, .. } = arguments;
+    let FlightStart { what, on, details: arguments::Details { probe, stacks, freq, .. }, .. } = arguments;
     if !what.is_empty() {
         return what.clone();
     }
@@ -151,7 +151,7 @@ fn what(arguments: &FlightStart) -> Vec<String> {
 /// Whether system calls are left out: unlike `record`, the flight recorder includes them only if
 /// they are named, because they cost most.
 fn without_calls(arguments: &FlightStart) -> bool {
-    arguments.preset.is_none() && !what(arguments).iter().any(|word| word == sysdock_bpf::IO)
+    arguments.details.preset.is_none() && !what(arguments).iter().any(|word| word == sysdock_bpf::IO)
 }
 
 /// The same arguments for `record`.
@@ -160,22 +160,15 @@ fn as_record(arguments: &FlightStart) -> arguments::Record {
     arguments::Record {
         output: std::path::PathBuf::new(),
         recorder: arguments::Recorder::Kernel,
-        target: arguments::Target {
-            pid: target.pid.clone(),
-            cgroup: target.cgroup.clone(),
-            all: target.all || target.is_empty(),
-        },
+        target: arguments::Target { all: target.all || target.is_empty(), ..target.clone() },
         time: None,
-        what: if arguments.preset.is_some() { Vec::new() } else { what(arguments) },
+        what: if arguments.details.preset.is_some() { Vec::new() } else { what(arguments) },
         without_calls: without_calls(arguments),
-        preset: arguments.preset,
         no_loss: false,
         ring: arguments.ring,
-        stacks: arguments.stacks.clone(),
-        probe: arguments.probe.clone(),
+        details: arguments.details.clone(),
         request: Vec::new(),
         probe_stacks: false,
-        freq: arguments.freq,
         as_root: true,
         wait: arguments::Wait::All,
         share: false,

@@ -1,0 +1,111 @@
+"""Options of verbs of the native program: declared by it, offered by `sysdock`, and handed on."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+from sysdock.cli import VERBS, sysdock
+from sysdock.cli.native_options import DECLARED, declared, native_options
+
+NATIVE_VERBS = json.loads(DECLARED.read_text("utf-8"))
+# Options that verbs of `sysdock` declare themselves, or that it does not offer to users.
+LEFT_OUT: dict[str, set[str]] = {
+    # Without it, the folder is named after the time.
+    "record": {"output"},
+    "run": {"output", "pid", "cgroup", "all", "for"},
+    "flight dump": {"output"},
+}
+
+
+def verbs(command: click.Command, path: str = "") -> Iterator[tuple[str, click.Command]]:
+    """All verbs below a command that do something."""
+    context = click.Context(command)
+    if not isinstance(command, click.Group):
+        yield path, command
+        return
+    for name in command.list_commands(context):
+        found = command.get_command(context, name)
+        assert found
+        yield from verbs(found, f"{path} {name}".strip())
+
+
+BY_NATIVE = {
+    path: command
+    for path, command in verbs(sysdock)
+    if command.callback and hasattr(command.callback, "native_verb")
+}
+
+
+def test_the_declarations_are_those_of_the_program(native: Path) -> None:
+    done = subprocess.run([native, "options"], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == NATIVE_VERBS, "make setup"
+
+
+def test_there_are_verbs_with_such_options() -> None:
+    assert LEFT_OUT.keys() <= BY_NATIVE.keys()
+    assert {path.split()[0] for path in BY_NATIVE} <= VERBS.keys()
+
+
+@pytest.mark.parametrize("path", BY_NATIVE)
+def test_a_verb_offers_every_option_of_the_program(path: str) -> None:
+    command = BY_NATIVE[path]
+    offered = {option.opts[-1]: option for option in command.params if isinstance(option, click.Option)}
+    for option in declared(command.callback.native_verb):
+        if option["name"] in LEFT_OUT.get(path, ()):
+            continue
+        own = offered[f"--{option['name']}"]
+        assert own.help == option["help"]
+        assert own.opts[:-1] == ([f"-{option['short']}"] if "short" in option else [])
+        assert own.is_flag == (option["kind"] == "flag")
+        assert own.required == option.get("required", False)
+        assert own.multiple == option.get("repeated", False)
+        if isinstance(own.type, click.Choice):
+            assert list(own.type.choices) == option["choices"]
+        if "default" in option:
+            shown = own.show_default if callable(own.default) else str(own.default)
+            assert shown == option["default"]
+
+
+@pytest.mark.parametrize("verb", NATIVE_VERBS)
+def test_every_option_that_is_given_is_handed_on_and_no_other(verb: str) -> None:
+    @click.command()
+    @native_options(verb)
+    def command(given: list[str]) -> None:
+        print(json.dumps(given))
+
+    required = [f"--{option['name']}=1" for option in declared(verb) if option.get("required")]
+    alone = CliRunner().invoke(command, required)
+    assert json.loads(alone.output) == required
+    for option in declared(verb):
+        values = option.get("choices", ["1"])[:1] * (2 if option.get("repeated") else 1)
+        words = [f"--{option['name']}{'' if option['kind'] == 'flag' else f'={value}'}" for value in values]
+        done = CliRunner().invoke(command, [*required, *words])
+        assert set(json.loads(done.output)) == {*required, *words}, option
+        assert [word for word in json.loads(done.output) if word in words] == words
+
+
+def test_a_value_that_is_the_default_is_handed_on_if_it_is_given() -> None:
+    """The program refuses some options without others, whatever their values are."""
+
+    @click.command()
+    @native_options("top")
+    def command(given: list[str]) -> None:
+        print(json.dumps(given))
+
+    assert json.loads(CliRunner().invoke(command, ["--format", "text"]).output) == ["--format=text"]
+
+
+def test_an_option_without_its_value_has_the_first_of_its_forms() -> None:
+    @click.command()
+    @native_options("record", without={"output"}, defaults={"with": lambda: "strace"})
+    def command(given: list[str]) -> None:
+        print(json.dumps(given))
+
+    words = json.loads(CliRunner().invoke(command, ["--stacks", "--no-loss"]).output)
+    assert words == ["--with=strace", "--stacks=all", "--no-loss"]
