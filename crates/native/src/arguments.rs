@@ -2,7 +2,10 @@
 
 use std::{ffi::OsString, net::SocketAddr, path::PathBuf, sync::LazyLock, time::Duration};
 
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{
+    Args, CommandFactory, Parser, Subcommand, ValueEnum,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
 use sysdock_bpf::Stacks;
 
 #[derive(Debug, Parser)]
@@ -74,7 +77,7 @@ pub(crate) enum Verb {
     },
     /// Take what agents send, and write it into a lake. Several may run on one lake.
     #[command(
-        after_help = "Examples:\n  sysdock-native collect --listen 127.0.0.1:8404 --lake /data/lake --token-file tokens\n  sysdock-native collect --listen 0.0.0.0:8404 --lake /data/lake --token-file tokens --certificate chain.pem --key key.pem"
+        after_help = "Each line of the token file is a token, followed by the cluster whose agents may use it. Without a cluster, all agents may.\n\nExamples:\n  sysdock-native collect --listen 127.0.0.1:8404 --lake /data/lake --token-file tokens\n  sysdock-native collect --listen 0.0.0.0:8404 --lake /data/lake --token-file tokens --certificate chain.pem --key key.pem"
     )]
     Collect(Collect),
     /// Where the files of a file system lie on its device.
@@ -132,13 +135,13 @@ pub(crate) struct ItraceAttach {
     /// A process that runs; all its threads are traced, and what they start.
     #[arg(value_name = "PID", required_unless_present = "command", conflicts_with = "command")]
     pub(crate) pid: Option<i32>,
-    /// Folder to make.
+    /// New folder for the recording.
     #[arg(short, long, value_name = "REC")]
     pub(crate) output: PathBuf,
-    /// Let the process go after so many instructions.
-    #[arg(long, value_name = "N", default_value_t = u64::MAX, hide_default_value = true)]
+    /// Release the program after N instructions.
+    #[arg(long, value_name = "N", default_value_t = u64::MAX, hide_default_value = true, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) limit: u64,
-    /// Let others read the recording. Otherwise only its owner may: it shows what the process did.
+    /// Let other users read the recording. It contains paths and program arguments.
     #[arg(long)]
     pub(crate) share: bool,
     #[command(flatten)]
@@ -160,13 +163,13 @@ pub(crate) struct ItraceUser {
     /// Version of qemu, to be noted.
     #[arg(long, value_name = "VERSION")]
     pub(crate) version_of_qemu: Option<String>,
-    /// Folder to make.
+    /// New folder for the recording.
     #[arg(short, long, value_name = "REC")]
     pub(crate) output: PathBuf,
-    /// Record no more after so many instructions, at the end of a block.
-    #[arg(long, value_name = "N", default_value_t = u64::MAX, hide_default_value = true)]
+    /// Stop recording after N instructions.
+    #[arg(long, value_name = "N", default_value_t = u64::MAX, hide_default_value = true, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) limit: u64,
-    /// Let others read the recording. Otherwise only its owner may: it shows what the process did.
+    /// Let other users read the recording. It contains paths and program arguments.
     #[arg(long)]
     pub(crate) share: bool,
     #[command(flatten)]
@@ -182,10 +185,10 @@ pub(crate) struct ItraceConvert {
     /// Folder with trace.sdit and, where its recorder wrote them, facts.json and the files that it names.
     #[arg(value_name = "FOLDER")]
     pub(crate) folder: PathBuf,
-    /// Folder to make.
+    /// New folder for the recording.
     #[arg(short, long, value_name = "REC")]
     pub(crate) output: PathBuf,
-    /// Let others read the recording.
+    /// Let other users read the recording. It contains paths and program arguments.
     #[arg(long)]
     pub(crate) share: bool,
     #[command(flatten)]
@@ -198,31 +201,31 @@ pub(crate) struct ItraceDump {
     /// Folder of a recording.
     #[arg(value_name = "REC")]
     pub(crate) folder: PathBuf,
-    /// From this step on.
-    #[arg(long, value_name = "STEP", default_value_t = 0)]
+    /// First step.
+    #[arg(long, value_name = "STEP", default_value_t = 0, hide_default_value = true)]
     pub(crate) first_step: u64,
-    /// Up to this step, which is not among them.
+    /// End step; exclusive.
     #[arg(long, value_name = "STEP")]
     pub(crate) end_step: Option<u64>,
-    /// Only of this task: its number or its name.
+    /// Only this task, by number or name.
     #[arg(long, value_name = "TASK")]
     pub(crate) task: Option<String>,
-    /// user, library or kernel.
+    /// Only this mode.
     #[arg(long, value_name = "MODE", value_parser = ["user", "library", "kernel"])]
     pub(crate) mode: Option<String>,
-    /// Only of files whose path contains this.
+    /// Only files whose path contains this.
     #[arg(long, value_name = "TEXT")]
     pub(crate) image: Option<String>,
-    /// Only of this function.
+    /// Only this function.
     #[arg(long, value_name = "NAME")]
     pub(crate) function: Option<String>,
-    /// That lie at, or touch, an address from FIRST up to END (hexadecimal; without END: FIRST alone).
+    /// Only instructions that are at, or access, these addresses (hexadecimal).
     #[arg(long, value_name = "FIRST[-END]", value_parser = addresses)]
     pub(crate) address: Option<(u64, u64)>,
-    /// At most so many; 0: all.
+    /// Maximum number of instructions; 0: all.
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub(crate) limit: u64,
-    /// text, or json: one object a line.
+    /// json: one object per line.
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"])]
     pub(crate) format: String,
 }
@@ -242,11 +245,11 @@ pub(crate) struct ItraceDecode {
     /// Folder of a recording, or of an event file.
     #[arg(value_name = "REC")]
     pub(crate) folder: PathBuf,
-    /// Print from this step on.
-    #[arg(long, value_name = "STEP", default_value_t = 0)]
+    /// First step.
+    #[arg(long, value_name = "STEP", default_value_t = 0, hide_default_value = true)]
     pub(crate) first_step: u64,
-    /// Print at most so many lines; 0: all.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    /// Maximum number of lines; 0: all.
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     pub(crate) limit: u64,
 }
 
@@ -272,7 +275,7 @@ pub(crate) enum AgentVerb {
 /// Where an agent keeps what has not landed.
 #[derive(Debug, Args)]
 pub(crate) struct AgentSpool {
-    /// Folder of the agent, with what has not landed yet.
+    /// Folder of the agent, for data that is not in the lake yet.
     #[arg(long, value_name = "DIR", default_value = "/var/lib/sysdock/agent")]
     pub(crate) spool: PathBuf,
 }
@@ -280,9 +283,7 @@ pub(crate) struct AgentSpool {
 /// Arguments of `agent run`.
 #[derive(Debug, Args)]
 pub(crate) struct AgentRun {
-    #[command(flatten)]
-    pub(crate) spool: AgentSpool,
-    /// Write into this lake.
+    /// Write to this lake.
     #[arg(long, value_name = "DIR", conflicts_with = "push")]
     pub(crate) lake: Option<PathBuf>,
     /// Send to this collector.
@@ -291,61 +292,63 @@ pub(crate) struct AgentRun {
     /// File with the token for the collector.
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
-    /// CA certificates (PEM) to trust, in place of the public ones.
+    /// CA certificates (PEM) to trust instead of the public ones.
     #[arg(long, value_name = "FILE")]
     pub(crate) ca: Option<PathBuf>,
-    /// Send what jobs did to this OTLP receiver over HTTP, in addition to the lake or instead of it; /v1/metrics is appended.
+    /// Send what jobs did to this OTLP receiver over HTTP, in addition to the lake or instead of it. /v1/metrics is appended to URL.
     #[arg(long, value_name = "URL")]
     pub(crate) otlp: Option<String>,
-    /// File with the bearer token for it.
+    /// File with the bearer token for the receiver.
     #[arg(long, value_name = "FILE", requires = "otlp")]
     pub(crate) otlp_token_file: Option<PathBuf>,
-    /// Settings of the site, /etc/sysdock/agent.toml if it is there.
+    /// Settings of the site. Default: /etc/sysdock/agent.toml, if it exists.
     #[arg(long, value_name = "FILE")]
     pub(crate) settings: Option<PathBuf>,
     /// Name of the cluster.
     #[arg(long, value_name = "NAME")]
     pub(crate) cluster: Option<String>,
-    /// Name of this node, if not the host's.
+    /// Name of this node. Default: that of the host.
     #[arg(long, value_name = "NAME")]
     pub(crate) node: Option<String>,
     /// Length of an interval.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub(crate) interval: Duration,
-    /// A job without processes for so long has ended.
+    /// A job that has no processes for this time has ended.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub(crate) linger: Duration,
-    /// Most that may wait in the spool; the oldest goes then, and is counted. A number alone is MiB.
+    /// Maximum size of the spool; beyond it, the oldest data is dropped and counted.
     #[arg(long, value_name = "SIZE", default_value = "1024M", value_parser = mebibytes)]
     pub(crate) spool_limit: u32,
-    /// Serve sums of all jobs together, in OpenMetrics, at http://ADDRESS/metrics. Other than on loopback it needs a token.
+    /// Serve sums of all jobs together in OpenMetrics at http://ADDRESS/metrics, for Prometheus.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) metrics: Option<SocketAddr>,
-    /// File with tokens, of which a client that reads metrics must have one.
+    /// Tokens for clients that read metrics; required on addresses other than loopback.
     #[arg(long, value_name = "FILE", requires = "metrics")]
     pub(crate) metrics_token_file: Option<PathBuf>,
-    /// Most series that are served; what is above is added up, and counted.
+    /// Maximum number of series to serve; further ones are summed up, and counted.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(FEWEST_SERIES..=100_000))]
     pub(crate) metrics_series: u32,
-    /// Do not leave programs in the kernel that go on counting while the agent is not there.
+    /// Leave no programs in the kernel that keep counting while the agent is not running.
     #[arg(long)]
     pub(crate) no_pin: bool,
+    #[command(flatten)]
+    pub(crate) spool: AgentSpool,
 }
 
 /// Arguments of `agent print`.
 #[derive(Debug, Args)]
 pub(crate) struct AgentPrint {
-    #[command(flatten)]
-    pub(crate) spool: AgentSpool,
-    /// The job.
+    /// Id of the job.
     #[arg(long, value_name = "ID")]
     pub(crate) job: String,
-    /// The job is over: write its totals into the lake.
+    /// The job has ended: write its totals to the lake.
     #[arg(long)]
     pub(crate) over: bool,
     /// How to print it.
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: PrintFormat,
+    #[command(flatten)]
+    pub(crate) spool: AgentSpool,
 }
 
 /// How an answer is printed.
@@ -369,10 +372,10 @@ pub(crate) struct Collect {
     /// Address and port.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8404")]
     pub(crate) listen: SocketAddr,
-    /// Where it all goes.
+    /// Folder of the lake.
     #[arg(long, value_name = "DIR")]
     pub(crate) lake: PathBuf,
-    /// Tokens of agents: one a line, followed by the cluster it is valid for; without one, for all.
+    /// File of the tokens that agents may use.
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: PathBuf,
     /// Certificate chain (PEM), for HTTPS.
@@ -381,13 +384,13 @@ pub(crate) struct Collect {
     /// Its key (PEM).
     #[arg(long, value_name = "FILE")]
     pub(crate) key: Option<PathBuf>,
-    /// HTTP also where others may listen.
+    /// Permit HTTP without encryption on addresses that other hosts can reach.
     #[arg(long)]
     pub(crate) plain: bool,
-    /// How often batches are written; agents wait for it.
+    /// How often batches are written to the lake; agents wait for this.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub(crate) land_every: Duration,
-    /// A batch that takes longer into the lake is sent again.
+    /// Agents send a batch again if writing it to the lake takes longer.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     pub(crate) land_limit: Duration,
 }
@@ -522,7 +525,7 @@ pub(crate) enum Dump {
 /// Debug information of the kernel of a dump.
 #[derive(Debug, Args)]
 pub(crate) struct DebugInfo {
-    /// Debug information of the kernel, for source lines and inlined functions in stacks. It has to be of the same build.
+    /// Debug information of the same kernel, for source lines and inlined functions.
     #[arg(long, value_name = "FILE")]
     pub(crate) vmlinux: Option<PathBuf>,
     /// Use debug information of another build.
@@ -537,11 +540,11 @@ pub(crate) struct DumpServe {
     /// guest of qemu.
     #[arg(value_name = "CORE")]
     pub(crate) core: PathBuf,
-    /// Show also the memory of processes and the content of files.
-    #[arg(long)]
-    pub(crate) user_memory: bool,
     #[command(flatten)]
     pub(crate) debug_info: DebugInfo,
+    /// Let scripts also read the memory of processes and the content of files.
+    #[arg(long)]
+    pub(crate) user_memory: bool,
 }
 
 /// Arguments of `dump info`.
@@ -560,7 +563,7 @@ pub(crate) struct DumpRun {
     /// guest of qemu.
     #[arg(value_name = "CORE")]
     pub(crate) core: PathBuf,
-    /// Folder to make.
+    /// New folder for the recording.
     #[arg(short, long, value_name = "REC")]
     pub(crate) output: PathBuf,
     /// Only this part: tasks, stacks, locks, log, memory, files, mounts, modules, processors, panic, requests, sockets, counts or flight (what a
@@ -569,7 +572,7 @@ pub(crate) struct DumpRun {
     pub(crate) parts: Vec<sysdock_dump::Part>,
     #[command(flatten)]
     pub(crate) debug_info: DebugInfo,
-    /// Let others read the recording. Otherwise only its owner may: it holds what the kernel knew.
+    /// Let other users read the recording. It contains paths and program arguments.
     #[arg(long)]
     pub(crate) share: bool,
     #[command(flatten)]
@@ -596,25 +599,25 @@ pub(crate) struct Map {
     /// Pieces to write at most: the longest.
     #[arg(long, value_name = "N", default_value_t = 2_000_000)]
     pub(crate) most: usize,
-    /// How addresses are laid on the square.
+    /// hilbert: what is near on the device is near on the map. rows: line by line.
     #[arg(long, value_enum, default_value = "hilbert")]
     pub(crate) curve: MapCurve,
-    /// Side of the picture [pixels]: a power of two.
-    #[arg(long, default_value_t = 1024, value_parser = side)]
+    /// Side of the picture [pixels]: a power of two from 64 to 4096.
+    #[arg(long, value_name = "PIXELS", default_value_t = 1024, value_parser = side)]
     pub(crate) size: u32,
-    /// Paint a cell as a break if a quarter of it is.
+    /// Paint a cell as a break if a quarter of it is one.
     #[arg(long)]
     pub(crate) worst: bool,
-    /// Where the window begins.
+    /// Start of the window on the device: 4096, 16M, 1G.
     #[arg(long, value_name = "SIZE", default_value = "0", value_parser = size)]
     pub(crate) from: u64,
-    /// Length of the window. Default: to the end.
+    /// Its length. Default: to the end.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) length: Option<u64>,
     /// Draw as if the device had at least this size, so that several maps are to one scale.
     #[arg(long, value_name = "SIZE", default_value = "0", value_parser = size)]
     pub(crate) least_size: u64,
-    /// Light up what lies at or below this path.
+    /// Highlight what is at or below this path.
     #[arg(long, value_name = "PATH")]
     pub(crate) find: Option<String>,
 }
@@ -634,22 +637,22 @@ pub(crate) struct Scan {
     /// A mount point, folder, file, block device or image file.
     #[arg(value_name = "TARGET")]
     pub(crate) target: PathBuf,
-    /// Folder to make.
+    /// New folder for the recording.
     #[arg(short, long, value_name = "REC")]
     pub(crate) output: PathBuf,
-    /// Threads that query the file system; 0: one or two for each core, as the method needs.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    /// Number of threads. Default: one or two for each core; 32 for file by file.
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     pub(crate) threads: usize,
-    /// Leave out what files are called: folders are not read, and the memory stays small.
+    /// Leave out file names: folders are not read, which takes less memory.
     #[arg(long)]
     pub(crate) no_names: bool,
-    /// Do not measure what a request costs the device. Otherwise at most 35 MiB of it are read, in half a second, where it may be read.
+    /// Do not measure what a request costs the device.
     #[arg(long)]
     pub(crate) no_measure: bool,
     /// Add the scan to the complete recording REC, alongside what it contains.
     #[arg(long)]
     pub(crate) into: bool,
-    /// Let others read the recording. Otherwise only its owner may: it holds paths and arguments of programs.
+    /// Let other users read the recording. It contains paths and program arguments.
     #[arg(long)]
     pub(crate) share: bool,
     /// List of files that were used, and how much: see `sysdock_disk::add_usage`.
@@ -665,7 +668,7 @@ pub(crate) struct Load {
     /// The directory to work in.
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
-    /// Folder to make.
+    /// New folder for the recording.
     #[arg(short, long, value_name = "REC", required_unless_present_any = ["rows", "agent"])]
     pub(crate) output: Option<PathBuf>,
     /// Steps to do, as JSON `{"steps": [...]}` (fields: `docs/reference/load-plan.md`); - for standard input.
@@ -677,45 +680,45 @@ pub(crate) struct Load {
     /// What to measure: transfer, volume, metadata, log, random_read, random_mix, mmap, depth or control.
     #[arg(long, value_name = "ITEM", value_parser = enumerated::<sysdock_load::Item>)]
     pub(crate) item: Option<sysdock_load::Item>,
-    /// Only these operations of it, with commas between them.
-    #[arg(long, value_name = "WORDS", value_delimiter = ',', value_parser = enumerated::<sysdock_load::Operation>)]
-    pub(crate) operations: Vec<sysdock_load::Operation>,
-    /// Bytes of a request.
+    /// Size of a request: 4096, 4KiB, 1MiB.
     #[arg(long, value_name = "SIZE", default_value = "4KiB", value_parser = size)]
     pub(crate) length: u64,
-    /// Processes at a time.
+    /// Number of concurrent processes.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) processes: u32,
-    /// Each operation ends after this time.
+    /// Duration of each operation: 5s, 500ms.
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     pub(crate) time: Option<Duration>,
-    /// Bytes of all files together. Default: 256 MiB.
+    /// Total size of all files. Default: 256MiB.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) size: Option<u64>,
-    /// Files of each process (metadata).
+    /// Files per process.
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub(crate) files: u32,
-    /// Requests that each process keeps in progress (depth).
+    /// Requests in flight.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) depth: u32,
-    /// Open files with O_DIRECT: past the page cache.
+    /// Bypass the page cache (O_DIRECT).
     #[arg(long)]
     pub(crate) direct: bool,
-    /// A file or directory for each process, or one for all: own or shared.
-    #[arg(long, value_name = "own|shared", default_value = "own", value_parser = enumerated::<sysdock_load::Layout>)]
+    /// A file for each process, or one for all.
+    #[arg(long, default_value = "own", value_parser = one_of::<sysdock_load::Layout>(&["own", "shared"]))]
     pub(crate) layout: sysdock_load::Layout,
-    /// How writes reach the device: none, end, fdatasync, fsync or dsync. Default: fdatasync of a log, end of others.
-    #[arg(long, value_name = "WORD", value_parser = enumerated::<sysdock_load::Sync>)]
+    /// How writes reach the device. Default: fdatasync for a log, otherwise end (once).
+    #[arg(long, value_parser = one_of::<sysdock_load::Sync>(&["none", "end", "fdatasync", "fsync", "dsync"]))]
     pub(crate) sync: Option<sysdock_load::Sync>,
-    /// Part of the requests that write (random_mix).
+    /// Only these operations of the item.
+    #[arg(long, value_name = "A,B", value_delimiter = ',', value_parser = enumerated::<sysdock_load::Operation>)]
+    pub(crate) operations: Vec<sysdock_load::Operation>,
+    /// Share of requests that write (random_mix).
     #[arg(long, value_name = "SHARE", default_value_t = 0.3)]
     pub(crate) write_share: f64,
-    /// Read everything back, and compare each block with what was written.
-    #[arg(long)]
-    pub(crate) verify: bool,
-    /// The log has its full size before, and records overwrite what is there.
+    /// Overwrite a log of full size instead of extending it.
     #[arg(long)]
     pub(crate) prefilled: bool,
+    /// Compare each block read with what was written.
+    #[arg(long)]
+    pub(crate) verify: bool,
     /// Begin no step after this time: the rest is marked as skipped.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) within: Option<Duration>,
@@ -725,7 +728,7 @@ pub(crate) struct Load {
     /// Give a step up when nothing comes forward for this time.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     pub(crate) patience: Duration,
-    /// Let others read the recording.
+    /// Let other users read the recording. It contains paths and program arguments.
     #[arg(long)]
     pub(crate) share: bool,
     /// What the user called, where that is not this program.
@@ -820,31 +823,30 @@ pub(crate) struct Import {
     /// recordings of their own; the format of a log is recognized by its contents.
     #[arg(required = true, value_name = "LOG")]
     pub(crate) logs: Vec<PathBuf>,
-    /// Folder to make.
+    /// New folder for the recording.
     #[arg(short, long, value_name = "REC")]
     pub(crate) output: PathBuf,
-    /// Date of the first line, for logs that hold times of day only [YYYY-MM-DD]. Default: from the log's modification time.
-    #[arg(long)]
+    /// Date of the first line, for logs that have only times of day (-t, -tt). Default: the file's date.
+    #[arg(long, value_name = "YYYY-MM-DD")]
     pub(crate) date: Option<String>,
-    /// Seconds to add to the times of a log: by its name, or by a folder or a dotted part of its path, such as a host name.
+    /// Seconds to add to the times of a log, which is given by its name, or by a folder or dotted part of its path.
     #[arg(long, value_name = "HOST=SECONDS")]
     pub(crate) offset: Vec<String>,
-    /// Estimate how far the clocks of the logs are apart, from files that they share, and put them on the clock of the first one.
-    /// The logs are read twice.
+    /// Estimate the clock differences between the logs from files that they share. Reads the logs twice.
     #[arg(long)]
     pub(crate) align: bool,
-    /// Time columns of a truss log, as the letters of truss's own options; "" for none. Default: found out from the log.
-    #[arg(long, value_name = "dDE")]
-    pub(crate) truss_columns: Option<String>,
-    /// Threads that may work; 0: as many as there are cores. The recording is the same for any number.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) threads: usize,
-    /// Let others read the recording. Otherwise only its owner may: it holds paths and arguments of programs.
-    #[arg(long)]
-    pub(crate) share: bool,
-    /// Go on reading logs that are still being written, until interrupted, or until every process in them has ended.
+    /// Continue to read logs that are still written, until Ctrl-C or until every process in them has ended.
     #[arg(long)]
     pub(crate) follow: bool,
+    /// Time columns of a truss log, as the letters of truss's options. Default: detected from the log.
+    #[arg(long, value_name = "dDE")]
+    pub(crate) truss_columns: Option<String>,
+    /// Number of threads. Default: one for each core.
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub(crate) threads: usize,
+    /// Let other users read the recording. It contains paths and program arguments.
+    #[arg(long)]
+    pub(crate) share: bool,
     #[command(flatten)]
     pub(crate) progress: Progress,
 }
@@ -1022,6 +1024,14 @@ fn flight_memory(text: &str) -> Result<u32, String> {
     }
 }
 
+/// A parser of these words, each the name of a value of an enumeration in plans.
+fn one_of<T>(words: &'static [&'static str]) -> impl TypedValueParser<Value = T>
+where
+    T: serde::de::DeserializeOwned + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(words).try_map(|word| enumerated(&word))
+}
+
 /// Parse a value of an enumeration by its name in plans.
 fn enumerated<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_json::from_value(serde_json::Value::from(text)).map_err(|error| error.to_string())
@@ -1125,28 +1135,28 @@ fn ring(text: &str) -> Result<u32, String> {
 /// Arguments of `top`.
 #[derive(Debug, Args)]
 pub(crate) struct Top {
-    /// What to show first.
+    /// View to show first.
     #[arg(long, value_enum, default_value = "process")]
     pub(crate) view: TopView,
-    /// Time between two readings.
+    /// Time between two updates: 500ms, 5s.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
     pub(crate) interval: Duration,
-    /// Column to sort by, as JSON names it. Default: what was used most.
+    /// Column to sort by, as named in JSON. Default: the resource used most.
     #[arg(long, value_name = "COLUMN")]
     pub(crate) sort: Option<String>,
-    /// Only rows with this in a name.
+    /// Show only rows whose name contains this.
     #[arg(long, value_name = "TEXT")]
     pub(crate) filter: Option<String>,
-    /// Count system calls of each process, too.
+    /// Also count the system calls of each process.
     #[arg(long)]
     pub(crate) calls: bool,
-    /// Write one interval to standard output, and end.
+    /// Print one interval, and exit.
     #[arg(long)]
     pub(crate) once: bool,
-    /// With --once: as a table, or as one JSON object in a line.
+    /// With --once: format of the output.
     #[arg(long, value_enum, default_value = "text", requires = "once")]
     pub(crate) format: TopFormat,
-    /// With --once: rows at most. Default: 20 as text, all as JSON.
+    /// With --once: maximum number of rows. Default: 20; all as JSON.
     #[arg(long, value_name = "N", requires = "once")]
     pub(crate) limit: Option<usize>,
 }

@@ -11,7 +11,8 @@ from typing import Any
 import click
 
 from sysdock.cli.bench_diskio import command as diskio
-from sysdock.cli.options import default_language, share_option
+from sysdock.cli.native_options import native_options
+from sysdock.cli.options import default_language
 from sysdock.health.units import bytes_of, ns_of
 
 _EPILOG = """Example:
@@ -49,6 +50,8 @@ _FIELDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "prefilled": ("prefilled", bool),
     "verify": ("verify", bool),
 }
+# What the native program has for plans, and what each item is called by.
+_OF_PLANS = {"output", "plan", "item", "within", "rows", "patience"}
 # Items that have no end of their own.
 _TIMED = {"log", "random_read", "random_mix", "depth", "control"}
 _FORWARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -64,7 +67,7 @@ def command() -> None:
 
 
 def _options(function: Callable[..., Any]) -> Callable[..., Any]:
-    options = [
+    options: list[Callable[[Callable[..., Any]], Callable[..., Any]]] = [
         click.argument("directory", metavar="DIR", type=click.Path(path_type=Path)),
         click.option(
             "-o",
@@ -73,38 +76,13 @@ def _options(function: Callable[..., Any]) -> Callable[..., Any]:
             metavar="REC",
             help="Keep the result as a recording.",
         ),
-        click.option("--length", metavar="SIZE", help="Size of a request: 4096, 4KiB, 1MiB. Default: 4KiB."),
-        click.option(
-            "--processes", type=int, metavar="N", help="Number of concurrent processes. Default: 1."
-        ),
-        click.option("--for", "for_", metavar="TIME", help="Duration of each operation: 5s, 500ms."),
-        click.option("--size", metavar="SIZE", help="Total size of all files. Default: 256MiB."),
-        click.option("--files", type=int, metavar="N", help="Files per process. Default: 1000."),
-        click.option("--depth", type=int, metavar="N", help="Requests in flight. Default: 1."),
-        click.option("--direct", is_flag=True, help="Bypass the page cache (O_DIRECT)."),
-        click.option(
-            "--layout", type=click.Choice(["own", "shared"]), help="A file for each process, or one for all."
-        ),
-        click.option(
-            "--sync",
-            type=click.Choice(["none", "end", "fdatasync", "fsync", "dsync"]),
-            help="How writes reach the device. Default: fdatasync for a log, otherwise end (once).",
-        ),
-        click.option("--operations", metavar="A,B", help="Only these operations of the item."),
-        click.option(
-            "--write-share", type=float, metavar="SHARE", help="Share of requests that write (random_mix)."
-        ),
-        click.option(
-            "--prefilled", is_flag=True, help="Overwrite a log of full size instead of extending it."
-        ),
-        click.option("--verify", is_flag=True, help="Compare each block read with what was written."),
+        native_options("load", without=_OF_PLANS),
         click.option(
             "--engine",
             type=click.Choice(["own", "fio"]),
             default="own",
             help="fio: repeat it with fio, as far as fio supports it, and show both.",
         ),
-        share_option,
         click.option(
             "--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True
         ),
@@ -116,8 +94,8 @@ def _options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _verb(item: str, text: str) -> click.Command:
     @click.pass_context
-    def verb(ctx: click.Context, /, **options: Any) -> None:
-        _run(ctx, item, options)
+    def verb(ctx: click.Context, /, given: dict[str, Any], **options: Any) -> None:
+        _run(ctx, item, given, options)
 
     verb.__doc__ = text
     return click.command(item)(_options(verb))
@@ -128,24 +106,17 @@ for _item, _text in _ITEMS.items():
 command.add_command(diskio)
 
 
-def _run(ctx: click.Context, item: str, options: dict[str, Any]) -> None:
+def _run(ctx: click.Context, item: str, given: dict[str, Any], options: dict[str, Any]) -> None:
     from sysdock.cli.recording import run_with_progress
     from sysdock.health.keeping import kept
     from sysdock.health.planned import called
+    from sysdock.recording.native import native_words
 
-    given = _given(item, options)
+    if item in _TIMED:
+        given = {"for": "5s", **given}
     with kept(options["output"]) as folder:
-        words = [
-            "load",
-            "-o",
-            str(folder),
-            f"--called={called()}",
-            *(["--share"] if options["share"] else []),
-            *_arguments(item, given),
-            "--",
-            str(options["directory"]),
-        ]
-        code = run_with_progress(words, _FORWARD)
+        native = {"output": folder, "called": called(), "item": item, **given}
+        code = run_with_progress(native_words("load", native, options["directory"]), _FORWARD)
         if (folder / "recording.json").exists():
             if options["engine"] == "fio" and code == 0:
                 add_by_fio(folder, options["directory"], [_step(item, given)])
@@ -153,25 +124,10 @@ def _run(ctx: click.Context, item: str, options: dict[str, Any]) -> None:
     ctx.exit(code)
 
 
-def _given(item: str, options: dict[str, Any]) -> dict[str, Any]:
-    """The options that say something about the step, by the names that they have in the native program."""
-    values = {name: options[name] for name in _FIELDS if name != "for"}
-    values["for"] = options["for_"] or ("5s" if item in _TIMED else None)
-    return {name: value for name, value in values.items() if value is not None and value is not False}
-
-
-def _arguments(item: str, given: dict[str, Any]) -> list[str]:
-    """The step as the native program takes it."""
-    words = ["--item", item]
-    for name, value in given.items():
-        flag = f"--{name.replace('_', '-')}"
-        words.append(flag if value is True else f"{flag}={value}")
-    return words
-
-
 def _step(item: str, given: dict[str, Any]) -> dict[str, Any]:
     """The step as a plan has it."""
-    return {"item": item, **{_FIELDS[name][0]: _FIELDS[name][1](value) for name, value in given.items()}}
+    fields = {name: value for name, value in given.items() if name in _FIELDS and value is not False}
+    return {"item": item, **{_FIELDS[name][0]: _FIELDS[name][1](value) for name, value in fields.items()}}
 
 
 def add_by_fio(folder: Path, directory: Path, steps: Sequence[dict[str, Any]]) -> None:

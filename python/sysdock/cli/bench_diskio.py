@@ -152,13 +152,13 @@ def _measure(
     from sysdock.diskio.measuring import count_requests
     from sysdock.health.keeping import kept
     from sysdock.health.planned import called, plan_file
+    from sysdock.recording.native import native_words
 
     directory = options["directory"]
     steps = plan(for_ns, max(clients), options["reads"], _READ_BYTES)
     with kept(options["output"]) as folder, plan_file(steps) as file:
-        words = ["load", "-o", str(folder), "--plan", str(file), f"--called={called()}"]
-        words += ["--share"] if options["share"] else []
-        code = run_with_progress([*words, "--", str(directory)], _FORWARD)
+        given = {"output": folder, "plan": file, "called": called(), "share": options["share"]}
+        code = run_with_progress(native_words("load", given, directory), _FORWARD)
         if code == 0:
             requests = count_requests(directory)
             _predict(

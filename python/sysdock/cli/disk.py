@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sysdock.cli.native_options import native_options
 from sysdock.cli.options import (
     format_option,
     lang_option,
-    new_recording_option,
     open_recordings,
     recording_argument,
-    share_option,
 )
 from sysdock.cli.sizes import Size
 
@@ -71,16 +70,8 @@ _FRAGMENT_EPILOG = """Example:
   sysdock disk scan /mnt/test/broken -o rec
   sysdock show rec disk/files
 """
-_curve_option = click.option(
-    "--curve",
-    type=click.Choice(["hilbert", "rows"]),
-    default="hilbert",
-    show_default=True,
-    help="hilbert: what is near on the device is near on the map. rows: line by line.",
-)
-_worst_option = click.option(
-    "--worst", is_flag=True, help="Paint a cell as a break if a quarter of it is one."
-)
+# What the native program draws for pages, and what several maps have in common.
+_OF_PAGES = {"output", "pieces", "most", "least-size"}
 _FORWARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -91,21 +82,7 @@ def command() -> None:
 
 @command.command("scan", epilog=_SCAN_EPILOG)
 @click.argument("target", type=click.Path(path_type=Path))
-@new_recording_option
-@click.option(
-    "--threads",
-    type=int,
-    default=0,
-    metavar="N",
-    help="Number of threads. Default: one or two for each core; 32 for file by file.",
-)
-@click.option(
-    "--no-names",
-    is_flag=True,
-    help="Leave out file names: folders are not read, which takes less memory.",
-)
-@share_option
-@click.option("--no-measure", is_flag=True, help="Do not measure what a request costs the device.")
+@native_options("disk scan", without={"into"})
 @click.option(
     "--used-by",
     type=click.Path(path_type=Path),
@@ -113,9 +90,7 @@ def command() -> None:
     help="Recording of calls: note how much its files were used, for `disk/hot_files` and its rule.",
 )
 @click.pass_context
-def scan(
-    ctx: click.Context, /, target: Path, output: Path, threads: int, used_by: Path | None, **leave_out: bool
-) -> None:
+def scan(ctx: click.Context, /, target: Path, used_by: Path | None, given: dict[str, Any]) -> None:
     """Read the block map of a file system: the blocks of files, free space and metadata.
 
     TARGET: a mount point, a folder, a file, a block device or an image file. What can be read without root is
@@ -125,17 +100,16 @@ def scan(
     import tempfile
 
     from sysdock.cli.recording import load_ahead, run_with_progress, write_used_files
-    from sysdock.recording.native import refuse_existing
+    from sysdock.recording.native import native_words, refuse_existing
 
+    output = given["output"]
     refuse_existing(output)
-    options = [f"--threads={threads}"] if threads else []
-    options += [f"--{name.replace('_', '-')}" for name, is_set in leave_out.items() if is_set]
     with tempfile.TemporaryDirectory() as folder:
         if used_by is not None:
             write_used_files(used_by, Path(folder) / "used")
-            options.append(f"--usage={folder}/used")
+            given["usage"] = Path(folder) / "used"
         load_ahead()
-        code = run_with_progress(["disk scan", "-o", str(output), *options, "--", str(target)], _FORWARD)
+        code = run_with_progress(native_words("disk scan", given, target), _FORWARD)
     if (output / "recording.json").exists():
         _answer(output)
     ctx.exit(code)
@@ -150,15 +124,7 @@ def scan(
     metavar="OUT.png|html",
     help="Picture, or page with zoom and search, to write. Default: map.png in the recording.",
 )
-@_curve_option
-@click.option(
-    "--size",
-    type=click.Choice(["512", "1024", "2048", "4096"]),
-    default="1024",
-    show_default=True,
-    help="Side of the picture [pixels].",
-)
-@_worst_option
+@native_options("disk map", without=_OF_PAGES | {"from", "length"})
 @click.option(
     "--from",
     "from_byte",
@@ -168,9 +134,15 @@ def scan(
     help="Start of the window on the device: 4096, 16M, 1G.",
 )
 @click.option("--length", type=Size(), metavar="SIZE", help="Its length. Default: to the end.")
-@click.option("--find", metavar="PATH", help="Highlight what is at or below this path.")
 @lang_option
-def map_(recording: Path, output: Path | None, size: str, lang: str, **options: Any) -> None:
+def map_(
+    recording: Path,
+    output: Path | None,
+    from_byte: int,
+    length: int | None,
+    lang: str,
+    given: dict[str, Any],
+) -> None:
     """Draw where files are stored on the device, and where they are fragmented.
 
     A file of that name is replaced.
@@ -181,10 +153,10 @@ def map_(recording: Path, output: Path | None, size: str, lang: str, **options: 
 
     path = output or recording / "map.png"
     _refuse_other_endings(path)
-    if options["find"]:
-        options["find"] = _as_scanned(options["find"])
+    if given.get("find"):
+        given["find"] = _as_scanned(given["find"])
     open_recordings(recording)
-    wanted = MapOptions(size=int(size), **options)
+    wanted = MapOptions(from_byte=from_byte, length=length, **given)
     if path.suffix.lower() == ".html":
         content = page(recording, wanted, lang)
     else:
@@ -215,10 +187,11 @@ def snapshot(ctx: click.Context, /, target: Path, output: Path, keep: int | None
     from sysdock.cli.output import remark
     from sysdock.cli.recording import run_with_progress
     from sysdock.disk import series
+    from sysdock.recording.native import native_words
 
     output.mkdir(parents=True, exist_ok=True)
     folder = series.next_name(output)
-    code = run_with_progress(["disk scan", "-o", str(folder), "--", str(target)], _FORWARD)
+    code = run_with_progress(native_words("disk scan", {"output": folder}, target), _FORWARD)
     if code == 0:
         for path in series.remove_older(output, keep) if keep else []:
             remark(f"{path} removed")
@@ -235,11 +208,10 @@ def snapshot(ctx: click.Context, /, target: Path, output: Path, keep: int | None
     metavar="OUT.png|html",
     help="Write maps and graph as a picture or a page.",
 )
-@_curve_option
-@_worst_option
+@native_options("disk map", without=_OF_PAGES | {"size", "from", "length", "find"})
 @format_option
 @lang_option
-def show_series(series: Path, output: Path | None, curve: str, worst: bool, format_: str, lang: str) -> None:
+def show_series(series: Path, output: Path | None, format_: str, lang: str, given: dict[str, Any]) -> None:
     """Show how a file system aged: a line for each scan of a series, or its maps side by side and a graph.
 
     A file of that name is replaced.
@@ -254,7 +226,7 @@ def show_series(series: Path, output: Path | None, curve: str, worst: bool, form
     if output is None:
         print_rows(of_scans.columns(library), of_scans.rows(found), format_, terminal_width())
     else:
-        _draw_series(series, found, output, of_scans.StripOptions(curve=curve, worst=worst), lang)
+        _draw_series(series, found, output, of_scans.StripOptions(**given), lang)
 
 
 def _draw_series(series: Path, found: list[Snapshot], output: Path, options: StripOptions, lang: str) -> None:

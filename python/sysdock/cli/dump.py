@@ -6,19 +6,19 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from sysdock.cli.native_options import native_options
 from sysdock.cli.options import (
     format_option,
     into_option,
     lang_option,
-    new_recording_option,
     parse_params,
     report_option,
-    share_option,
 )
 
 if TYPE_CHECKING:
@@ -76,19 +76,8 @@ _SHELL_EPILOG = """Example:
 """
 _FORWARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _CORE_ARGUMENT = click.argument("core", type=click.Path(path_type=Path))
+_DEBUG_INFO = {"vmlinux", "force"}
 _TRUST = click.option("--trust", is_flag=True, help="Run scripts that do not come with sysdock.")
-_USER_MEMORY = click.option(
-    "--user-memory",
-    is_flag=True,
-    help="Let scripts also read the memory of processes and the content of files.",
-)
-_VMLINUX = click.option(
-    "--vmlinux",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Debug information of the same kernel, for source lines and inlined functions.",
-)
-_FORCE = click.option("--force", is_flag=True, help="Use debug information of another build.")
 
 
 @click.group("dump", epilog=_EPILOG)
@@ -110,10 +99,11 @@ def info(ctx: click.Context, /, core: Path, format_: str) -> None:
 
     from sysdock.analysis.writing import write_csv
     from sysdock.cli.output import say
-    from sysdock.recording.native import find_native
+    from sysdock.recording.native import command_line
 
-    words = [str(find_native()), "dump", "info", "--", str(core)]
-    found = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=False)
+    found = subprocess.run(
+        command_line("dump info", {}, core), stdout=subprocess.PIPE, text=True, check=False
+    )
     if found.returncode:
         ctx.exit(found.returncode)
     if format_ == "json":
@@ -131,16 +121,13 @@ def info(ctx: click.Context, /, core: Path, format_: str) -> None:
 
 @command.command("run", epilog=_RUN_EPILOG)
 @click.argument("words", nargs=-1, required=True, metavar="[QUESTION]... CORE")
-@new_recording_option
+@native_options("dump run", without={"part"})
 @click.option("--all", "all_", is_flag=True, help="Answer all questions (default without QUESTION).")
 @click.option(
     "-p", "--param", "pairs", metavar="NAME=VALUE", multiple=True, help="Set a parameter of a question."
 )
-@_VMLINUX
-@_FORCE
 @_TRUST
-@_USER_MEMORY
-@share_option
+@native_options("dump serve", without=_DEBUG_INFO, into="of_scripts")
 @report_option
 @lang_option
 @click.pass_context
@@ -148,53 +135,66 @@ def run(
     ctx: click.Context,
     /,
     words: tuple[str, ...],
-    output: Path,
     all_: bool,
     pairs: tuple[str, ...],
-    vmlinux: Path | None,
-    force: bool,
     trust: bool,
-    user_memory: bool,
-    share: bool,
     with_report: bool,
     lang: str,
+    given: dict[str, Any],
+    of_scripts: dict[str, Any],
 ) -> None:
     """Read a dump into a recording, and answer questions about it.
 
     QUESTION: see `sysdock dump list`; without any, all that need no parameter.
     """
-    from sysdock.cli.output import remark
-    from sysdock.cli.recording import answer, load_ahead, run_with_progress
-    from sysdock.dump.dump import debug_options
-    from sysdock.dump.running import bound, refuse_untrusted
     from sysdock.errors import UserError
-    from sysdock.library import Library
-    from sysdock.recording.native import refuse_existing
 
     *questions, core = words
     if all_ and questions:
         raise UserError("--all and questions", "leave out one of them", "--all")
+    asked = _Asked(questions, parse_params(pairs), trust=trust, of_scripts=of_scripts)
+    ctx.exit(_read(Path(core), given, asked, lang, with_report=with_report))
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Questions about a dump. `of_scripts`: options of the program that answers scripts."""
+
+    questions: list[str]
+    params: dict[str, str]
+    trust: bool
+    of_scripts: dict[str, Any]
+
+
+def _read(core: Path, given: dict[str, Any], asked: _Asked, lang: str, *, with_report: bool) -> int:
+    """Reads a dump into a recording, answers the questions, and returns the exit status."""
+    from sysdock.cli.output import remark
+    from sysdock.cli.recording import answer, load_ahead, run_with_progress
+    from sysdock.dump.running import bound, refuse_untrusted
+    from sysdock.library import Library
+    from sysdock.recording.native import native_words, refuse_existing
+
+    output, questions = given["output"], asked.questions
     library = Library()
     scripts = _scripts(library, questions)
-    if not trust:
+    if not asked.trust:
         refuse_untrusted(scripts, library)
-    params = bound(scripts, parse_params(pairs))
+    params = bound(scripts, asked.params)
     refuse_existing(output)
     parts = dict.fromkeys(part for script in scripts for part in script.reads)
     if not parts:
         # The subject of the dump and the reason for the stop belong to each answer.
         parts["log"] = None
-    options = [f"--part={part}" for part in parts] + ["--share"] * share + debug_options(vmlinux, force)
     ahead = load_ahead()
-    code = run_with_progress(["dump run", "-o", str(output), *options, "--", core], _FORWARD)
+    code = run_with_progress(native_words("dump run", {**given, "part": list(parts)}, core), _FORWARD)
     if code == 0:
         for script in scripts:
             if questions and not script.columns:
                 remark(f"{script.name}: sysdock show {output} {script.shows}")
-        _run_scripts(scripts, Path(core), params, output, library, user_memory=user_memory)
+        _run_scripts(scripts, core, params, output, library, **asked.of_scripts)
     if (output / "recording.json").exists():
         answer(output, ahead, sys.stdout, lang, with_report)
-    ctx.exit(code)
+    return code
 
 
 def _scripts(library: Library, questions: list[str]) -> list[DumpScript]:
@@ -212,7 +212,7 @@ def _run_scripts(
     output: Path,
     library: Library,
     *,
-    user_memory: bool,
+    user_memory: bool = False,
 ) -> None:
     """Runs the functions of scripts, and prints the result of each."""
     from sysdock.cli.output import remark
@@ -233,39 +233,13 @@ def _run_scripts(
 
 @command.command("report", epilog=f"Example:\n\n\b\n  sysdock dump report {_CORE} -o rec\n")
 @_CORE_ARGUMENT
-@new_recording_option
-@_VMLINUX
-@_FORCE
+@native_options("dump run", without={"part"})
 @_TRUST
-@share_option
 @lang_option
 @click.pass_context
-def report(
-    ctx: click.Context,
-    /,
-    core: Path,
-    output: Path,
-    vmlinux: Path | None,
-    force: bool,
-    trust: bool,
-    share: bool,
-    lang: str,
-) -> None:
+def report(ctx: click.Context, /, core: Path, trust: bool, lang: str, given: dict[str, Any]) -> None:
     """Answer all questions about a dump, and write the report: `dump run --all --report`."""
-    ctx.invoke(
-        run,
-        words=(str(core),),
-        output=output,
-        all_=True,
-        pairs=(),
-        vmlinux=vmlinux,
-        force=force,
-        trust=trust,
-        user_memory=False,
-        share=share,
-        with_report=True,
-        lang=lang,
-    )
+    ctx.exit(_read(core, given, _Asked([], {}, trust=trust, of_scripts={}), lang, with_report=True))
 
 
 @command.command("list", epilog=_LIST_EPILOG)
@@ -346,15 +320,13 @@ def test(ctx: click.Context, /, words: tuple[str, ...], trust: bool) -> None:
 @command.command("shell", epilog=_SHELL_EPILOG)
 @_CORE_ARGUMENT
 @into_option
-@_VMLINUX
-@_FORCE
 @_TRUST
-@_USER_MEMORY
-def shell(core: Path, into: Path, vmlinux: Path | None, force: bool, trust: bool, user_memory: bool) -> None:
+@native_options("dump serve")
+def shell(core: Path, into: Path, trust: bool, given: dict[str, Any]) -> None:
     """Explore a dump in a Python shell, with completion; `%keep NAME` makes a script of what you tried."""
     from sysdock.dump import Dump
     from sysdock.dump.shell import run_shell
     from sysdock.library import Library
 
-    with Dump.open(core, user_memory=user_memory, vmlinux=vmlinux, force=force) as dump:
+    with Dump.open(core, **given) as dump:
         run_shell(dump, Library(), into, trust=trust)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from sysdock.cli.native_options import native_options
+from sysdock.cli.native_options import become, native_options
 
 _EPILOG = """Example:
 
@@ -66,21 +67,19 @@ def command() -> None:
 
 @command.command("start", epilog=_START_EPILOG)
 @native_options("flight start")
-@click.pass_context
-def start(ctx: click.Context, /, given: list[str]) -> None:
+def start(given: dict[str, Any]) -> None:
     """Start recording into memory, in the background.
 
     All processes of the system are recorded, unless others are named.
     """
-    _become(ctx, ["start", *given])
+    become("flight start", given)
 
 
 @command.command("status", epilog=_STATUS_EPILOG)
 @native_options("flight status")
-@click.pass_context
-def status(ctx: click.Context, /, given: list[str]) -> None:
+def status(given: dict[str, Any]) -> None:
     """Say what a flight recorder holds, and what it has written."""
-    _become(ctx, ["status", *given])
+    become("flight status", given)
 
 
 @command.command("dump", epilog=_DUMP_EPILOG)
@@ -89,17 +88,17 @@ def status(ctx: click.Context, /, given: list[str]) -> None:
 )
 @native_options("flight dump", without={"output"})
 @click.pass_context
-def dump(ctx: click.Context, /, output: Path | None, given: list[str]) -> None:
+def dump(ctx: click.Context, /, output: Path | None, given: dict[str, Any]) -> None:
     """Write what a flight recorder holds as a recording. It goes on."""
     import time
 
     from sysdock.cli.output import remark
     from sysdock.cli.recording import run_with_progress
-    from sysdock.recording.native import refuse_existing
+    from sysdock.recording.native import native_words, refuse_existing
 
     folder = output or Path(f"sysdock-{time.strftime('%Y%m%d-%H%M%S')}")
     refuse_existing(folder)
-    code = run_with_progress(["flight dump", "-o", str(folder), *given], ())
+    code = run_with_progress(native_words("flight dump", {"output": folder, **given}), ())
     if code == 0:
         remark(f"recorded in {folder}; next: sysdock diagnose {folder}")
     ctx.exit(code)
@@ -107,14 +106,6 @@ def dump(ctx: click.Context, /, output: Path | None, given: list[str]) -> None:
 
 @command.command("stop", epilog=_STOP_EPILOG)
 @native_options("flight stop")
-@click.pass_context
-def stop(ctx: click.Context, /, given: list[str]) -> None:
+def stop(given: dict[str, Any]) -> None:
     """End it. What it holds is gone; what it has written stays."""
-    _become(ctx, ["stop", *given])
-
-
-def _become(ctx: click.Context, arguments: list[str]) -> None:
-    from sysdock import cli
-    from sysdock.recording.native import become_native
-
-    ctx.exit(become_native(["flight", *arguments], as_child=not cli.owns_process))
+    become("flight stop", given)

@@ -117,7 +117,7 @@ def command(
     from sysdock.cli.recording import add_scan, load_ahead, run_with_progress
     from sysdock.health.place import mount_point
     from sysdock.health.planned import called, default_output, load_class, plan_file
-    from sysdock.recording.native import refuse_existing
+    from sysdock.recording.native import native_words, refuse_existing
 
     folder = output or default_output(class_)
     refuse_existing(folder)
@@ -139,10 +139,9 @@ def command(
             _note_rates(site, directory, folder)
         ctx.exit(code)
     with plan_file(plan.steps) as file:
-        words = ["load", "-o", str(folder), "--plan", str(file)]
-        words += [f"--within={plan.within_s}"] if plan.within_s else []
-        words += [f"--called={called()}", *(["--share"] if share else [])]
-        code = run_with_progress([*words, "--", str(directory)], _FORWARD)
+        wanted = {"plan": file, "within": plan.within_s or None}
+        options: dict[str, object] = {"output": folder, **wanted, "called": called(), "share": share}
+        code = run_with_progress(native_words("load", options, directory), _FORWARD)
     if (folder / "recording.json").exists():
         if engine == "fio" and code == 0:
             add_by_fio(folder, directory, plan.steps)

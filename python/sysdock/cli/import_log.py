@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import signal
 import sys
-from pathlib import Path
+from typing import Any
 
 import click
 
-from sysdock.cli.options import (
-    color_option,
-    lang_option,
-    new_recording_option,
-    report_option,
-    share_option,
-)
+from sysdock.cli.native_options import native_options
+from sysdock.cli.options import color_option, lang_option, report_option
 
 _EPILOG = """Example:
 
@@ -29,40 +24,7 @@ _EPILOG = """Example:
 
 @click.command("import", epilog=_EPILOG)
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
-@new_recording_option
-@click.option(
-    "--date",
-    metavar="YYYY-MM-DD",
-    help="Date of the first line, for logs that have only times of day (-t, -tt). Default: the file's date.",
-)
-@click.option(
-    "--offset",
-    "offsets",
-    multiple=True,
-    metavar="HOST=SECONDS",
-    help="Seconds to add to the times of a log, which is given by its name, or by a folder or "
-    "dotted part of its path.",
-)
-@click.option(
-    "--align",
-    is_flag=True,
-    help="Estimate the clock differences between the logs from files that they share. Reads the logs twice.",
-)
-@click.option(
-    "--follow",
-    is_flag=True,
-    help="Continue to read logs that are still written, until Ctrl-C or until every process in "
-    "them has ended.",
-)
-@click.option(
-    "--truss-columns",
-    metavar="dDE",
-    help="Time columns of a truss log, as the letters of truss's options. Default: detected from the log.",
-)
-@click.option(
-    "--threads", type=int, default=0, metavar="N", help="Number of threads. Default: one for each core."
-)
-@share_option
+@native_options("import")
 @report_option
 @lang_option
 @color_option
@@ -71,16 +33,9 @@ def command(
     ctx: click.Context,
     /,
     logs: tuple[str, ...],
-    output: Path,
-    date: str | None,
-    offsets: tuple[str, ...],
-    align: bool,
-    follow: bool,
-    truss_columns: str | None,
-    threads: int,
-    share: bool,
     with_report: bool,
     lang: str,
+    given: dict[str, Any],
 ) -> None:
     """Make a recording from logs, which may be compressed, then print what they show.
 
@@ -90,20 +45,14 @@ def command(
     """
     from sysdock.cli.output import remark
     from sysdock.cli.recording import answer, load_ahead, run_with_progress
-    from sysdock.recording.native import refuse_existing
+    from sysdock.recording.native import native_words, refuse_existing
 
+    output = given["output"]
     refuse_existing(output)
     # Ctrl-C in a terminal reaches the native program by itself; a signal to this process is passed on.
     forward = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    options = ["--date", date] if date else []
-    options += [f"--offset={offset}" for offset in offsets]
-    options += ["--align"] if align else []
-    options += ["--follow"] if follow else []
-    options += [f"--truss-columns={truss_columns}"] if truss_columns is not None else []
-    options += [f"--threads={threads}"] if threads else []
-    options += ["--share"] if share else []
     library = load_ahead()
-    code = run_with_progress(["import", "-o", str(output), *options, "--", *logs], forward)
+    code = run_with_progress(native_words("import", given, *logs), forward)
     if (output / "recording.json").exists():
         if code == 130:
             remark(f"interrupted; what was read so far is in {output}")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
 from sysdock.cli.itrace_vm import convert_events, record_and_answer, vm
-from sysdock.cli.options import lang_option, new_recording_option, report_option, share_option
+from sysdock.cli.native_options import native_options
+from sysdock.cli.options import lang_option, report_option
 
 _EPILOG = """Example:
 
@@ -64,11 +67,7 @@ command.add_command(vm)
 
 @command.command("attach", epilog=_ATTACH_EPILOG)
 @click.argument("arguments", nargs=-1, required=True, metavar="PID | -- CMD...", type=click.UNPROCESSED)
-@new_recording_option
-@click.option(
-    "--limit", type=click.IntRange(1), metavar="N", help="Release the program after N instructions."
-)
-@share_option
+@native_options("itrace attach")
 @report_option
 @lang_option
 @click.pass_context
@@ -76,11 +75,9 @@ def attach(
     ctx: click.Context,
     /,
     arguments: tuple[str, ...],
-    output: Path,
-    limit: int | None,
-    share: bool,
     with_report: bool,
     lang: str,
+    given: dict[str, Any],
 ) -> None:
     """Execute a process, or a command, instruction by instruction.
 
@@ -88,23 +85,20 @@ def attach(
     `sysdock itrace vm`. The process runs some thousand times slower meanwhile. Ctrl-C lets it go on;
     SIGKILL to the tracer may end it.
     """
-    from sysdock.recording.native import refuse_existing
+    from sysdock.recording.native import native_words, refuse_existing
 
-    refuse_existing(output)
-    options = ["--share"] * share + (["--limit", str(limit)] if limit else [])
+    refuse_existing(given["output"])
     target = list(arguments) if len(arguments) == 1 and arguments[0].isdecimal() else ["--", *arguments]
-    native = ["itrace attach", "-o", str(output), *options, *target]
-    record_and_answer(ctx, native, output, with_report, lang)
+    native = [*native_words("itrace attach", given), *target]
+    record_and_answer(ctx, native, given["output"], with_report, lang)
 
 
 @command.command("user", epilog=_USER_EPILOG)
 @click.argument("arguments", nargs=-1, required=True, metavar="-- CMD...", type=click.UNPROCESSED)
-@new_recording_option
 @click.option(
     "--qemu", metavar="PROGRAM", help="qemu-x86_64 to use: from qemu-user 7.2 or newer, with plugins."
 )
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="Stop recording after N instructions.")
-@share_option
+@native_options("itrace user", without={"qemu", "plugin", "version-of-qemu"})
 @report_option
 @lang_option
 @click.pass_context
@@ -112,12 +106,10 @@ def user(
     ctx: click.Context,
     /,
     arguments: tuple[str, ...],
-    output: Path,
     qemu: str | None,
-    limit: int | None,
-    share: bool,
     with_report: bool,
     lang: str,
+    given: dict[str, Any],
 ) -> None:
     """Run a command under qemu-user, and record each instruction: much faster than `attach`.
 
@@ -127,67 +119,43 @@ def user(
     """
     from sysdock.itrace.files import find_plugin
     from sysdock.itrace.qemu import find_user_qemu, version_of
-    from sysdock.recording.native import refuse_existing
+    from sysdock.recording.native import native_words, refuse_existing
 
-    refuse_existing(output)
+    refuse_existing(given["output"])
     program = find_user_qemu(qemu)
-    options = ["--qemu", str(program), "--version-of-qemu", version_of(program)]
-    options += ["--plugin", str(find_plugin()), *["--share"] * share]
-    options += ["--limit", str(limit)] if limit else []
-    native = ["itrace user", "-o", str(output), *options, "--", *arguments]
-    record_and_answer(ctx, native, output, with_report, lang)
+    of_qemu = {"qemu": program, "version_of_qemu": version_of(program), "plugin": find_plugin()}
+    native = native_words("itrace user", {**of_qemu, **given}, *arguments)
+    record_and_answer(ctx, native, given["output"], with_report, lang)
 
 
 @command.command("convert", epilog=_CONVERT_EPILOG)
 @click.argument("folder", type=click.Path(path_type=Path))
-@new_recording_option
-@share_option
+@native_options("itrace convert")
 @report_option
 @lang_option
 @click.pass_context
-def convert(
-    ctx: click.Context, /, folder: Path, output: Path, share: bool, with_report: bool, lang: str
-) -> None:
+def convert(ctx: click.Context, /, folder: Path, with_report: bool, lang: str, given: dict[str, Any]) -> None:
     """Make a recording of an event file (trace.sdit) in FOLDER, and what its recorder wrote next to it."""
     from sysdock.recording.native import refuse_existing
 
-    refuse_existing(output)
-    convert_events(ctx, folder, output, share, with_report, lang)
+    refuse_existing(given["output"])
+    convert_events(ctx, folder, given, with_report, lang)
 
 
 @command.command("dump", epilog=_DUMP_EPILOG)
 @click.argument("rec", type=click.Path(path_type=Path))
-@click.option("--first-step", type=click.IntRange(0), metavar="STEP", help="First step.")
-@click.option("--end-step", type=click.IntRange(0), metavar="STEP", help="End step; exclusive.")
-@click.option("--task", metavar="TASK", help="Only this task, by number or name.")
-@click.option("--mode", type=click.Choice(["user", "library", "kernel"]), help="Only this mode.")
-@click.option("--image", metavar="TEXT", help="Only files whose path contains this.")
-@click.option("--function", metavar="NAME", help="Only this function.")
-@click.option(
-    "--address",
-    metavar="FIRST[-END]",
-    help="Only instructions that are at, or access, these addresses (hexadecimal).",
-)
-@click.option(
-    "--limit",
-    type=click.IntRange(0),
-    metavar="N",
-    help="Maximum number of instructions; 0: all. Default: 1,000.",
-)
-@click.option("--format", "format_", type=click.Choice(["text", "json"]), help="json: one object per line.")
+@native_options("itrace dump")
 @click.pass_context
-def dump(ctx: click.Context, /, rec: Path, format_: str | None, **options: str | int | None) -> None:
+def dump(ctx: click.Context, /, rec: Path, given: dict[str, Any]) -> None:
     """Print instructions: who executed each, its function, and the addresses that it touched."""
-    given = {"format": format_, **options}
-    arguments = [f"--{name.replace('_', '-')}={value}" for name, value in given.items() if value is not None]
-    ctx.exit(_run(["dump", *arguments, "--", str(rec)]))
+    ctx.exit(_run("itrace dump", given, rec))
 
 
 def show_instructions(rec: Path, params: dict[str, str], limit: int | None, format_: str) -> None:
     """`sysdock show REC itrace/dump`: prints as `dump` does, whose options are parameters there."""
     from sysdock.errors import UserError, did_you_mean
 
-    known = [option.name for option in dump.params if option.name not in ("rec", "limit", "format_")]
+    known = [option.name for option in dump.params if option.name not in ("rec", "limit", "format")]
     for name in params:
         if name not in known:
             raise UserError(
@@ -196,33 +164,27 @@ def show_instructions(rec: Path, params: dict[str, str], limit: int | None, form
             )
     if format_ == "csv":
         raise UserError("instructions cannot be printed as csv", "json: an object per line", "--format csv")
-    arguments = [f"--{name.replace('_', '-')}={value}" for name, value in params.items()]
-    arguments += [f"--limit={limit}"] if limit is not None else []
-    arguments += ["--format=json"] if format_ == "json" else []
-    if code := _run(["dump", *arguments, "--", str(rec)]):
+    options = {**params, "limit": limit, "format": "json" if format_ == "json" else None}
+    if code := _run("itrace dump", options, rec):
         raise SystemExit(code)
 
 
-def _run(arguments: list[str]) -> int:
+def _run(verb: str, options: Mapping[str, object], rec: Path) -> int:
     """The exit status of a verb of the native program that prints."""
     import subprocess
 
-    from sysdock.recording.native import find_native
+    from sysdock.recording.native import command_line
 
-    return subprocess.run([str(find_native()), "itrace", *arguments], check=False).returncode
+    return subprocess.run(command_line(verb, options, rec), check=False).returncode
 
 
 @command.command("decode", epilog=_DECODE_EPILOG)
 @click.argument("rec", type=click.Path(path_type=Path))
-@click.option("--first-step", type=click.IntRange(0), metavar="STEP", default=0, help="First step.")
-@click.option(
-    "--limit", type=click.IntRange(0), metavar="N", default=0, help="Maximum number of lines; 0: all."
-)
+@native_options("itrace decode")
 @click.pass_context
-def decode(ctx: click.Context, /, rec: Path, first_step: int, limit: int) -> None:
+def decode(ctx: click.Context, /, rec: Path, given: dict[str, Any]) -> None:
     """Print the events of a recording, one a line.
 
     block ADDRESS INSTRUCTIONS, load or store ADDRESS BYTES INSTRUCTION (its number in the block), and notes.
     """
-    options = ["--first-step", str(first_step), "--limit", str(limit)]
-    ctx.exit(_run(["decode", *options, "--", str(rec)]))
+    ctx.exit(_run("itrace decode", given, rec))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -184,17 +186,19 @@ def run(
         if wrong := status.get("answer"):
             _say(f"{asked.request}: {wrong}")
         if not events:
-            convert_events(ctx, folder, output, share, with_report, lang)
+            convert_events(ctx, folder, {"output": output, "share": share}, with_report, lang)
     if wrong and fail:
         ctx.exit(1)
 
 
 def convert_events(
-    ctx: click.Context, folder: Path, output: Path, share: bool, with_report: bool, lang: str
+    ctx: click.Context, folder: Path, options: Mapping[str, Any], with_report: bool, lang: str
 ) -> None:
     """Makes a recording of the event file in a folder, and answers; ends with the native program's status."""
-    words = ["itrace convert", "-o", str(output), *["--share"] * share, "--", str(folder)]
-    record_and_answer(ctx, words, output, with_report, lang)
+    from sysdock.recording.native import native_words
+
+    words = native_words("itrace convert", options, folder)
+    record_and_answer(ctx, words, options["output"], with_report, lang)
 
 
 def record_and_answer(

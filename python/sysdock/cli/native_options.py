@@ -1,4 +1,4 @@
-"""Options of verbs that the native program does: declared by it alone, and handed on to it."""
+"""Options of verbs that the native program does: declared by it alone."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import functools
 import json
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Any, TypedDict, TypeVar, cast
+from typing import Any, NoReturn, TypedDict, TypeVar, cast
 
 import click
 from click.core import ParameterSource
 
 from sysdock.errors import UserError
-from sysdock.recording.native import option_words
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 # What `sysdock-native options` printed when it was built.
@@ -53,26 +52,32 @@ def declared(verb: str) -> tuple[Declared, ...]:
 
 
 def native_options(
-    verb: str, *, without: Collection[str] = (), defaults: Mapping[str, Callable[[], str]] | None = None
+    verb: str,
+    *,
+    without: Collection[str] = (),
+    defaults: Mapping[str, Callable[[], str]] | None = None,
+    into: str = "given",
 ) -> Callable[[Function], Function]:
     """Gives a verb the options that the native program has for its verb of this name.
 
-    The function gets those that the user gave as `given`: words for the native program, which has the
-    defaults. `without`: options that this half declares itself, or does not offer. `defaults`: defaults
-    that depend on the user's configuration.
+    The function gets those that the user gave, a dict for `option_words`, as its parameter `into`; the
+    native program has the defaults. `without`: options that this half declares itself, or does not offer.
+    `defaults`: defaults that depend on the user's configuration.
     """
     offered = [option for option in declared(verb) if option["name"] not in without]
+    names = [_parameter(option["name"]) for option in offered]
     own_defaults = defaults or {}
 
     def decorate(function: Function) -> Function:
         @functools.wraps(function)
         def with_words(*arguments: Any, **values: Any) -> Any:
-            taken = {option["name"]: values.pop(_parameter(option["name"])) for option in offered}
+            taken = {name: values.pop(name) for name in names}
             given = {name: value for name, value in taken.items() if name in own_defaults or _is_given(name)}
-            return function(*arguments, given=option_words(given), **values)
+            return function(*arguments, **{into: given}, **values)
 
         decorated = cast(Function, with_words)
-        decorated.__dict__["native_verb"] = verb
+        verbs = getattr(function, "native_verbs", ())
+        decorated.__dict__["native_verbs"] = (verb, *verbs)
         for option in reversed(offered):
             decorated = _click_option(option, own_defaults.get(option["name"]))(decorated)
         return decorated
@@ -80,12 +85,21 @@ def native_options(
     return decorate
 
 
+def become(verb: str, given: Mapping[str, object]) -> NoReturn:
+    """Goes on as the native program, and ends with its exit status."""
+    from sysdock import cli
+    from sysdock.recording.native import become_native, native_words
+
+    status = become_native(native_words(verb, given), as_child=not cli.owns_process)
+    click.get_current_context().exit(status)
+
+
 def _parameter(name: str) -> str:
     return name.replace("-", "_")
 
 
 def _is_given(name: str) -> bool:
-    source = click.get_current_context().get_parameter_source(_parameter(name))
+    source = click.get_current_context().get_parameter_source(name)
     return source not in (ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -35,7 +36,7 @@ def command(
     /,
     output: Path | None,
     cmd: tuple[str, ...],
-    given: list[str],
+    given: dict[str, Any],
 ) -> None:
     """Record running processes, or a command. Needs CAP_BPF and CAP_PERFMON (root has them)."""
     from sysdock.cli.output import remark

@@ -6,7 +6,7 @@ import contextlib
 import os
 import signal
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TextIO
 
@@ -16,7 +16,7 @@ from sysdock.cli.output import remark, terminal_width
 from sysdock.cli.progress import ProgressLine
 from sysdock.errors import UserError
 from sysdock.recording.caller import become_caller, in_process_of_caller, with_rights_of_caller
-from sysdock.recording.native import refuse_existing, run_native
+from sysdock.recording.native import native_words, refuse_existing, run_native
 from sysdock.recording.signals import HEARD, die_by
 
 if TYPE_CHECKING:
@@ -38,11 +38,11 @@ def _run_showing_progress(arguments: Sequence[str], forward: Sequence[int]) -> i
         line.clear()
 
 
-def run_native_recorder(folder: Path, options: Sequence[str], command: Sequence[str]) -> int:
+def run_native_recorder(folder: Path, options: Mapping[str, object], command: Sequence[str]) -> int:
     """Records into a new folder; returns how the command ended: its exit status, or -N for signal N."""
     refuse_existing(folder)
-    given = ["record", "-o", str(folder), *options, *(["--", *command] if command else [])]
-    return _run_showing_progress(given, HEARD)
+    words = native_words("record", {"output": folder, **options}, *command)
+    return _run_showing_progress(words, HEARD)
 
 
 def end_as(ctx: click.Context, code: int) -> NoReturn:
@@ -70,8 +70,8 @@ def add_scan(folder: Path, target: Path) -> None:
     if not complete:
         remark(f"{target} was not scanned: the recording of the command is incomplete")
         return
-    given = ["disk scan", "--into", "-o", str(folder), "--", str(target)]
-    if run_with_progress(given, (signal.SIGTERM, signal.SIGHUP)):
+    words = native_words("disk scan", {"into": True, "output": folder}, target)
+    if run_with_progress(words, (signal.SIGTERM, signal.SIGHUP)):
         remark(f"the scan of {target} is not complete")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -52,7 +53,7 @@ def command(
     with_report: bool,
     lang: str,
     cmd: tuple[str, ...],
-    given: list[str],
+    given: dict[str, Any],
 ) -> None:
     """Record CMD, then print its bottlenecks (on standard error).
 

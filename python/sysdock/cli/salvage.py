@@ -23,8 +23,9 @@ def command(ctx: click.Context, /, recording: Path) -> None:
     """
     from sysdock.cli.output import remark
     from sysdock.cli.recording import run_with_progress
+    from sysdock.recording.native import native_words
 
-    code = run_with_progress(["salvage", str(recording)], ())
+    code = run_with_progress(native_words("salvage", {}, recording), ())
     if code == 0:
         remark(f"{recording} can be read; next: sysdock diagnose {recording}")
     ctx.exit(code)

@@ -8,7 +8,6 @@ import click
 
 from sysdock.errors import UserError
 
-_MIB = 1 << 20
 # click's older versions have no type arguments when they run.
 if TYPE_CHECKING:
     _NumberType = click.ParamType[int]
@@ -38,18 +37,3 @@ class Size(_NumberType):
             return bytes_of(value)
         except UserError as error:
             self.fail(error.fact, param, ctx)
-
-
-class Mebibytes(Size):
-    """Memory in MiB, as its number alone says; with a unit it may be stated otherwise: `16`, `16M`, `1G`."""
-
-    name = "mebibytes"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The number of MiB; fails where it is no whole number of them."""
-        if isinstance(value, int) or value.isdigit():
-            return int(value)
-        size = self._bytes_of(value, param, ctx)
-        if size % _MIB:
-            self.fail(f"`{value}` is not a whole number of MiB", param, ctx)
-        return size // _MIB

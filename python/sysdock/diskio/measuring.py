@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sysdock.recording.native import find_native
+from sysdock.recording.native import command_line
 
 # Fields of /sys/dev/block/*/stat (Documentation/block/stat.rst).
 _WRITES, _WRITTEN_SECTORS, _FLUSHES = 4, 6, 15
@@ -37,23 +37,10 @@ def count_requests(directory: Path) -> Requests | None:
     before = counters(directory)
     if before is None:
         return None
-    words = [
-        "load",
-        str(directory),
-        "--item=log",
-        "--length=8KiB",
-        "--size=1MiB",
-        "--prefilled",
-        "--sync=fdatasync",
-    ]
+    step = {"item": "log", "length": "8KiB", "size": "1MiB", "prefilled": True, "sync": "fdatasync"}
+    command = command_line("load", {**step, "for": _COUNTING, "rows": True}, directory)
     try:
-        done = subprocess.run(
-            [str(find_native()), *words, f"--for={_COUNTING}", "--rows"],
-            capture_output=True,
-            text=True,
-            timeout=_PATIENCE_S,
-            check=False,
-        )
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE_S, check=False)
         [row] = [json.loads(line) for line in done.stdout.splitlines()]
     except (ValueError, subprocess.TimeoutExpired):
         return None

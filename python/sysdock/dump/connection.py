@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
 from sysdock.errors import UserError
-from sysdock.recording.native import find_native
+from sysdock.recording.native import command_line
 
 
 class Connection:
-    """A dump that is open in a process of its own, which ends with this one.
+    """A dump that is open in a process of its own, which ends with this one. `options`: of `dump serve`.
 
     UserError: the dump cannot be read.
     """
 
-    def __init__(self, path: Path, *, user_memory: bool = False, debug_options: Sequence[str] = ()) -> None:
+    def __init__(self, path: Path, options: Mapping[str, object] | None = None) -> None:
         self.path = path
-        options = ["--user-memory"] * user_memory + [*debug_options]
-        command = [str(find_native()), "dump", "serve", *options, "--", str(path)]
+        command = command_line("dump serve", options or {}, path)
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )

@@ -47,8 +47,8 @@ class Dump:
         for the lines of `frames()` and for `prog`; of the same build, unless `force`.
         UserError: no dump, or one that cannot be read.
         """
-        options = debug_options(vmlinux, force)
-        return cls(Connection(Path(path), user_memory=user_memory, debug_options=options), vmlinux)
+        options = {"user_memory": user_memory, "vmlinux": vmlinux, "force": force}
+        return cls(Connection(Path(path), options), vmlinux)
 
     def close(self) -> None:
         """Closes it."""
@@ -299,12 +299,6 @@ class Dump:
                 program.load_debug_info([str(self._vmlinux)])
             self._prog = program
         return self._prog
-
-
-def debug_options(vmlinux: Path | None, force: bool) -> builtins.list[str]:
-    """Which debug information is used, as the native program takes it."""
-    options = [] if vmlinux is None else ["--vmlinux", str(vmlinux)]
-    return options + ["--force"] * force
 
 
 def _addresses(given: Any) -> builtins.list[int]:

@@ -72,7 +72,7 @@ def _run(task: Task, out: IO[str]) -> dict[str, Any]:
     script = parse_dump_script(Path(task.path))
     code = compile_script(script)
     # Everything that is opened or started has to be before the doors are closed.
-    dump = Dump(Connection(Path(task.core), user_memory=task.user_memory))
+    dump = Dump(Connection(Path(task.core), {"user_memory": task.user_memory}))
     os.chdir(task.folder)
     lacking = _confine(task)
     scope: dict[str, Any] = {"__name__": script.name, "Rows": Rows}

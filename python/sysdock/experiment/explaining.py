@@ -21,7 +21,7 @@ from sysdock.analysis import Session
 from sysdock.errors import UserError
 from sysdock.library import Library
 from sysdock.recording import Recording
-from sysdock.recording.native import find_native
+from sysdock.recording.native import command_line
 
 _WHAT = "io,faults,page_io,sched,cpu,locks,block"
 # Samples in a second of CPU time: enough to see 5 % of a function in runs of a second, for some 1 % of cost.
@@ -71,8 +71,7 @@ def servers_recorded(folder: Path, pids: Sequence[int]) -> Iterator[None]:
     if not pids:
         yield
         return
-    arguments = [str(find_native()), "record", "-o", str(folder), "--what", "locks"]
-    arguments += [word for pid in pids for word in ("-p", str(pid))]
+    arguments = command_line("record", {"output": folder, "what": "locks", "pid": list(pids)})
     process = subprocess.Popen(
         arguments, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )

@@ -20,7 +20,7 @@ from sysdock.experiment.state.processes import MARK
 from sysdock.experiment.warm_up import steady_from
 from sysdock.library import Reject, Workload
 from sysdock.library.experiments import filled
-from sysdock.recording.native import find_native
+from sysdock.recording.native import command_line
 from sysdock.sentences import Fact, fact, languages, say
 
 _NS = 1e9
@@ -221,13 +221,12 @@ def start(
     mark: str = "",
 ) -> subprocess.Popen[str]:
     """Starts `sysdock-native measure`; the command carries the mark in its environment."""
-    command = [str(find_native()), "measure", f"--timeout={timeout_s:.6f}s"]
-    command += [f"--device={device}" for device in devices]
-    command += [f"--output={folder / 'stdout'}", f"--errors={folder / 'stderr'}"]
-    command += [f"--cpus={cpus}"] if cpus else []
+    limits = {"timeout": f"{timeout_s:.6f}s", "cpus": cpus or None}
+    streams = {"output": folder / "stdout", "errors": folder / "stderr"}
+    options: dict[str, object] = {**limits, "device": devices, **streams}
     # A group of its own: Ctrl-C is for us, and the run ends in order.
     return subprocess.Popen(
-        [*command, "--", *arguments],
+        command_line("measure", options, *arguments),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -13,7 +13,7 @@ from sysdock.experiment.bench import Bench
 from sysdock.experiment.preparation import preparation
 from sysdock.experiment.state.servers import free_port
 from sysdock.experiment.tools import find_tool, run_tool, write_file
-from sysdock.recording.native import find_native
+from sysdock.recording.native import command_line
 
 _KIB = 1024
 _MODULES = Path("/usr/lib/apache2/modules")
@@ -88,9 +88,9 @@ def measure_capacity(bench: Bench, *, name: str = "web", connections: int = 64, 
     """Asks a web server for its pages as fast as it answers: requests in a second are `{web_capacity}`."""
     bench.place(name)
     urls = (bench.scratch / f"{name}.urls").read_text().split()
-    arguments = ["--closed", f"--connections={connections}", f"--for={seconds}s", "--keep-alive"]
-    client = ["taskset", "--cpu-list", str(_cpus()[-1]), str(find_native()), "http-load", *arguments]
-    found = json.loads(run_tool(*client, *urls))
+    options = {"closed": True, "connections": connections, "for": f"{seconds}s", "keep_alive": True}
+    client = ["taskset", "--cpu-list", str(_cpus()[-1]), *command_line("http-load", options, *urls)]
+    found = json.loads(run_tool(*client))
     if found["achieved_per_s"] < 1:
         raise UserError("the server does not answer", f"see {bench.scratch / name}.log", name)
     bench.fact(name, "capacity_per_s", found["achieved_per_s"])

@@ -6,7 +6,7 @@ import dataclasses
 import json
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,13 @@ from sysdock.errors import UserError
 from sysdock.jobs.one_job import finding_lines
 from sysdock.library import Library
 from sysdock.recording import Recording
-from sysdock.recording.native import find_native
+from sysdock.recording.native import command_line
 from sysdock.recording.writing import add_part, empty_capture, empty_manifest, write_manifest
 
 
-def findings_of_job(words: Sequence[str], lang: str = "en") -> list[Finding]:
-    """Findings about the job that `agent print` with `words` prints; UserError: the agent does not answer."""
-    command = [str(find_native()), "agent", "print", "--format=json", *words]
+def findings_of_job(options: Mapping[str, object], lang: str = "en") -> list[Finding]:
+    """Findings about the job that `agent print` with these options prints; UserError: no agent answers."""
+    command = command_line("agent print", {"format": "json", **options})
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise UserError(done.stderr.strip() or f"exit status {done.returncode}", place=command[0])

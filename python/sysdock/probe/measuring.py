@@ -22,7 +22,7 @@ from sysdock.probe.series import PLAN, WHO, last_target, read_plan, target_row
 from sysdock.probe.target import Busy, ClockReading, Target, target_of
 from sysdock.recording import Recording, connect
 from sysdock.recording.appending import append, locked
-from sysdock.recording.native import find_native
+from sysdock.recording.native import command_line
 
 # Above these the machine is busy: threads that run or wait for each CPU, and a part of the time [%].
 LOAD = 1.0
@@ -152,7 +152,7 @@ def _measure(folder: Path, series: Path, library: Library, timeout_s: float) -> 
     """Rows of the generator: step, item, operation, length, rate, latencies, status, note."""
     with tempfile.TemporaryDirectory(prefix="sysdock-probe-") as made:
         output = Path(made) / "rec"
-        command = [str(find_native()), "load", str(folder), "--plan", str(series / PLAN), "-o", str(output)]
+        command = command_line("load", {"plan": series / PLAN, "output": output}, folder)
         code, printed_text = _run(command, timeout_s)
         if code != 0 or not (output / "recording.json").exists():
             raise UserError(_reason(printed_text) or f"the load ended with status {code}")

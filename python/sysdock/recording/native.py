@@ -63,6 +63,16 @@ def option_words(options: Mapping[str, object]) -> list[str]:
     return words
 
 
+def native_words(verb: str, options: Mapping[str, object], *arguments: str | Path) -> list[str]:
+    """A command line of the native program: first its verb, with those below it in one word (`disk scan`)."""
+    return [verb, *option_words(options), *(["--", *map(str, arguments)] if arguments else [])]
+
+
+def command_line(verb: str, options: Mapping[str, object], *arguments: str | Path) -> list[str]:
+    """The same as a process is started with it."""
+    return [str(find_native()), *verb.split(), *native_words(verb, options, *arguments)[1:]]
+
+
 def run_native(
     arguments: Sequence[str],
     on_progress: Callable[[dict[str, Any]], None],
@@ -107,7 +117,8 @@ def become_native(arguments: Sequence[str], *, as_child: bool) -> int:
 
     `as_child`: this process has more to do; the program is run as a child, and its exit status is returned.
     """
-    command = [str(find_native()), *arguments]
+    verb, *rest = arguments
+    command = [str(find_native()), *verb.split(), *rest]
     if as_child:
         return subprocess.run(command, check=False).returncode
     sys.stdout.flush()
@@ -132,13 +143,14 @@ def _read_events(read_end: int, on_progress: Callable[[dict[str, Any]], None]) -
 
 def import_quietly(log: Path, folder: Path) -> None:
     """Imports one log into `folder`; what goes wrong is a UserError with the native program's words."""
-    _quietly(["import", "-o", str(folder), "--", str(log)], folder, f"{NAME} could not import it", log)
+    words = command_line("import", {"output": folder}, log)
+    _quietly(words, folder, f"{NAME} could not import it", log)
 
 
 def events_that_wait(folder: Path) -> int:
     """Number of events that a killed recorder has left; 0 if none can be read, or it still runs."""
     done = subprocess.run(
-        [str(find_native()), "salvage", "--dry-run", "--", str(folder)],
+        command_line("salvage", {"dry_run": True}, folder),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -150,22 +162,20 @@ def events_that_wait(folder: Path) -> int:
 
 def scan_quietly(target: Path, folder: Path) -> None:
     """Scans where files lie, into `folder`; a UserError has the native program's words."""
-    _quietly(
-        ["disk", "scan", "-o", str(folder), "--", str(target)], folder, "it could not be scanned", target
-    )
+    words = command_line("disk scan", {"output": folder}, target)
+    _quietly(words, folder, "it could not be scanned", target)
 
 
 def read_dump_quietly(core: Path, folder: Path, parts: Sequence[str]) -> None:
     """Reads parts of a crash dump into `folder`; a UserError has the native program's words."""
-    options = [f"--part={part}" for part in parts]
-    words = ["dump", "run", "-o", str(folder), *options, "--", str(core)]
+    words = command_line("dump run", {"output": folder, "part": list(parts)}, core)
     _quietly(words, folder, "it could not be read", core)
 
 
 def _quietly(arguments: Sequence[str], folder: Path, failed: str, place: Path) -> None:
     """Runs it to its end; a UserError at `place` states that it `failed` if there is no recording."""
     done = subprocess.run(
-        [str(find_native()), *arguments],
+        arguments,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

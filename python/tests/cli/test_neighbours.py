@@ -13,7 +13,7 @@ import click
 import pytest
 from make_recording import RecordingMaker
 from sysdock.cli import VERBS, sysdock
-from sysdock.cli.sizes import Mebibytes, Size
+from sysdock.cli.sizes import Size
 
 ROOT = Path(__file__).resolve().parents[3]
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -121,17 +121,12 @@ class TestSizes:
     def test_sizes_are_bytes(self, text: str, size: int) -> None:
         assert Size().convert(text, None, None) == size
 
-    @pytest.mark.parametrize(("text", "mib"), [("16", 16), ("16M", 16), ("1G", 1024), ("16384K", 16)])
-    def test_memory_without_a_unit_is_mebibytes(self, text: str, mib: int) -> None:
-        assert Mebibytes().convert(text, None, None) == mib
-
     @pytest.mark.parametrize(
         ("kind", "text", "fact"),
         [
             (Size(), "4X", "is not a size: write 4096, 4K, 16M or 1GB"),
             (Size(), "0", "is less than 1 bytes"),
             (Size(least=512), "100", "is less than 512 bytes"),
-            (Mebibytes(), "4K", "is not a whole number of MiB"),
         ],
     )
     def test_what_is_no_size_is_named(self, kind: click.ParamType, text: str, fact: str) -> None:

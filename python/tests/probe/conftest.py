@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from sysdock.cli import sysdock
 from sysdock.probe import measuring
+from sysdock.recording import native
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str],
     script = Path(__file__).with_name("stand_in.py")
     program.write_text(f'#!/bin/sh\nPYTHONPATH="{package}" exec "{sys.executable}" "{script}" "$@"\n')
     program.chmod(0o755)
-    monkeypatch.setattr(measuring, "find_native", lambda: program)
+    monkeypatch.setattr(native, "find_native", lambda: program)
     return lambda behaviour: monkeypatch.setenv("SYSDOCK_STAND_IN", behaviour)
 
 

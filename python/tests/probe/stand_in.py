@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Stands in for `sysdock-native load DIR --plan PLAN -o REC`: measures little, and writes the same tables.
+"""Stands in for `sysdock-native load --plan=PLAN --output=REC -- DIR`: measures little, and writes the same tables.
 
 `SYSDOCK_STAND_IN` makes it misbehave: fail, hang, or die in the middle.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import mmap
 import os
@@ -23,7 +24,13 @@ from sysdock.recording.writing import add_part, empty_capture, empty_manifest, w
 
 def main() -> int:
     """As the generator ends: 0 fine, 2 an error."""
-    directory, plan, output = Path(sys.argv[2]), Path(sys.argv[4]), Path(sys.argv[6])
+    parser = argparse.ArgumentParser()
+    parser.add_argument("verb", choices=["load"])
+    parser.add_argument("--plan", type=Path)
+    parser.add_argument("--output", type=Path)
+    parser.add_argument("directory", type=Path)
+    given = parser.parse_args()
+    directory, plan, output = given.directory, given.plan, given.output
     behaviour = os.environ.get("SYSDOCK_STAND_IN", "")
     if behaviour == "hang":
         time.sleep(600)

@@ -26,6 +26,7 @@ from sysdock.probe import measuring
 from sysdock.probe.series import find, parse_every
 from sysdock.probe.target import Busy, target_of, unit_name
 from sysdock.recording import Recording
+from sysdock.recording import native as programs
 
 Call = Callable[..., Result]
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
@@ -136,12 +137,12 @@ def test_a_probe_that_is_killed_half_way_takes_nothing_with_it(
     stand_in("hang")
     package = Path(measuring.__file__).resolve().parents[2]
     code = (
-        "import sys; from pathlib import Path; from sysdock.probe import measuring; "
-        "measuring.find_native = lambda: Path(sys.argv[1]); from sysdock.cli import main; "
+        "import sys; from pathlib import Path; from sysdock.recording import native; "
+        "native.find_native = lambda: Path(sys.argv[1]); from sysdock.cli import main; "
         "main(['probe', 'once', '--series', sys.argv[2], '--wait', '0'])"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", code, str(measuring.find_native()), str(series)],
+        [sys.executable, "-c", code, str(programs.find_native()), str(series)],
         env={**os.environ, "PYTHONPATH": str(package)},
     )
     child = _generator_of(process.pid)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import tempfile
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from sysdock.errors import UserError
-from sysdock.recording.native import find_native
+from sysdock.recording.native import command_line
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,9 @@ class MapOptions:
     find: str | None = None
     least_size: int = 0
 
-    def arguments(self) -> list[str]:
-        """Arguments of the native program."""
-        words = [f"--curve={self.curve}", f"--size={self.size}", f"--from={self.from_byte}"]
-        words += [f"--least-size={self.least_size}"] if self.least_size else []
-        words += ["--worst"] if self.worst else []
-        words += [f"--length={self.length}"] if self.length is not None else []
-        return words + ([f"--find={self.find}"] if self.find is not None else [])
+    def as_native(self) -> dict[str, object]:
+        """The options of the native program."""
+        return {"from" if name == "from_byte" else name: value for name, value in asdict(self).items()}
 
 
 @dataclass(frozen=True)
@@ -47,8 +43,8 @@ def drawn(recording: Path, options: MapOptions, *, pieces: bool = False, most: i
     """Draws a recording of a disk; a UserError has the native program's words."""
     with tempfile.TemporaryDirectory() as folder:
         png, packed = Path(folder) / "map.png", Path(folder) / "pieces"
-        wanted = [f"--pieces={packed}", f"--most={most}"] if pieces else [f"--output={png}"]
-        command = [str(find_native()), "disk", "map", *wanted, *options.arguments(), "--", str(recording)]
+        wanted = {"pieces": packed, "most": most} if pieces else {"output": png}
+        command = command_line("disk map", {**wanted, **options.as_native()}, recording)
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
         if done.returncode != 0:
             raise _error(done.stderr.decode("utf-8", "replace"), done.returncode)
