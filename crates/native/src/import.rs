@@ -14,15 +14,21 @@ use crate::{
     signals,
 };
 
+/// Imports files that are not logs of system calls, all of them or none; returns the exit status,
+/// or `None` if the files are of another kind.
+type Reader = fn(&arguments::Import) -> Result<Option<u8>, Message>;
+
+/// The readers, in the order in which they are asked. What none of them takes is a log of calls.
+const READERS: [Reader; 2] = [import_callgrind::run, import_load::run];
+
 /// Import; returns the exit status.
 pub(crate) fn run(arguments: &arguments::Import) -> Result<u8, Message> {
     let cancel = Cancel::default();
     signals::cancel_on_signal(&cancel);
-    if let Some(status) = import_callgrind::run(arguments)? {
-        return Ok(status);
-    }
-    if let Some(status) = import_load::run(arguments)? {
-        return Ok(status);
+    for read in READERS {
+        if let Some(status) = read(arguments)? {
+            return Ok(status);
+        }
     }
     let mut options = Options {
         date: date(arguments)?,

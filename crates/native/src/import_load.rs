@@ -1,4 +1,4 @@
-//! `sysdock-native import` of results that fio, IOR, mdtest and elbencho printed.
+//! `sysdock-native import` of results that load generators printed.
 
 use std::{
     fs::File,
@@ -38,7 +38,7 @@ struct Input {
 /// Import, if these are logs of load; returns the exit status, or `None` if none of them is.
 pub(crate) fn run(arguments: &arguments::Import) -> Result<Option<u8>, Message> {
     let Some(inputs) = inputs(&arguments.logs)? else { return Ok(None) };
-    crate::import::refuse_options(arguments, &inputs[0].path, &format!("output of {}", inputs[0].tool.name()))?;
+    crate::import::refuse_options(arguments, &inputs[0].path, &format!("output of {}", inputs[0].tool.name))?;
     let folder = Folder::create(&arguments.output, privileges::access(arguments.share))?;
     privileges::become_caller()?;
     let confined = confine::parser(&folder);
@@ -89,7 +89,7 @@ fn inputs(logs: &[PathBuf]) -> Result<Option<Vec<Input>>, Message> {
             return Err(Message::bare(format!("{}: {error}", path.display())));
         }
         let first = identified.iter().flatten().next().map(|input| input.path.display().to_string()).unwrap_or_default();
-        let fact = format!("{}: no output of fio, IOR, mdtest or elbencho, which {first} is", path.display());
+        let fact = format!("{}: no output of {}, which {first} is", path.display(), foreign::shown());
         return Err(Message::new(fact, "import logs of system calls and logs of load into recordings of their own"));
     }
     Ok(Some(identified.into_iter().flatten().collect()))
@@ -118,7 +118,7 @@ fn identify(path: &Path) -> Option<Input> {
 
 fn manifest(inputs: &[Input]) -> Manifest {
     let tool = inputs[0].tool;
-    let recorder = if inputs.iter().all(|input| input.tool == tool) { format!("{}-log", tool.name()) } else { "load-log".into() };
+    let recorder = if inputs.iter().all(|input| input.tool == tool) { format!("{}-log", tool.name) } else { "load-log".into() };
     let mut capture = Capture::new(&recorder, "results", sysdock_load::ABOUT);
     capture.clock.kind = "epoch".into();
     let name = |path: &Path| if path == Path::new("-") { "<stdin>".into() } else { path.to_string_lossy().into_owned() };
@@ -168,7 +168,7 @@ fn text(input: &Input) -> Result<(Vec<u8>, Option<String>), Message> {
     let failure = reader.take(LONGEST_LOG + 1).read_to_end(&mut text).err().map(|error| error.to_string());
     if text.len() as u64 > LONGEST_LOG {
         return Err(Message::new(
-            format!("{place}: more than {} MiB of output of {}", LONGEST_LOG >> 20, input.tool.name()),
+            format!("{place}: more than {} MiB of output of {}", LONGEST_LOG >> 20, input.tool.name),
             "split it between runs, and import the parts together: sysdock import PART... -o REC",
         ));
     }
@@ -177,18 +177,12 @@ fn text(input: &Input) -> Result<(Vec<u8>, Option<String>), Message> {
 
 /// The error for a log without any rows.
 fn nothing(input: &Input, log: &Log) -> Message {
-    let (place, tool) = (input.path.display(), input.tool.name());
+    let (place, tool) = (input.path.display(), input.tool.name);
     let why = match log.broken.first() {
         Some(broken) => format!("line {}: {}", broken.line, sentences::sentence(&broken.detail)),
         None => "it has no result of a file system".into(),
     };
-    let hint = match input.tool {
-        Tool::Fio => "fio --output-format=json --output=FILE writes what is read here; a run that was killed has no result",
-        Tool::Ior => "IOR prints its results at the end of a run; was it killed, or its output cut?",
-        Tool::Mdtest => "mdtest prints its tables at the end of a run; was it killed, or its output cut?",
-        Tool::Elbencho => "elbencho prints a table for each phase; --csvfile and --jsonfile hold the same",
-    };
-    Message::new(format!("{place}: output of {tool}, and none of it was understood ({why})"), hint)
+    Message::new(format!("{place}: output of {tool}, and none of it was understood ({why})"), input.tool.hint)
 }
 
 /// Write the completeness of a log to the tables.

@@ -1,7 +1,7 @@
 -- Throughput by request length
 -- Sequential read and write throughput by request length, for each number of processes.
 -- needs:  load_results
--- param:  engine VARCHAR = ''      Only what this tool measured: sysdock, fio, ior, mdtest, elbencho; empty: all.
+-- param:  engine VARCHAR = ''      Only what this tool measured, such as sysdock or fio; empty: all.
 -- param:  layout VARCHAR = 'own'   own: a file for each process; shared: one for all; empty: both, the higher rate.
 -- column: processes INTEGER                 Concurrent processes.
 -- column: length_bytes BIGINT               Bytes of a request [B].

@@ -1,7 +1,7 @@
 -- Throughput by number of processes
 -- Sequential and random read and write throughput by number of processes, for each request length.
 -- needs:  load_results
--- param:  engine VARCHAR = ''      Only what this tool measured: sysdock, fio, ior, mdtest, elbencho; empty: all.
+-- param:  engine VARCHAR = ''      Only what this tool measured, such as sysdock or fio; empty: all.
 -- param:  layout VARCHAR = 'own'   own: a file for each process; shared: one for all; empty: both, the higher rate.
 -- column: processes INTEGER                 Concurrent processes.
 -- column: request VARCHAR                   Size of a request, as text.

@@ -1,7 +1,7 @@
 -- File operations by number of processes
 -- How many files and directories are created, found, listed, renamed and removed per second, by number of processes.
 -- needs:  load_results
--- param:  engine VARCHAR = ''      Only what this tool measured: sysdock, fio, mdtest, elbencho; empty: all.
+-- param:  engine VARCHAR = ''      Only what this tool measured, such as sysdock or fio; empty: all.
 -- param:  directories BOOLEAN = false   Show operations on directories instead of files.
 -- column: operation VARCHAR        What the processes did.
 -- column: processes INTEGER        Concurrent processes.

@@ -3,7 +3,7 @@
 -- needs:  load_results
 -- param:  item VARCHAR = ''        Only this item, such as transfer or metadata; empty: all.
 -- param:  operation VARCHAR = ''   Only this operation, such as read or create; empty: all.
--- param:  engine VARCHAR = ''      Only what this tool measured: sysdock, fio, ior, mdtest, elbencho; empty: all.
+-- param:  engine VARCHAR = ''      Only what this tool measured, such as sysdock or fio; empty: all.
 -- param:  status VARCHAR = ''      Only this status, such as reported or from_memory; empty: all.
 -- column: item VARCHAR             What was measured.
 -- column: operation VARCHAR        What the processes did.

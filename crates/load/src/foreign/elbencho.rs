@@ -9,13 +9,54 @@ use sysdock_table::facts::load_logs as facts;
 
 use crate::{LatencyClass, Measured, Status};
 
-use super::{LEAST_OVERLAP, Log, SHORTEST_MS, Tool, doubt, json, numbers, quantile, remark, reported};
+use super::{LEAST_OVERLAP, Log, Reader, SHORTEST_MS, Tool, doubt, json, numbers, quantile, remark, reported};
 
 const MIB: f64 = 1_048_576.0;
 
+const TOOL: Tool = Tool {
+    name: "elbencho",
+    shown: "elbencho",
+    hint: "elbencho prints a table for each phase; --csvfile and --jsonfile hold the same",
+};
+
+/// Its files contain the command line before each table, so what that says is kept.
+#[derive(Default)]
+pub(super) struct Elbencho(Past);
+
+impl Reader for Elbencho {
+    fn tool(&self) -> Tool {
+        TOOL
+    }
+
+    fn begins(&self, line: &str) -> bool {
+        begins_table(line) || line.contains("operation,") && line.contains("time ms [first]")
+    }
+
+    fn begins_document(&self, head: &str) -> bool {
+        head.contains("\"phase_type\"") && head.contains("\"phase_id\"")
+    }
+
+    fn read_section(&mut self, section: &str, log: &mut Log) {
+        let read = if section.lines().next().is_some_and(begins_table) { read_text } else { read_csv };
+        read(section, &mut self.0, log);
+    }
+
+    fn read_document(&mut self, document: &Value, log: &mut Log) {
+        read_json(document, &mut self.0, log);
+    }
+
+    fn see(&mut self, line: &str) {
+        self.0.see(line);
+    }
+}
+
+fn begins_table(line: &str) -> bool {
+    line.starts_with("OPERATION") && line.contains("RESULT TYPE")
+}
+
 /// Facts from earlier lines of a log about the phases that follow.
 #[derive(Default)]
-pub(super) struct Past {
+struct Past {
     threads: Option<i32>,
     hosts: Option<i32>,
     length_bytes: Option<i64>,
@@ -27,7 +68,7 @@ pub(super) struct Past {
 
 impl Past {
     /// Read a line between sections: files of results contain the command line of elbencho.
-    pub(super) fn see(&mut self, line: &str) {
+    fn see(&mut self, line: &str) {
         let Some(command) = line.trim_start().strip_prefix("COMMAND LINE:") else { return };
         let words: Vec<&str> = command.split_whitespace().map(|word| word.trim_matches('"')).collect();
         let after = |names: [&str; 2]| {
@@ -127,7 +168,7 @@ impl Phase {
     fn timed(&self, item: &'static str, operation: &'static str, counts: &Counts) -> Measured {
         let threads = self.threads.unwrap_or(1).max(1);
         let processes = threads.saturating_mul(self.hosts.unwrap_or(1).max(1));
-        let mut row = reported(Tool::Elbencho, item, operation, processes);
+        let mut row = reported(TOOL, item, operation, processes);
         (row.max_ns, row.p50_ns, row.p99_ns) = (counts.max_ns, counts.p50_ns, counts.p99_ns);
         row.latencies.clone_from(&counts.classes);
         row.operations_per_s = counts.per_s;
@@ -180,8 +221,7 @@ impl Phase {
 }
 
 /// Read a printed table.
-pub(super) fn read_text(section: &str, past: &mut Past, log: &mut Log) {
-    log.tools.insert(Tool::Elbencho);
+fn read_text(section: &str, past: &mut Past, log: &mut Log) {
     let mut current: Option<(u64, Phase)> = None;
     for (line, text) in (log.line..).zip(section.lines()).skip(1) {
         past.see(text);
@@ -262,8 +302,7 @@ fn percentiles(counts: &mut Counts, values: &str) {
 }
 
 /// Read a table with commas: the line with the names of its columns, and a line for each phase.
-pub(super) fn read_csv(section: &str, past: &mut Past, log: &mut Log) {
-    log.tools.insert(Tool::Elbencho);
+fn read_csv(section: &str, past: &mut Past, log: &mut Log) {
     let first = log.line;
     let mut lines = (first..).zip(section.lines());
     let columns: Vec<&str> = lines.next().map(|(_, line)| line.split(',').collect()).unwrap_or_default();
@@ -318,8 +357,7 @@ fn phase_of_columns<'a>(text: &dyn Fn(&str) -> Option<&'a str>) -> Phase {
 }
 
 /// Read a document: one phase.
-pub(super) fn read_json(document: &Value, past: &mut Past, log: &mut Log) {
-    log.tools.insert(Tool::Elbencho);
+fn read_json(document: &Value, past: &mut Past, log: &mut Log) {
     let (config, first, last) = (&document["config"], &document["first_done"], &document["last_done"]);
     let count = |key: &str| json::whole(config, key).and_then(|count| i32::try_from(count).ok());
     let flag = |key: &str| config.get(key).map(|value| value == "true" || value == "1" || value == true || value == 1);

@@ -15,7 +15,29 @@ use sysdock_table::facts::load_logs as facts;
 
 use crate::{LatencyClass, Measured, Status};
 
-use super::{LEAST_OVERLAP, Log, SHORTEST_MS, Tool, doubt, json, numbers, quantile, remark, reported};
+use super::{LEAST_OVERLAP, Log, Reader, SHORTEST_MS, Tool, doubt, json, numbers, quantile, remark, reported};
+
+const TOOL: Tool = Tool {
+    name: "fio",
+    shown: "fio",
+    hint: "fio --output-format=json --output=FILE writes what is read here; a run that was killed has no result",
+};
+
+pub(super) struct Fio;
+
+impl Reader for Fio {
+    fn tool(&self) -> Tool {
+        TOOL
+    }
+
+    fn begins_document(&self, head: &str) -> bool {
+        head.contains("\"fio version\"")
+    }
+
+    fn read_document(&mut self, document: &Value, log: &mut Log) {
+        read(document, log);
+    }
+}
 
 /// Keys in the JSON of the parts of an entry that are measured.
 const SECTIONS: [&str; 4] = ["read", "write", "trim", "mixed"];
@@ -33,8 +55,7 @@ struct Job<'a> {
 }
 
 /// Read one document.
-pub(super) fn read(document: &Value, log: &mut Log) {
-    log.tools.insert(Tool::Fio);
+fn read(document: &Value, log: &mut Log) {
     let written = json::number(document, "timestamp_ms").or_else(|| Some(json::number(document, "timestamp")? * 1e3));
     log.written_ns = log.written_ns.or(written.map(|ms| numbers::whole(ms * 1e6)));
     let entries = ["jobs", "client_stats"].iter().find_map(|key| document.get(*key)?.as_array());
@@ -121,7 +142,7 @@ impl Job<'_> {
             return;
         }
         let (item, operation) = self.names(section);
-        let mut row = reported(Tool::Fio, item, operation, self.processes);
+        let mut row = reported(TOOL, item, operation, self.processes);
         row.bytes = if moves_data(item) { numbers::whole(bytes) } else { 0 };
         row.operations = numbers::whole(operations);
         self.describe(section, &mut row);
@@ -348,7 +369,7 @@ impl Job<'_> {
     fn nothing(&self, log: &mut Log) {
         let section = if self.option("rw").is_some_and(|pattern| pattern.contains("write")) { "write" } else { "read" };
         let (item, operation) = self.names(section);
-        let mut row = reported(Tool::Fio, item, operation, self.processes);
+        let mut row = reported(TOOL, item, operation, self.processes);
         match self.error() {
             Some(_) => self.errors(&mut row),
             None => doubt(&mut row, Status::Failed, facts::job_did_nothing()),

@@ -11,9 +11,43 @@ use sysdock_table::facts::load_logs as facts;
 
 use crate::{Measured, Status};
 
-use super::{Log, Tool, doubt, json, numbers, remark, reported};
+use super::{Log, Reader, Tool, doubt, json, numbers, remark, reported};
 
 const MIB: f64 = 1_048_576.0;
+
+const TOOL: Tool =
+    Tool { name: "ior", shown: "IOR", hint: "IOR prints its results at the end of a run; was it killed, or its output cut?" };
+/// Beginning of the first line of a CSV file.
+const CSV: &str = "access,bw(MiB/s),";
+
+pub(super) struct Ior;
+
+impl Reader for Ior {
+    fn tool(&self) -> Tool {
+        TOOL
+    }
+
+    fn begins(&self, line: &str) -> bool {
+        line.starts_with("IOR-") && line.contains("MPI Coordinated Test") || line.starts_with(CSV)
+    }
+
+    fn begins_document(&self, head: &str) -> bool {
+        head.contains("\"Began\"") && head.contains("\"Command line\"")
+    }
+
+    fn read_section(&mut self, section: &str, log: &mut Log) {
+        if section.starts_with(CSV) { read_csv(section, log) } else { read_text(section, log) }
+    }
+
+    fn read_document(&mut self, document: &Value, log: &mut Log) {
+        read_json(document, log);
+    }
+
+    fn read_damaged(&mut self, section: &str, log: &mut Log) -> bool {
+        read_broken_json(section, log);
+        true
+    }
+}
 
 /// The setting of a run, as far as the output shows it.
 #[derive(Default)]
@@ -36,8 +70,7 @@ struct Setting {
 }
 
 /// Read a run as text.
-pub(super) fn read_text(section: &str, log: &mut Log) {
-    log.tools.insert(Tool::Ior);
+fn read_text(section: &str, log: &mut Log) {
     let mut setting = setting(section);
     let before = log.measured.len() + log.broken.len();
     let (mut columns, mut summary): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
@@ -146,7 +179,7 @@ impl Setting {
             _ => "transfer",
         };
         let operation = if access == "read" { "read" } else { "write" };
-        let mut row = reported(Tool::Ior, item, operation, self.tasks.unwrap_or(1));
+        let mut row = reported(TOOL, item, operation, self.tasks.unwrap_or(1));
         row.length_bytes = self.transfer_bytes;
         row.layout = self.shared.map(|shared| if shared { "shared" } else { "own" });
         row.sync = self.sync.filter(|_| operation == "write");
@@ -246,8 +279,7 @@ fn best(setting: &Setting, section: &str, log: &mut Log) {
 }
 
 /// Read a table with commas.
-pub(super) fn read_csv(section: &str, log: &mut Log) {
-    log.tools.insert(Tool::Ior);
+fn read_csv(section: &str, log: &mut Log) {
     let first = log.line;
     let mut lines = (first..).zip(section.lines());
     let columns: Vec<&str> = lines.next().map(|(_, line)| line.split(',').collect()).unwrap_or_default();
@@ -262,8 +294,7 @@ pub(super) fn read_csv(section: &str, log: &mut Log) {
 }
 
 /// Read `summaryFormat=JSON`.
-pub(super) fn read_json(document: &Value, log: &mut Log) {
-    log.tools.insert(Tool::Ior);
+fn read_json(document: &Value, log: &mut Log) {
     let before = log.measured.len() + log.broken.len();
     let tests = document.get("tests").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     for test in tests {
@@ -306,7 +337,7 @@ pub(super) fn read_json(document: &Value, log: &mut Log) {
 
 /// Read an invalid document: IOR 3.2 writes superfluous commas and brackets if there are several
 /// iterations. Its single lines are valid.
-pub(super) fn read_broken_json(section: &str, log: &mut Log) {
+fn read_broken_json(section: &str, log: &mut Log) {
     let (mut all, mut results) = (serde_json::Map::new(), Vec::<Value>::new());
     for line in section.lines() {
         let line = line.trim().trim_end_matches(',').trim_end();

@@ -8,7 +8,29 @@ use sysdock_table::facts::load_logs as facts;
 
 use crate::{Measured, Status};
 
-use super::{Log, Tool, doubt, numbers, remark, reported};
+use super::{Log, Reader, Tool, doubt, numbers, remark, reported};
+
+const TOOL: Tool = Tool {
+    name: "mdtest",
+    shown: "mdtest",
+    hint: "mdtest prints its tables at the end of a run; was it killed, or its output cut?",
+};
+
+pub(super) struct Mdtest;
+
+impl Reader for Mdtest {
+    fn tool(&self) -> Tool {
+        TOOL
+    }
+
+    fn begins(&self, line: &str) -> bool {
+        line.starts_with("mdtest-") && line.contains("was launched with")
+    }
+
+    fn read_section(&mut self, section: &str, log: &mut Log) {
+        read(section, log);
+    }
+}
 
 /// The setting of a run.
 #[derive(Default)]
@@ -27,8 +49,7 @@ struct Setting {
 }
 
 /// Read a run.
-pub(super) fn read(section: &str, log: &mut Log) {
-    log.tools.insert(Tool::Mdtest);
+fn read(section: &str, log: &mut Log) {
     let before = log.measured.len() + log.broken.len();
     let mut setting = Setting { tasks: 1, nodes: 1, iterations: 1, ..Setting::default() };
     let mut in_table = false;
@@ -130,7 +151,7 @@ impl Setting {
     }
 
     fn row(&self, item: &'static str, operation: &'static str) -> Measured {
-        let mut row = reported(Tool::Mdtest, item, operation, self.tasks);
+        let mut row = reported(TOOL, item, operation, self.tasks);
         row.layout = Some(if self.own { "own" } else { "shared" });
         row.operations = self.entries.saturating_mul(i64::from(self.iterations));
         let data = match operation {

@@ -2,7 +2,7 @@
 //!
 //! A log may contain results of several tools, as the output of a batch job does, and other text
 //! between them. So it is divided into sections: one begins where a tool prints its name, or a JSON
-//! document begins. Known errors of the tools that a log shows are described in the status and the
+//! document begins. Each tool has a [`Reader`] in a file of its own, and [`READERS`] lists them. Known errors of the tools that a log shows are described in the status and the
 //! note of a row; all other rows are [`Status::Reported`].
 
 mod elbencho;
@@ -15,6 +15,7 @@ mod sections;
 
 use std::collections::BTreeSet;
 
+use serde_json::Value;
 use sysdock_table::{Fact, facts::load_logs as facts};
 
 use crate::{Measured, Status, histogram::quantile, judge::LEAST_OVERLAP};
@@ -30,24 +31,68 @@ const SHORTEST_MS: f64 = 20.0;
 
 /// The tool that wrote a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Tool {
-    Fio,
-    Ior,
-    Mdtest,
-    Elbencho,
+pub struct Tool {
+    /// The name in `load_results.engine`.
+    pub name: &'static str,
+    /// The name that its users know.
+    pub shown: &'static str,
+    /// Advice where its log has no result.
+    pub hint: &'static str,
 }
 
-impl Tool {
-    /// The name in `load_results.engine`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Tool::Fio => "fio",
-            Tool::Ior => "ior",
-            Tool::Mdtest => "mdtest",
-            Tool::Elbencho => "elbencho",
-        }
+/// Reads the logs of one tool. It is made anew for each log, and sees it from its beginning.
+pub(crate) trait Reader {
+    /// The tool whose logs it reads.
+    fn tool(&self) -> Tool;
+
+    /// Whether a section of the tool's output begins with this line; it ends where the next begins.
+    fn begins(&self, line: &str) -> bool {
+        let _ = line;
+        false
     }
+
+    /// Whether the tool writes JSON documents with this beginning.
+    fn begins_document(&self, head: &str) -> bool {
+        let _ = head;
+        false
+    }
+
+    /// Take the rows of a section; its first line is `log.line`.
+    fn read_section(&mut self, section: &str, log: &mut Log) {
+        let _ = (section, log);
+    }
+
+    /// Take the rows of a document.
+    fn read_document(&mut self, document: &Value, log: &mut Log) {
+        let _ = (document, log);
+    }
+
+    /// Take the rows of a document that is not valid JSON. False: nothing can be read of it.
+    fn read_damaged(&mut self, section: &str, log: &mut Log) -> bool {
+        let _ = (section, log);
+        false
+    }
+
+    /// See a line between sections.
+    fn see(&mut self, line: &str) {
+        let _ = line;
+    }
+}
+
+/// All readers. The first that knows a line, or a document, reads it.
+const READERS: [fn() -> Box<dyn Reader>; 4] =
+    [|| Box::new(fio::Fio), || Box::new(ior::Ior), || Box::new(mdtest::Mdtest), || Box::<elbencho::Elbencho>::default()];
+
+fn readers() -> Vec<Box<dyn Reader>> {
+    READERS.iter().map(|reader| reader()).collect()
+}
+
+/// The tools whose logs are read, for messages: `fio, IOR, mdtest or elbencho`.
+#[must_use]
+pub fn shown() -> String {
+    let names: Vec<_> = readers().iter().map(|reader| reader.tool().shown).collect();
+    let (last, others) = names.split_last().expect("there are readers");
+    format!("{} or {last}", others.join(", "))
 }
 
 /// A result in the log that is not among the rows.
@@ -98,15 +143,19 @@ impl Log {
 /// The tool that wrote a log with this beginning; `None`: another tool.
 #[must_use]
 pub fn recognize(beginning: &[u8]) -> Option<Tool> {
-    sections::first_tool(&String::from_utf8_lossy(beginning))
+    sections::first_tool(&String::from_utf8_lossy(beginning), &readers())
 }
 
 /// Read a log.
 #[must_use]
 pub fn read(text: &[u8]) -> Log {
+    read_by(text, &mut readers())
+}
+
+fn read_by(text: &[u8], readers: &mut [Box<dyn Reader>]) -> Log {
     let text = json::without_nan(String::from_utf8_lossy(text));
     let mut log = Log { lines: text.lines().count() as u64, ..Log::default() };
-    sections::read(&text, &mut log);
+    sections::read(&text, readers, &mut log);
     log
 }
 
@@ -125,7 +174,7 @@ fn remark(row: &mut Measured, what: Fact) {
 
 /// A row of another tool, without any doubt yet.
 fn reported(tool: Tool, item: &'static str, operation: &'static str, processes: i32) -> Measured {
-    Measured { engine: tool.name(), status: Status::Reported, ..Measured::new(item, operation, processes) }
+    Measured { engine: tool.name, status: Status::Reported, ..Measured::new(item, operation, processes) }
 }
 
 #[cfg(test)]

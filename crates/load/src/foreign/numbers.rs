@@ -26,7 +26,7 @@ pub(super) fn count(text: &str) -> Option<i32> {
 }
 
 /// Bytes, written as `4k`, `1 MiB`, `262144 bytes`, `1m`; letters mean powers of 1024, as in all
-/// four tools.
+/// tools.
 pub(super) fn bytes(text: &str) -> Option<i64> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());

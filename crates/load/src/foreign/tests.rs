@@ -3,8 +3,8 @@
 
 use std::{fs, path::PathBuf};
 
-use super::{Log, Tool, numbers, read, recognize};
-use crate::Status;
+use super::{Log, Reader, Tool, numbers, read, read_by, recognize, reported};
+use crate::{Measured, Status};
 
 fn samples() -> Vec<(String, Vec<u8>)> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/load");
@@ -34,7 +34,7 @@ fn each_sample_is_recognized_by_its_contents_and_gives_rows() {
     assert!(samples.len() >= 19);
     for (name, text) in samples {
         let tool = recognize(&text[..text.len().min(super::BEGINNING)]).unwrap_or_else(|| panic!("{name}: not recognized"));
-        assert!(name.contains(&format!("/{}-", tool.name())), "{name}: taken for {tool:?}");
+        assert!(name.contains(&format!("/{}-", tool.name)), "{name}: taken for {tool:?}");
         let log = read(&text);
         assert!(!log.measured.is_empty(), "{name}: no rows");
         assert!(log.broken.is_empty(), "{name}: {:?}", log.broken);
@@ -82,16 +82,43 @@ fn mutated_samples_give_rows_that_can_be_summed_or_none() {
 fn one_log_may_hold_the_output_of_several_tools() {
     let text: Vec<u8> = samples().into_iter().flat_map(|(_, text)| [b"srun: job 1\n".to_vec(), text].concat()).collect();
     let log = read(&text);
-    assert_eq!(log.tools.into_iter().collect::<Vec<_>>(), [Tool::Fio, Tool::Ior, Tool::Mdtest, Tool::Elbencho]);
+    assert_eq!(log.tools.iter().map(|tool| tool.name).collect::<Vec<_>>(), ["elbencho", "fio", "ior", "mdtest"]);
     let apart: usize = samples().iter().map(|(_, text)| read(text).measured.len()).sum();
     assert_eq!(log.measured.len(), apart);
+}
+
+/// Reads `dd` lines, each of which is a section.
+struct MadeUp;
+
+impl Reader for MadeUp {
+    fn tool(&self) -> Tool {
+        Tool { name: "dd", shown: "dd", hint: "" }
+    }
+
+    fn begins(&self, line: &str) -> bool {
+        line.contains(" bytes (")
+    }
+
+    fn read_section(&mut self, section: &str, log: &mut Log) {
+        let bytes = section.split(' ').next().and_then(|bytes| bytes.parse().ok()).unwrap_or(0);
+        log.take(log.line, Measured { bytes, ..reported(self.tool(), "transfer", "write", 1) });
+    }
+}
+
+#[test]
+fn a_reader_needs_no_more_than_its_trait_and_a_place_in_the_list() {
+    let mut readers = super::readers();
+    readers.push(Box::new(MadeUp));
+    let log = read_by(b"1+0 records out\n512 bytes (512 B) copied\n1024 bytes (1 kB) copied\n", &mut readers);
+    assert_eq!(log.measured.iter().map(|row| (row.engine, row.bytes)).collect::<Vec<_>>(), [("dd", 512), ("dd", 1024)]);
+    assert_eq!(log.tools.iter().map(|tool| tool.name).collect::<Vec<_>>(), ["dd"]);
 }
 
 #[test]
 fn a_trace_of_a_tool_is_no_log_of_it() {
     let text = b"1 1.0 execve(\"/usr/bin/fio\", [\"fio\"], 0x7ffe) = 0 <0.1>\n{\n  \"fio version\" : \"fio-3.33\",\n";
     assert_eq!(recognize(text), None);
-    assert_eq!(recognize(&text[text.iter().position(|c| *c == b'{').unwrap()..]), Some(Tool::Fio));
+    assert_eq!(recognize(&text[text.iter().position(|c| *c == b'{').unwrap()..]).map(|tool| tool.name), Some("fio"));
     assert_eq!(recognize(b""), None);
     assert_eq!(recognize(b"\xff\xfe\n{\"a\": 1}\n"), None);
 }
