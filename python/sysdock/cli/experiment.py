@@ -301,8 +301,13 @@ def _print_outcomes(first: Path, again: Path, library: Library, format_: str) ->
 
 def _refuse_stranger(recording: Path, experiment: Experiment, library: Library, trust: bool) -> None:
     """A recording may come from anywhere: without --trust only what comes with sysdock is run."""
-    own = {each.id: each.path.read_bytes() for each in library.experiments()} if library.is_own else {}
-    if not trust and own.get(experiment.id) != experiment.path.read_bytes():
+    from sysdock.experiment.keeping import files_of
+
+    def content(each: Experiment) -> tuple[bytes, dict[str, str]]:
+        return each.path.read_bytes(), files_of(each)
+
+    own = {each.id: content(each) for each in library.experiments()} if library.is_own else {}
+    if not trust and own.get(experiment.id) != content(experiment):
         _refuse(experiment, str(recording))
 
 

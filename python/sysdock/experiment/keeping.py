@@ -61,7 +61,7 @@ class Kept:
 
     @classmethod
     def begin(cls, folder: Path, library: Library, experiment: Experiment, options: dict[str, Any]) -> Kept:
-        """A new recording, with the experiment's file and what was chosen (`options`: seed, --set, ...)."""
+        """A new recording, with the experiment's files and what was chosen (`options`: seed, --set, ...)."""
         refuse_existing(folder)
         to_disk.make_folder(folder)
         try:
@@ -75,6 +75,10 @@ class Kept:
         kept = cls(folder, library, options)
         text = experiment.path.read_bytes() if experiment.path.is_file() else as_toml(experiment).encode()
         to_disk.write(folder / FILE, text, 0o644)
+        files = (folder / FILE).with_suffix("")
+        for name, content in files_of(experiment).items():
+            to_disk.make_folder(files)
+            to_disk.write(files / name, content.encode(), 0o644)
         to_disk.write(folder / PLAN, (json.dumps(options, indent=1) + "\n").encode(), 0o644)
         capture = empty_capture("experiment", "runs", "experiment")
         manifest = {
@@ -184,6 +188,11 @@ class Kept:
             "understood": total,
         }
         write_manifest(self.folder, manifest)
+
+
+def files_of(experiment: Experiment) -> dict[str, str]:
+    """The files in the folder next to the experiment's own."""
+    return {name: step.arguments["files"][name] for step in experiment.prepare for name in step.read}
 
 
 def read_rows(recording: Recording, library: Library) -> list[RunRow]:

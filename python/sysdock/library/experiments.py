@@ -8,7 +8,9 @@ is the value of the setting that the factor names.
 from __future__ import annotations
 
 import itertools
+import os
 import re
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -59,6 +61,8 @@ _WORKLOAD_KEYS = (
 _MEASURE_KEYS = ("pattern", "better", *translated_keys("text"), "series")
 _MEASURE_NEEDED = ("pattern", "better", "text")
 _PLACEHOLDER = re.compile(r"\{([a-z_][a-z0-9_]*)\}")
+# Greatest size of a file next to an experiment.
+_MOST_BYTES = 1 << 20
 _HINT = "docs/reference/knowhow-files.md shows what an experiment holds"
 
 
@@ -98,13 +102,17 @@ class Scenario:
 
 @dataclass(frozen=True)
 class Step:
-    """A preparation that is made once for each case: a function by its name (`do`), or a command (`run`)."""
+    """A preparation that is made once for each case: a function by its name (`do`), or a command (`run`).
+
+    `read`: those of its argument `files` that are in the folder next to the experiment's file.
+    """
 
     do: str | None
     run: Words | None
     arguments: dict[str, Any]
     text: str
     texts: Prose
+    read: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -406,10 +414,38 @@ class _Parser(Entries):
             )
         do = self.text("do", entry["do"]) if "do" in entry else None
         run = self.words("run", entry["run"]) if "run" in entry else None
-        arguments = {key: value for key, value in entry.items() if key not in (*_STEP_TEXTS, "do", "run")}
+        own = (*_STEP_TEXTS, "do", "run", "read")
+        arguments = {key: value for key, value in entry.items() if key not in own}
+        read = self.texts("read", entry.get("read", []))
+        if read:
+            texts = {name: self.file_of(name) for name in read}
+            arguments["files"] = {**texts, **dict(self.tables(entry, "files"))}
         if run and arguments:
             raise self.wrong(f"a step with `run` has the unknown key `{next(iter(arguments))}`")
-        return Step(do, run, arguments, *self.both(entry))
+        return Step(do, run, arguments, *self.both(entry), read)
+
+    def file_of(self, name: str) -> str:
+        """The text of a file in the folder next to this file that has its name, without links.
+
+        A recording of a stranger has such a folder too.
+        """
+        assert self.path
+        folder = self.path.with_suffix("")
+        if name != Path(name).name or folder.is_symlink():
+            raise self.wrong(f"`{name}` is not a file of the folder {folder.name}/ next to this one")
+        try:
+            with open(os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    raise self.wrong(f"`{name}` is not a plain file")
+                content = file.read(_MOST_BYTES + 1)
+        except OSError as error:
+            raise self.wrong(f"`{folder.name}/{name}` cannot be read: {error.strerror}") from None
+        if len(content) > _MOST_BYTES:
+            raise self.wrong(f"`{name}` is larger than 1 MiB")
+        try:
+            return content.decode()
+        except UnicodeDecodeError:
+            raise self.wrong(f"`{name}` is not UTF-8 text") from None
 
     def workloads(self, entries: list[Any]) -> tuple[Workload, ...]:
         found = tuple(self.workload(entry) for entry in entries)

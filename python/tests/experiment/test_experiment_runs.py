@@ -19,13 +19,17 @@ import pytest
 from click.testing import CliRunner, Result
 from stated import stated
 from sysdock.cli import sysdock
+from sysdock.cli.experiment import _refuse_stranger
 from sysdock.errors import UserError
 from sysdock.experiment import loop_device as module
 from sysdock.experiment import running
+from sysdock.experiment.keeping import files_of
 from sysdock.experiment.one_run import Run
 from sysdock.experiment.prediction import content_requests
 from sysdock.experiment.preparation import PREPARATIONS
 from sysdock.experiment.tools import run_tool
+from sysdock.library import Library
+from sysdock.library.experiments import parse_experiment
 from sysdock.recording import Recording
 from sysdock.sentences import fact, fact_from_json, facts_from_json, json_of, listed, say
 
@@ -612,6 +616,86 @@ def test_a_recording_of_a_stranger_is_not_gone_on_with(run: Callable, own: Calla
         run("experiment", "resume", tmp_path / "rec")
     with pytest.raises(UserError, match="is not a recording of an experiment"):
         run("experiment", "resume", tmp_path)
+
+
+BESIDE = """[[prepare]]
+do = "write_files"
+read = ["say.sh"]
+files = { "more.txt" = "more" }
+"""
+
+
+@pytest.fixture
+def beside(own: Callable, tmp_path: Path) -> Path:
+    """An experiment whose script is in the folder next to its file."""
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "say.sh").write_text("grep -q more $(dirname $0)/more.txt\n")
+    return own(BESIDE + COMMAND + 'run = ["sh", "{scratch}/say.sh", "{how}"]')
+
+
+def test_files_beside_an_experiment_are_part_of_its_recording(
+    run: Callable, beside: Path, tmp_path: Path
+) -> None:
+    run("experiment", "run", beside, "-o", tmp_path / "rec", "--trust")
+    assert {row["rejected"] for row in runs_of(run, tmp_path / "rec")} == {False}
+    shutil.rmtree(tmp_path / "own")
+    run("experiment", "replay", tmp_path / "rec", "-o", tmp_path / "again", "--trust")
+    kept = (tmp_path / "again" / "experiment" / "say.sh").read_text()
+    assert kept == "grep -q more $(dirname $0)/more.txt\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("none.sh", "`own/none.sh` cannot be read: No such file or directory"),
+        ("link.sh", "`own/link.sh` cannot be read: Too many levels of symbolic links"),
+        ("pipe.sh", "`pipe.sh` is not a plain file"),
+        ("bytes.sh", "`bytes.sh` is not UTF-8 text"),
+        ("large.sh", "`large.sh` is larger than 1 MiB"),
+        ("../own.toml", "`../own.toml` is not a file of the folder own/ next to this one"),
+    ],
+)
+def test_what_is_no_file_beside_an_experiment_is_named(
+    run: Callable, beside: Path, tmp_path: Path, name: str, said: str
+) -> None:
+    folder = tmp_path / "own"
+    (folder / "link.sh").symlink_to("say.sh")
+    os.mkfifo(folder / "pipe.sh")
+    (folder / "bytes.sh").write_bytes(b"\xff")
+    (folder / "large.sh").write_bytes(bytes(MIB + 1))
+    beside.write_text(beside.read_text().replace("say.sh", name, 1))
+    with pytest.raises(UserError, match=re.escape(said)):
+        run("experiment", "show", beside)
+
+
+def test_a_folder_beside_an_experiment_is_no_link(run: Callable, beside: Path, tmp_path: Path) -> None:
+    (tmp_path / "own").rename(tmp_path / "elsewhere")
+    (tmp_path / "own").symlink_to("elsewhere")
+    with pytest.raises(UserError, match="is not a file of the folder own/ next to this one"):
+        run("experiment", "show", beside)
+
+
+def test_a_changed_file_beside_a_shipped_experiment_wants_trust(tmp_path: Path, library: Library) -> None:
+    experiment = library.experiment("db/decision")
+    assert sorted(files_of(experiment)) == sorted(
+        path.name for path in experiment.path.with_suffix("").iterdir()
+    )
+    (tmp_path / "experiment").mkdir()
+    shutil.copy(experiment.path, tmp_path / "experiment.toml")
+    for name, text in files_of(experiment).items():
+        (tmp_path / "experiment" / name).write_text(text)
+
+    def refused() -> bool:
+        kept = parse_experiment(tmp_path / "experiment.toml", "db/decision")
+        try:
+            _refuse_stranger(tmp_path, kept, library, trust=False)
+        except UserError:
+            return True
+        return False
+
+    assert not refused()
+    (tmp_path / "experiment" / "check.py").write_text("print()")
+    assert refused()
 
 
 def test_experiments_are_listed_and_described(run: Callable) -> None:

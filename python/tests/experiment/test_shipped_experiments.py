@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import sqlglot
 from click.testing import CliRunner
 from sysdock.cli import sysdock
 from sysdock.errors import UserError
@@ -220,6 +221,14 @@ def files_of(library: Library, name: str) -> dict[str, str]:
         step.arguments["files"] for step in library.experiment(name).prepare if step.do == "write_files"
     ]
     return files
+
+
+QUERIES = sorted((Path(__file__).resolve().parents[3] / "knowhow" / "experiments").rglob("*.sql"))
+
+
+@pytest.mark.parametrize("path", QUERIES, ids=lambda path: path.stem)
+def test_queries_of_experiments_are_sql_of_postgres(path: Path) -> None:
+    assert sqlglot.parse(path.read_text(), dialect="postgres")
 
 
 def test_a_wrong_answer_of_a_query_is_no_success(tmp_path: Path, library: Library) -> None:
