@@ -1,6 +1,8 @@
 -- Consistency of kernel counters
 -- Whether lists, trees and counters of a crashed kernel agree: if they do not, the kernel or the dump is damaged.
 -- needs:  dump_counts
+-- question: sanity Whether numbers agree
+-- reads:  counts, tasks
 -- column: name VARCHAR       What was counted.
 -- column: found BIGINT       Actual number; empty: it cannot be read.
 -- column: expected BIGINT    Expected number; empty: it cannot be read.

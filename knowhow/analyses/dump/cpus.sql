@@ -1,6 +1,8 @@
 -- Processors of a crashed kernel
 -- What each processor was running, how many tasks were runnable, and how its time was spent since boot.
 -- needs:  dump_cpus, dump_tasks
+-- question: cpu-use What the processors did
+-- reads:  tasks, processors
 -- column: cpu INTEGER            Number.
 -- column: current_pid INTEGER    Task that was running on it; 0: it was idle.
 -- column: comm VARCHAR           Name of that task.

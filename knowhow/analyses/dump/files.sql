@@ -1,6 +1,8 @@
 -- Open files of a crashed kernel
 -- Files that each process had open.
 -- needs:  dump_files, dump_tasks
+-- question: files-open Open files of processes
+-- reads:  tasks, files
 -- param:  pid BIGINT = 0         Only this process; 0: all.
 -- column: pid INTEGER          Process.
 -- column: comm VARCHAR         Its name.

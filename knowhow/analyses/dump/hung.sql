@@ -2,6 +2,8 @@
 -- Tasks in state D: how long each had waited when the kernel stopped, in which function, for which lock, and which task it ultimately waits for.
 -- needs:  dump_tasks
 -- uses:   dump_locks
+-- question: hung Tasks that hang
+-- reads:  tasks, stacks, locks
 -- param:  min_wait_ns BIGINT = 0    Leave out tasks that had waited for less [ns].
 -- column: pid INTEGER              Task that waits.
 -- column: comm VARCHAR             Its name.

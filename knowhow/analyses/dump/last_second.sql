@@ -2,6 +2,8 @@
 -- What a flight recorder captured until the end, with the kernel log: system calls, disk requests, and tasks that ran and waited. Latest events first.
 -- needs:  dump_panic
 -- uses:   calls, block_requests, run_states, processes, dump_log
+-- question: last-second The last second before a kernel stopped
+-- reads:  panic, log, flight
 -- param:  last_ns BIGINT = 1000000000 > 0    Length of the period before the end [ns].
 -- param:  most BIGINT = 1000 > 0             Maximum number of events.
 -- column: before_ns BIGINT         How long before the end it began [ns].

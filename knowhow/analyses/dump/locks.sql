@@ -1,6 +1,8 @@
 -- Locks of a crashed kernel
 -- Which task waits for which lock, and which task holds it.
 -- needs:  dump_locks
+-- question: lock-graph Who waits for which lock
+-- reads:  tasks, stacks, locks
 -- column: kind VARCHAR            mutex, or rwsem: a reader-writer semaphore.
 -- column: lock VARCHAR            Address of the lock, hexadecimal.
 -- column: holder_pid INTEGER      Task that holds it; empty: none, or a task that is in no list.

@@ -1,6 +1,8 @@
 -- Log of a crashed kernel
 -- The kernel log before the kernel stopped (dmesg), latest records last.
 -- needs:  dump_log
+-- question: log-tail Log of the kernel
+-- reads:  log
 -- param:  level INTEGER = 7       Only records of this level or more urgent: 3 errors, 4 warnings, 7 all.
 -- column: sequence BIGINT         Number of the record since the boot.
 -- column: after_boot_ns BIGINT    When it was written, after boot [ns].

@@ -1,6 +1,8 @@
 -- Memory of a crashed kernel
 -- What used the memory, according to the kernel's own counters.
 -- needs:  dump_memory
+-- question: mem-summary What filled the memory
+-- reads:  memory
 -- column: name VARCHAR          total, free, or the kernel's name of the counter.
 -- column: bytes BIGINT          Its size [B].
 -- column: part DOUBLE           Share of the total [%].

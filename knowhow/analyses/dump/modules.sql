@@ -1,6 +1,8 @@
 -- Modules of a crashed kernel
 -- Loaded modules, largest first; modules that taint the kernel are marked.
 -- needs:  dump_modules
+-- question: modules Loaded modules
+-- reads:  modules
 -- column: name VARCHAR       Its name.
 -- column: bytes BIGINT       Its size [B].
 -- column: users BIGINT       Number of users.

@@ -1,6 +1,8 @@
 -- Mounts of a crashed kernel
 -- What was mounted where, as seen by the first process.
 -- needs:  dump_mounts
+-- question: mounts Mounted file systems
+-- reads:  mounts
 -- column: path VARCHAR         Where.
 -- column: fs_type VARCHAR      Kind of file system.
 -- column: source VARCHAR       What.

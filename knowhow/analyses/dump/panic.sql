@@ -1,6 +1,8 @@
 -- Panic of a crashed kernel
 -- Why the kernel stopped, on which processor and in which task, and what tainted it.
 -- needs:  dump_panic
+-- question: panic Where the kernel stopped
+-- reads:  panic, log, stacks
 -- column: cause VARCHAR          Class of the panic by the log; empty: the log names none.
 -- column: record VARCHAR         The record of the log that says what went wrong.
 -- column: cpu INTEGER            Processor that stopped the kernel; empty: none did.

@@ -1,6 +1,8 @@
 -- Pending disk requests of a crashed kernel
 -- Requests that each disk had not completed when the kernel stopped, oldest first.
 -- needs:  dump_requests
+-- question: block-requests Requests in flight
+-- reads:  requests
 -- param:  min_age_ns BIGINT = 0     Leave out younger requests [ns].
 -- column: disk VARCHAR             Name of the disk.
 -- column: operation VARCHAR        read, write, flush, discard and so on.

@@ -1,6 +1,8 @@
 -- Slab caches of a crashed kernel
 -- Kernel objects (slab) by the memory that they use, largest first.
 -- needs:  dump_slabs
+-- question: slab-top Caches of objects of the kernel
+-- reads:  memory
 -- column: name VARCHAR             Name of the cache, as in /proc/slabinfo.
 -- column: objects BIGINT           Objects, used and free.
 -- column: object_bytes BIGINT      Size of an object [B].

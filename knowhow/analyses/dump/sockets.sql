@@ -2,6 +2,8 @@
 -- Sockets that processes had open: addresses, states, and data that had not been read or acknowledged.
 -- needs:  dump_sockets
 -- uses:   dump_tasks
+-- question: sockets Sockets of processes
+-- reads:  sockets, tasks
 -- param:  family VARCHAR = ''       Only sockets of this family, such as inet; empty: all.
 -- column: pid INTEGER              Process.
 -- column: comm VARCHAR             Its name.

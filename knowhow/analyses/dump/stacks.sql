@@ -1,6 +1,8 @@
 -- Kernel stacks of a crashed kernel
 -- Where the tasks were in the kernel when it stopped: tasks with the same stack share a row.
 -- needs:  dump_stacks, dump_tasks
+-- question: stacks-grouped Kernel stacks of tasks
+-- reads:  tasks, stacks
 -- column: stack_id INTEGER        The stack, as in dump_frames.
 -- column: tasks INTEGER           Tasks that have it.
 -- column: waiting BIGINT          Of these, in state D.

@@ -1,6 +1,8 @@
 -- Tasks of a crashed kernel
 -- Tasks that were running or waiting when the kernel stopped, one row per task, with CPU time, memory and I/O.
 -- needs:  dump_tasks
+-- question: ps-cpu CPU time of tasks
+-- reads:  tasks, stacks
 -- param:  state VARCHAR = ''          Only tasks in this state, such as D; empty: all.
 -- column: pid INTEGER               Id of the task.
 -- column: tgid INTEGER              Id of its process.

@@ -1,6 +1,8 @@
 -- Last tasks scheduled on each processor
 -- Which task was scheduled on which processor last, and how long before the kernel stopped.
 -- needs:  dump_tasks, dump_panic
+-- question: wakeups The last second
+-- reads:  tasks, stacks, panic
 -- param:  last_ns BIGINT = 1000000000 > 0    Length of the period before the end [ns].
 -- column: at_s DOUBLE              When it was scheduled, before the end: a negative number [s].
 -- column: before_ns BIGINT         The same as a duration [ns].

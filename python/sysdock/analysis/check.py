@@ -30,7 +30,6 @@ from sysdock.library.environment import parse_environment
 from sysdock.library.experiments import parse_experiment
 from sysdock.library.header import TIMES, parse
 from sysdock.library.load_plan import parse_load_plan
-from sysdock.library.page import parse_page
 from sysdock.library.products import parse_product
 from sysdock.recording import Recording
 from sysdock.recording.mentions import mentions
@@ -210,22 +209,17 @@ def _check_script(checker: _Checker, library: Library, path: Path) -> None:
     """A script about dumps: its header and its page. `sysdock dump test` runs it."""
     name = f"script {path.stem}"
     checker.check(f"{name}: header and code", lambda: _script_problems(library, path))
-    if path.exists() and (script := parse_dump_script(path)).columns:
-        _check_page(checker, library, script.analysis)
-    else:
-        checker.check(
-            f"{name}: page", lambda: [] if parse_page(path.with_suffix(".md")).title else ["no title"]
-        )
+    if path.exists():
+        _check_page(checker, library, parse_dump_script(path).analysis)
 
 
 def _script_problems(library: Library, path: Path) -> list[str]:
     script = parse_dump_script(path)
     problems = [f"no rule `{name}`" for name in script.rules if name not in {r.id for r in library.rules()}]
     library.analysis(script.shows)
-    if script.columns:
-        compile_script(script)
-        if script.table_name in {table.name for table in library.tables() if table != script.table}:
-            problems.append(f"there is a table {script.table_name} already: choose another name")
+    compile_script(script)
+    if script.table_name in {table.name for table in library.tables() if table != script.table}:
+        problems.append(f"there is a table {script.table_name} already: choose another name")
     return problems
 
 

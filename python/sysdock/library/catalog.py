@@ -88,7 +88,7 @@ class Library:
     def analyses(self) -> list[Analysis]:
         """All analyses, sorted by id; what shows the rows of scripts about dumps is among them."""
         found = [self._parsed("analysis", id_, path) for id_, path in self._analysis_files.items()]
-        of_scripts = [script.analysis for script in self.dump_scripts() if script.columns]
+        of_scripts = [script.analysis for script in self._scripts()]
         return sorted(found + of_scripts, key=lambda analysis: analysis.id)
 
     def rules(self) -> list[Analysis]:
@@ -122,22 +122,28 @@ class Library:
         return [self._cached(path, parse_load_plan) for path in self._scan("health", ".toml").values()]
 
     def dump_scripts(self) -> list[DumpScript]:
-        """All scripts about crash dumps, sorted by name."""
+        """All questions about crash dumps, sorted by name: scripts, and analyses that are one."""
+        from sysdock.library.dump_scripts import question_of
+
+        files = {id_: path for id_, path in self._analysis_files.items() if id_.startswith("dump/")}
+        analyses = [self._parsed("analysis", id_, path) for id_, path in files.items()]
+        asked = [question_of(analysis) for analysis in analyses if analysis.question]
+        return sorted(self._scripts() + asked, key=lambda script: script.name)
+
+    def _scripts(self) -> list[DumpScript]:
         from sysdock.library.dump_scripts import parse_dump_script
 
         return [self._cached(path, parse_dump_script) for path in self._scan("dumps", ".py").values()]
 
     def dump_script(self, name: str) -> DumpScript:
-        """The script of that name; UserError with near names where there is none."""
-        from sysdock.library.dump_scripts import parse_dump_script
-
-        files = self._scan("dumps", ".py")
-        if name not in files:
+        """The question of that name; UserError with near names where there is none."""
+        known = {script.name: script for script in self.dump_scripts()}
+        if name not in known:
             raise UserError(
                 f"there is no question `{name}` about a dump",
-                did_you_mean(name, files, f"one of {', '.join(files)}"),
+                did_you_mean(name, known, f"one of {', '.join(known)}"),
             )
-        return self._cached(files[name], parse_dump_script)
+        return known[name]
 
     def tables(self) -> list[Table]:
         """All tables, sorted by name; those of scripts about dumps are among them."""
@@ -238,7 +244,7 @@ class Library:
     @cached_property
     def _tables_of_scripts(self) -> dict[str, Table]:
         """The tables that scripts about dumps fill, in addition to those that the native half does."""
-        tables = [script.table for script in self.dump_scripts() if script.columns]
+        tables = [script.table for script in self._scripts()]
         return {table.name: table for table in tables if table.name not in self._table_files}
 
     @cached_property

@@ -1,5 +1,7 @@
 """Reads scripts about crash dumps, `knowhow/dumps/<name>.py`: a header of `#` lines, then a function `run`.
 
+A question that tables of a dump answer needs no script: an analysis names itself one (`question:`).
+
 The format is described in docs/reference/knowhow-files.md.
 """
 
@@ -15,7 +17,7 @@ from sysdock.library.header import Analysis, Param, read_header
 from sysdock.library.rule_shape import Column, Sentences
 from sysdock.library.tables import SQL_TYPES, Table, TableColumn
 
-KEYS = ("reads", "shows", "needs", "kernels", "cost", "param", "column", "rules")
+KEYS = ("needs", "kernels", "cost", "param", "column", "rules")
 # Time limits of a script [s], of wall-clock time and of CPU time.
 COSTS = {"low": 10, "medium": 60, "high": 600}
 _RUN = re.compile(r"^def run\(", re.MULTILINE)
@@ -29,7 +31,7 @@ class DumpScript:
     `reads`: parts of the dump that the native program reads for it. `shows`: the analysis that shows the
     answer (`dump/tasks`). `needs`: symbols and members
     (`task_struct.sched_info`) without which it has no answer. `columns`: of the rows that its function
-    gives; none: the tables that were read are the answer, and it has no function.
+    gives; none: an analysis is the answer, and it has no function.
     `kernels`: on which it was tried. `rules`: those that judge its answer.
     """
 
@@ -118,19 +120,14 @@ def parse_dump_script(path: Path) -> DumpScript:
     columns = tuple(header.column(*line) for line in header.lines["column"])
     header.unique("param", [param.name for param in params])
     header.unique("column", [column.name for column in columns])
-    reads = header.words("reads")
-    if bool(columns) != bool(_RUN.search(code)):
-        raise header.error(length, "`column:` lines and a function `run` belong together", _HINT)
-    shows = header.single("shows")
-    if bool(columns) == bool(reads and shows):
-        hint = "it has columns and a function, or names with `reads:` and `shows:` what is there already"
-        raise header.error(length, "nothing says what the answer is", hint)
+    if not columns or not _RUN.search(code):
+        raise header.error(length, "it needs `column:` lines and a function `run`", _HINT)
     return DumpScript(
         name=path.stem,
         title=title,
         text=header.text,
-        reads=reads,
-        shows=shows or _table_name(path.stem).replace("dump_", "dump/", 1),
+        reads=(),
+        shows=_table_name(path.stem).replace("dump_", "dump/", 1),
         needs=header.words("needs"),
         kernels=header.single("kernels"),
         cost=cost,
@@ -139,6 +136,26 @@ def parse_dump_script(path: Path) -> DumpScript:
         rules=header.words("rules"),
         code=code,
         path=path,
+    )
+
+
+def question_of(analysis: Analysis) -> DumpScript:
+    """The question that an analysis answers by the tables that are read for it."""
+    assert analysis.question
+    return DumpScript(
+        name=analysis.question[0],
+        title=analysis.question[1],
+        text=analysis.text,
+        reads=analysis.reads,
+        shows=analysis.id,
+        needs=(),
+        kernels=None,
+        cost="low",
+        params=(),
+        columns=(),
+        rules=(),
+        code="",
+        path=analysis.sql_path,
     )
 
 

@@ -32,6 +32,8 @@ KEYS = (
     "evidence",
     "at_least",
     "portable",
+    "question",
+    "reads",
     "tags",
     "was",
 )
@@ -62,6 +64,8 @@ _PARAM = re.compile(
     r"([a-z][a-z0-9_]*)\s+([A-Z]+)\s*=\s*('(?:[^']|'')*'|[^\s']+)"
     r"(?:\s+>\s*(-?[0-9]+(?:\.[0-9]+)?))?\s+(\S.*)$"
 )
+# The name of a question about dumps, and its title.
+_QUESTION = re.compile(r"[a-z][a-z0-9-]* \S")
 # The engine takes the square of the depth to parse it.
 _DEEPEST = 100
 # A match begins at the first blank only: else a long row of blanks takes quadratic time.
@@ -108,6 +112,8 @@ class Analysis:
     """One question or rule: its header, its SQL (without header and final semicolon), and its two files.
 
     `otherwise`: the analysis that answers where a recording lacks a table that this one needs.
+    `question`: the name by which it is asked about a crash dump, and the title of that question; `reads`:
+    the parts of the dump that are read for it.
     """
 
     id: str
@@ -131,6 +137,8 @@ class Analysis:
     sql: str
     sql_path: Path
     page_path: Path
+    question: tuple[str, str] | None = None
+    reads: tuple[str, ...] = ()
 
     @property
     def typed_sql(self) -> str:
@@ -281,7 +289,22 @@ class Header:
             sql=body,
             sql_path=self.path,
             page_path=self.path.with_suffix(".md"),
+            **self.of_dump(),
         )
+
+    def of_dump(self) -> dict[str, Any]:
+        """What makes it a question about crash dumps."""
+        question, reads = self.single("question"), self.words("reads")
+        if bool(question) != bool(reads):
+            line = next(number for key in ("question", "reads") for number, _ in self.lines[key])
+            raise self.error(line, "`question:` and `reads:` belong together", "-- reads: tasks, stacks")
+        if question and not _QUESTION.match(question):
+            raise self.error(
+                self.lines["question"][0][0],
+                "it is not a name and a title",
+                "-- question: hung Tasks that hang",
+            )
+        return {"question": tuple(question.split(" ", 1)) if question else None, "reads": reads}
 
     def single(self, key: str) -> str | None:
         found = self.lines[key]

@@ -516,10 +516,10 @@ class TestHeaders:
         [
             ("def run(dump):\n    pass\n", "the first line is not a title"),
             ("# T\n# cost: huge\n# column: a BIGINT A.\ndef run(dump):\n    pass\n", "unknown cost huge"),
-            ("# T\n# column: a BIGINT A.\n", "belong together"),
-            ("# T\ndef run(dump):\n    pass\n", "belong together"),
-            ("# T\n", "nothing says what the answer is"),
-            ("# T\n# reads: tasks\n", "nothing says what the answer is"),
+            ("# T\n# column: a BIGINT A.\n", "it needs `column:` lines and a function `run`"),
+            ("# T\ndef run(dump):\n    pass\n", "it needs `column:` lines and a function `run`"),
+            ("# T\n", "it needs `column:` lines and a function `run`"),
+            ("# T\n# reads: tasks\n", "unknown header key `reads`"),
             ("# T\n# columns: a BIGINT A.\n", "unknown header key `columns`"),
         ],
     )
