@@ -32,8 +32,9 @@ check: test
 bench: setup .venv/.dev
 	tools/bench peers
 
-# The documentation with search: target/site/html/index.html.
-site: .venv/.python
+# The documentation with search: target/site/html/index.html. The generated pages have the options of the native half, by whichever
+# build is installed.
+site: $(firstword $(wildcard .venv/.tested) .venv/.installed)
 	tools/setup site
 	.venv/bin/python tools/gen
 	tools/site
