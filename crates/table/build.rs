@@ -28,7 +28,8 @@ fn main() {
         .filter(|path| path.extension().is_some_and(|ext| ext == "toml"))
         .collect();
     files.sort();
-    let parsed: Vec<Table> = files.iter().map(|file| parse(file)).collect();
+    let mut parsed: Vec<Table> = files.iter().map(|file| parse(file)).collect();
+    definition::add_counters(&mut parsed);
     let out = env::var("OUT_DIR").unwrap();
     fs::write(Path::new(&out).join("definitions.rs"), definitions::code(&parsed)).unwrap();
     fs::write(Path::new(&out).join("rows.rs"), rows::code(&parsed)).unwrap();

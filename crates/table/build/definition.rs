@@ -24,6 +24,8 @@ pub(crate) struct Table {
     pub(crate) travels: bool,
     /// Stored columns, in order.
     pub(crate) columns: Vec<Column>,
+    /// The table whose counters are columns of this one, too.
+    pub(crate) counters_of: Option<CountersOf>,
     /// Columns that only views have.
     #[serde(default)]
     pub(crate) joined: Vec<toml::Table>,
@@ -43,12 +45,36 @@ pub(crate) struct Table {
     pub(crate) uses: Vec<String>,
 }
 
+/// Columns that stand in the file of another table.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CountersOf {
+    pub(crate) table: String,
+    /// The column that they follow.
+    pub(crate) after: String,
+    /// Whether they may be NULL here, where that differs.
+    pub(crate) nullable: Option<bool>,
+}
+
+/// Give each table the counters that the file of another one defines.
+pub(crate) fn add_counters(tables: &mut [Table]) {
+    for number in 0..tables.len() {
+        let Some(CountersOf { table, after, nullable }) = tables[number].counters_of.take() else { continue };
+        let other = tables.iter().find(|other| other.name == table).expect("counters_of names a table");
+        let mut counters: Vec<Column> = other.columns.iter().filter(|column| column.counter).cloned().collect();
+        counters.iter_mut().for_each(|column| column.nullable = nullable.unwrap_or(column.nullable));
+        let columns = &mut tables[number].columns;
+        let place = columns.iter().position(|column| column.name == after).expect("`after` names a column");
+        columns.splice(place + 1..=place, counters);
+    }
+}
+
 fn yes() -> bool {
     true
 }
 
 /// A stored column.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(dead_code, reason = "`id_of` is for the merge of recordings; that it is known is checked here all the same")]
 pub(crate) struct Column {
@@ -62,6 +88,9 @@ pub(crate) struct Column {
     pub(crate) dictionary: bool,
     #[serde(default)]
     pub(crate) delta: bool,
+    /// Whether it is a counter of a sample, which other tables add up.
+    #[serde(default)]
+    pub(crate) counter: bool,
     /// The table whose rows the values number, within one recording.
     pub(crate) id_of: Option<String>,
     pub(crate) text: String,

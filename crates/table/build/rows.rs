@@ -50,7 +50,7 @@ fn is_facts(column: &Column) -> bool {
 fn row(code: &mut String, table: &Table) {
     let (name, has_text) = (type_name(table), table.columns.iter().any(|c| c.kind == Kind::String && !is_facts(c)));
     let (lifetime, any) = if has_text { ("<'a>", "<'_>") } else { ("", "") };
-    let json = if table.travels { ", serde::Serialize, serde::Deserialize" } else { "" };
+    let json = if table.travels { ", Default, serde::Serialize, serde::Deserialize" } else { "" };
     writeln!(code, "#[doc = {:?}]\n#[derive(Clone, Debug, PartialEq{json})]\npub struct {name}{lifetime} {{", table.text)
         .unwrap();
     for column in &table.columns {
@@ -67,7 +67,11 @@ fn row(code: &mut String, table: &Table) {
         }
         writeln!(code, "    #[doc = {:?}]\n    pub {}: {},", column.text, column.name, or_null(column, kind)).unwrap();
     }
-    writeln!(code, "}}\n\nimpl Row for {name}{any} {{\n    type Columns = {name}Columns;\n").unwrap();
+    code.push_str("}\n\n");
+    if table.travels {
+        setter(code, table, &format!("{name}{any}"));
+    }
+    writeln!(code, "impl Row for {name}{any} {{\n    type Columns = {name}Columns;\n").unwrap();
     writeln!(code, "    fn add_to(&self, columns: &mut {name}Columns) {{").unwrap();
     for column in &table.columns {
         let Column { name, nullable, kind, .. } = column;
@@ -82,6 +86,17 @@ fn row(code: &mut String, table: &Table) {
         writeln!(code, "        columns.{name}.{append};").unwrap();
     }
     code.push_str("    }\n}\n\n");
+}
+
+/// The function by which counters get into a row without being named again.
+fn setter(code: &mut String, table: &Table, name: &str) {
+    writeln!(code, "impl {name} {{\n    /// Set a number by the name of its column. False: there is no such column.").unwrap();
+    code.push_str("    pub fn set(&mut self, column: &str, value: i64) -> bool {\n        match column {\n");
+    for Column { name, nullable, .. } in table.columns.iter().filter(|column| matches!(column.kind, Kind::Int64)) {
+        let value = if *nullable { "Some(value)" } else { "value" };
+        writeln!(code, "            {name:?} => self.{name} = {value},").unwrap();
+    }
+    code.push_str("            _ => return false,\n        }\n        true\n    }\n}\n\n");
 }
 
 /// The columns that rows become, and the constants that number them.

@@ -150,6 +150,36 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise UserError(f"not TOML: {error}", place=str(path)) from None
 
 
+def table_toml(path: Path) -> dict[str, Any]:
+    """The content of a table's file, with the columns that it takes from another one: `counters_of`.
+
+    `{sums}` in its SELECT stands for their sums.
+    """
+    data = read_toml(path)
+    if "counters_of" not in data:
+        return data
+    try:
+        wanted, columns = data["counters_of"], data["columns"]
+        others = read_toml(path.with_name(f"{Path(wanted['table']).name}.toml"))["columns"]
+        changes = {"nullable": wanted["nullable"]} if "nullable" in wanted else {}
+        counters = [column | changes for column in others if column.get("counter")]
+        place = [column["name"] for column in columns].index(wanted["after"]) + 1
+        sums = ",\n    ".join(f"CAST(sum({name}) AS BIGINT) AS {name}" for name in _names(counters))
+        return {
+            **data,
+            "columns": [*columns[:place], *counters, *columns[place:]],
+            **({"sql": data["sql"].replace("{sums}", sums)} if "sql" in data else {}),
+        }
+    except KeyError as error:
+        raise UserError(f"`counters_of`: key {error} is missing", place=str(path)) from None
+    except (TypeError, AttributeError, ValueError) as error:
+        raise UserError(f"`counters_of`: a key is not of its type: {error}", _HINT, str(path)) from None
+
+
+def _names(columns: Iterable[dict[str, Any]]) -> list[str]:
+    return [column["name"] for column in columns]
+
+
 def note_tables(paths: Iterable[Path]) -> None:
     """Notes what these files say, for `read_toml`: all of them are read for almost every command."""
     texts = [path.read_text("utf-8") for path in paths]
@@ -158,7 +188,7 @@ def note_tables(paths: Iterable[Path]) -> None:
 
 def parse_table(path: Path) -> Table:
     """Reads one table definition; a UserError names the file and the column of a mistake."""
-    data = read_toml(path)
+    data = table_toml(path)
     try:
         columns = tuple(TableColumn(**_column_fields(entry)) for entry in data["columns"])
         derived = tuple(

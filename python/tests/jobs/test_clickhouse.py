@@ -2,47 +2,38 @@
 
 from __future__ import annotations
 
-import tomllib
+import re
 from pathlib import Path
 
 import pytest
+from sysdock.library import Library
 
 ROOT = Path(__file__).resolve().parents[3]
-SQL = ROOT / "python/wheel-data/data/share/sysdock/clickhouse/tables.sql"
-# By what a time line, or a question about one job, reads.
-ORDERS = {
-    "job_samples": ("ts_ns", "cluster, job_id, node, ts_ns"),
-    "job_totals": ("ended_ns", "cluster, job_id, node, ended_ns"),
-    "job_files": ("ended_ns", "cluster, job_id, node, ended_ns"),
-    "agent_batches": ("ts_ns", "cluster, node, ts_ns"),
-}
+TEXT = (ROOT / "python/wheel-data/data/share/sysdock/clickhouse/tables.sql").read_text("utf-8")
+STATEMENTS = dict(re.findall(r"(?ms)^CREATE TABLE sysdock\.(\w+) \(\n(.*?^SETTINGS .*?;)$", TEXT))
 TYPES = {"int64": "Int64", "string": "String", "bool": "Bool", "int32": "Int32", "float64": "Float64"}
 
 
-def type_of(column: dict[str, object]) -> str:
-    """ClickHouse's type of a column."""
-    type_ = TYPES[str(column["type"])]
-    if column.get("nullable"):
-        type_ = f"Nullable({type_})"
-    return f"LowCardinality({type_})" if column.get("dictionary") else type_
+def test_the_tables_of_a_lake_are_there_and_no_other() -> None:
+    assert sorted(STATEMENTS) == ["agent_batches", "job_files", "job_samples", "job_totals"]
+    assert TEXT.count("CREATE TABLE") == 4
 
 
-def statement(name: str) -> str:
-    """What makes a table as its definition has it."""
-    columns = tomllib.loads((ROOT / f"knowhow/tables/{name}.toml").read_text())["columns"]
-    lines = ",\n".join(f'    "{column["name"]}" {type_of(column)}' for column in columns)
-    time, order = ORDERS[name]
-    return (
-        f"CREATE TABLE sysdock.{name} (\n{lines}\n) ENGINE = MergeTree\n"
-        f"PARTITION BY toYYYYMM(fromUnixTimestamp64Nano({time}))\n"
-        f"ORDER BY ({order})\nSETTINGS allow_nullable_key = 1;\n"
-    )
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_columns_are_those_of_the_lake(library: Library, name: str) -> None:
+    found = re.findall(r'(?m)^    "(\w+)" (.*?),?$', STATEMENTS[name])
+    columns = library.table(name).columns
+    assert [column for column, _ in found] == [column.name for column in columns]
+    for column, (_, type_) in zip(columns, found, strict=True):
+        plain = type_.removeprefix("LowCardinality(").removesuffix(")") if "LowC" in type_ else type_
+        wanted = TYPES[column.type]
+        assert plain == (f"Nullable({wanted})" if column.nullable else wanted), column.name
 
 
-@pytest.mark.parametrize("name", sorted(ORDERS))
-def test_columns_are_those_of_the_lake(name: str) -> None:
-    assert statement(name) in SQL.read_text()
-
-
-def test_there_is_no_other_table() -> None:
-    assert SQL.read_text().count("CREATE TABLE") == len(ORDERS)
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_rows_are_ordered_and_divided_by_their_columns(library: Library, name: str) -> None:
+    [time] = re.findall(r"PARTITION BY toYYYYMM\(fromUnixTimestamp64Nano\((\w+)\)\)", STATEMENTS[name])
+    [order] = re.findall(r"ORDER BY \((.*)\)", STATEMENTS[name])
+    names = {column.name for column in library.table(name).columns}
+    assert {time, *order.split(", ")} <= names
+    assert order.endswith(time)

@@ -104,6 +104,37 @@ def test_a_wrong_table_file_is_named(pack, text: str, fact: str) -> None:
     assert caught.value.place == str(pack.root / "tables" / "x.toml")
 
 
+def test_counters_of_another_table_are_columns_too_and_summed(pack) -> None:
+    (pack.root / "tables").unlink()
+    (pack.root / "tables").mkdir()
+    of_one = '{name = "b", type = "int64", nullable = true, counter = true, text = "b"}'
+    key = '{name = "a", type = "int64", text = "a"}'
+    (pack.root / "tables" / "one.toml").write_text(
+        f'name = "one"\ntext = "t"\norder = "o"\ncolumns = [{key}, {of_one}]\n'
+    )
+    (pack.root / "tables" / "two.toml").write_text(
+        'name = "two"\ntext = "t"\norder = "o"\nneeds = ["one"]\nsql = "SELECT a, {sums}, c FROM one GROUP BY a, c"\n'
+        'counters_of = {table = "one", after = "a", nullable = false}\n'
+        f'columns = [{key}, {{name = "c", type = "int64", text = "c"}}]\n'
+    )
+    two = pack.library.table("two")
+    assert [(column.name, column.nullable) for column in two.columns] == [
+        ("a", False),
+        ("b", False),
+        ("c", False),
+    ]
+    assert two.sql == "SELECT a, CAST(sum(b) AS BIGINT) AS b, c FROM one GROUP BY a, c"
+
+
+def test_a_table_that_takes_counters_of_none_is_named(pack) -> None:
+    (pack.root / "tables").unlink()
+    (pack.root / "tables").mkdir()
+    text = 'name = "x"\ntext = "t"\norder = "o"\ncolumns = []\ncounters_of = {table = "y", after = "a"}\n'
+    (pack.root / "tables" / "x.toml").write_text(text)
+    with pytest.raises(UserError, match="cannot be read"):
+        pack.library.tables()
+
+
 def test_sources_of_a_summary_are_the_tables_behind_it(library: Library) -> None:
     assert library.sources(["call_use", "calls"]) == ["call_use", "calls", "object_use"]
     assert library.sources(["paths"]) == ["paths"]
@@ -121,6 +152,8 @@ def test_sources_of_a_summary_are_the_tables_behind_it(library: Library) -> None
         'columns = []\nderived = [{name = "a", type = "int64", text = "t", sql = 5}]',
         'columns = []\njoined = [{name = "a", type = "int64", text = "t", table = 5, key = "k"}]',
         "columns = []\nabout = [1]",
+        "columns = []\ncounters_of = 5",
+        'columns = []\ncounters_of = {table = 5, after = "a"}',
         "x = " + "[" * 100_000,
         "x = " + "9" * 9999,
     ],

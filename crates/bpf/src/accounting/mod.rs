@@ -55,16 +55,15 @@ pub struct Account {
     pub command: Vec<u8>,
 }
 
-/// Names of the kinds of calls in [`Calls::calls`].
-pub const KINDS: [&str; 12] =
-    ["read", "write", "open", "create", "close", "stat", "readdir", "remove", "rename", "make", "attribute", "sync"];
+/// Number of kinds of calls in [`Calls::calls`].
+const KINDS: usize = 12;
 
 /// Calls of an account on one file system, since the account began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "[u64; 17]", from = "[u64; 17]")]
 pub struct Calls {
-    /// Number of calls of each of [`KINDS`].
-    pub calls: [u64; KINDS.len()],
+    /// Number of calls of each kind, in the order of [`Calls::COUNTERS`].
+    pub calls: [u64; KINDS],
     /// Bytes read.
     pub read_bytes: u64,
     /// Bytes written.
@@ -77,43 +76,94 @@ pub struct Calls {
     pub wait_ns: u64,
 }
 
-/// What the threads of an account used, since the account began.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(into = "[u64; 12]", from = "[u64; 12]")]
-pub struct Use {
+/// Defines [`Use`]. Its counters are fields of `ended_counts` and `live_counts` (`accounts.h`), and
+/// columns of `job_samples` and `job_totals`, all of the same name.
+macro_rules! define_use {
+    ($($(#[$text:meta])* $counter:ident,)*) => {
+        /// What the threads of an account used, since the account began.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(into = "[u64; WORDS]", from = "[u64; WORDS]")]
+        pub struct Use {
+            $($(#[$text])* pub $counter: u64,)*
+            /// Number of ended processes.
+            pub ended: u64,
+            /// Number of running processes.
+            pub processes: u64,
+            /// Number of running threads.
+            pub threads: u64,
+            /// Resident memory of the processes now [B]. The kernel keeps it per CPU, so it may be
+            /// off by some MiB.
+            pub resident_bytes: u64,
+            /// Peak resident memory of the process that had the highest peak [B].
+            pub largest_bytes: u64,
+            /// When the last thread ended [ns since boot]; 0: none has ended.
+            pub last_ns: u64,
+        }
+
+        impl Use {
+            /// Names of the counters of threads.
+            pub const COUNTERS: &[&str] = &[$(stringify!($counter)),*];
+
+            fn of_ended(ended: &EndedCounts) -> Use {
+                Use {
+                    $($counter: ended.$counter,)*
+                    ended: ended.processes,
+                    largest_bytes: ended.largest_bytes,
+                    last_ns: ended.last_ns,
+                    ..Use::default()
+                }
+            }
+
+            fn add_live(&mut self, live: &LiveCounts) {
+                $(self.$counter += live.$counter;)*
+                self.threads += 1;
+                self.processes += u64::from(live.is_first);
+                self.resident_bytes += live.resident_bytes;
+                self.largest_bytes = self.largest_bytes.max(live.largest_bytes);
+            }
+        }
+
+        /// The form on disk: without names, as that of [`Calls`].
+        impl From<Use> for [u64; WORDS] {
+            fn from(used: Use) -> Self {
+                let Use { $($counter,)* ended, processes, threads, resident_bytes, largest_bytes, last_ns } = used;
+                [$($counter,)* ended, processes, threads, resident_bytes, largest_bytes, last_ns]
+            }
+        }
+
+        impl From<[u64; WORDS]> for Use {
+            fn from(all: [u64; WORDS]) -> Self {
+                let [$($counter,)* ended, processes, threads, resident_bytes, largest_bytes, last_ns] = all;
+                Use { $($counter,)* ended, processes, threads, resident_bytes, largest_bytes, last_ns }
+            }
+        }
+    };
+}
+
+/// Number of values of [`Use`]: its counters, and six others.
+const WORDS: usize = Use::COUNTERS.len() + 6;
+
+define_use! {
     /// Time on a CPU [ns].
-    pub cpu_ns: u64,
+    cpu_ns,
     /// Time in which threads could run but had no CPU [ns].
-    pub cpu_wait_ns: u64,
+    cpu_wait_ns,
     /// Page faults that did not need the disk.
-    pub minor_faults: u64,
+    minor_faults,
     /// Page faults that needed the disk.
-    pub major_faults: u64,
+    major_faults,
     /// Bytes read from devices.
-    pub disk_read_bytes: u64,
+    disk_read_bytes,
     /// Bytes written to devices, or to be written.
-    pub disk_written_bytes: u64,
-    /// Number of ended processes.
-    pub ended: u64,
-    /// Number of running processes.
-    pub processes: u64,
-    /// Number of running threads.
-    pub threads: u64,
-    /// Resident memory of the processes now [B]. The kernel keeps it per CPU, so it may be off by
-    /// some MiB.
-    pub resident_bytes: u64,
-    /// Peak resident memory of the process that had the highest peak [B].
-    pub largest_bytes: u64,
-    /// When the last thread ended [ns since boot]; 0: none has ended.
-    pub last_ns: u64,
+    disk_written_bytes,
 }
 
 /// The form on disk: without names, because there are many.
 impl From<Calls> for [u64; 17] {
     fn from(calls: Calls) -> Self {
         let mut all = [0; 17];
-        all[..KINDS.len()].copy_from_slice(&calls.calls);
-        all[KINDS.len()..].copy_from_slice(&[calls.read_bytes, calls.written_bytes, calls.errors, calls.time_ns, calls.wait_ns]);
+        all[..KINDS].copy_from_slice(&calls.calls);
+        all[KINDS..].copy_from_slice(&[calls.read_bytes, calls.written_bytes, calls.errors, calls.time_ns, calls.wait_ns]);
         all
     }
 }
@@ -126,47 +176,33 @@ impl From<[u64; 17]> for Calls {
     }
 }
 
-impl From<Use> for [u64; 12] {
-    fn from(used: Use) -> Self {
-        [
-            used.cpu_ns,
-            used.cpu_wait_ns,
-            used.minor_faults,
-            used.major_faults,
-            used.disk_read_bytes,
-            used.disk_written_bytes,
-            used.ended,
-            used.processes,
-            used.threads,
-            used.resident_bytes,
-            used.largest_bytes,
-            used.last_ns,
-        ]
-    }
-}
-
-impl From<[u64; 12]> for Use {
-    fn from(all: [u64; 12]) -> Self {
-        let [cpu_ns, cpu_wait_ns, minor_faults, major_faults, disk_read_bytes, disk_written_bytes, ..] = all;
-        let [.., ended, processes, threads, resident_bytes, largest_bytes, last_ns] = all;
-        Use {
-            cpu_ns,
-            cpu_wait_ns,
-            minor_faults,
-            major_faults,
-            disk_read_bytes,
-            disk_written_bytes,
-            ended,
-            processes,
-            threads,
-            resident_bytes,
-            largest_bytes,
-            last_ns,
-        }
-    }
-}
-
 impl Calls {
+    /// Names of the counters: columns of `job_samples` and `job_totals`.
+    pub const COUNTERS: [&'static str; 17] = [
+        "reads",
+        "writes",
+        "opens",
+        "creates",
+        "closes",
+        "stats",
+        "readdirs",
+        "removes",
+        "renames",
+        "makes",
+        "attributes",
+        "syncs",
+        "read_bytes",
+        "written_bytes",
+        "errors",
+        "io_time_ns",
+        "io_wait_ns",
+    ];
+
+    /// The counters with their names.
+    pub fn counters(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        Calls::COUNTERS.into_iter().zip(<[u64; 17]>::from(*self))
+    }
+
     /// Combine two sums, number by number.
     #[must_use]
     pub fn with(self, other: Calls, join: impl Fn(u64, u64) -> u64) -> Calls {
@@ -177,12 +213,17 @@ impl Calls {
 
 impl Use {
     /// Number of values that only grow; they come first in the form on disk.
-    const GROWING: usize = 7;
+    const GROWING: usize = Use::COUNTERS.len() + 1;
+
+    /// The counters of threads with their names.
+    pub fn counters(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        Use::COUNTERS.iter().copied().zip(<[u64; WORDS]>::from(*self))
+    }
 
     /// Combine the values that only grow; gauges are taken from `self`.
     #[must_use]
     pub fn with(self, other: Use, join: impl Fn(u64, u64) -> u64) -> Use {
-        let (all, others) = (<[u64; 12]>::from(self), <[u64; 12]>::from(other));
+        let (all, others) = (<[u64; WORDS]>::from(self), <[u64; WORDS]>::from(other));
         let one = |place| if place < Use::GROWING { join(all[place], others[place]) } else { all[place] };
         Use::from(std::array::from_fn(one))
     }
@@ -294,12 +335,12 @@ impl Accounting {
         // Ended threads are read before running ones: a thread that ends in between is missing in
         // this reading, and is in the next one once.
         for (account, ended) in self.all::<u32, EndedCounts>("ended")? {
-            *reading.uses.entry(account).or_default() = ended_use(&ended);
+            *reading.uses.entry(account).or_default() = Use::of_ended(&ended);
         }
         let mut bytes = Vec::new();
         Iter::new(&self.iterator).map_err(io::Error::other)?.read_to_end(&mut bytes)?;
         for live in bytes.chunks_exact(LiveCounts::BYTES).filter_map(LiveCounts::read) {
-            add_live(reading.uses.entry(live.account).or_default(), &live);
+            reading.uses.entry(live.account).or_default().add_live(&live);
         }
         for (key, counts) in self.all::<CallKey, CallCounts>("sums")? {
             reading.calls.insert((key.account, device_number(key.device)), calls_of(&counts));
@@ -531,34 +572,6 @@ fn account_of(key: &AccountKey, account: &events::Account) -> Account {
 fn calls_of(counts: &CallCounts) -> Calls {
     let CallCounts { calls, read_bytes, written_bytes, errors, time_ns, wait_ns } = *counts;
     Calls { calls, read_bytes, written_bytes, errors, time_ns, wait_ns }
-}
-
-fn ended_use(ended: &EndedCounts) -> Use {
-    Use {
-        cpu_ns: ended.cpu_ns,
-        cpu_wait_ns: ended.cpu_wait_ns,
-        minor_faults: ended.minor_faults,
-        major_faults: ended.major_faults,
-        disk_read_bytes: ended.disk_read_bytes,
-        disk_written_bytes: ended.disk_written_bytes,
-        ended: ended.processes,
-        largest_bytes: ended.largest_bytes,
-        last_ns: ended.last_ns,
-        ..Use::default()
-    }
-}
-
-fn add_live(sum: &mut Use, live: &LiveCounts) {
-    sum.cpu_ns += live.cpu_ns;
-    sum.cpu_wait_ns += live.cpu_wait_ns;
-    sum.minor_faults += live.minor_faults;
-    sum.major_faults += live.major_faults;
-    sum.disk_read_bytes += live.disk_read_bytes;
-    sum.disk_written_bytes += live.disk_written_bytes;
-    sum.threads += 1;
-    sum.processes += u64::from(live.is_first);
-    sum.resident_bytes += live.resident_bytes;
-    sum.largest_bytes = sum.largest_bytes.max(live.largest_bytes);
 }
 
 fn file_of(key: &JobFileKey, counts: &JobFileCounts, sent: &FxHashMap<(u32, u32, u64), Vec<u8>>) -> JobFile {
