@@ -29,9 +29,10 @@ use crate::{
     exposition::{Destination, Exposition, Health},
     node::{Mounts, Node},
     otlp::Done,
+    outcome::Outcome,
     rows::Origin,
     sampling::{ReadingContext, Sampled, State},
-    sending::{self, Outcome, Progress, Target, Way},
+    sending::{self, Progress, Target, Way},
     settings::Settings,
     spool::{Kept, Spool},
 };

@@ -25,6 +25,7 @@ mod lake;
 mod landing;
 mod node;
 mod otlp;
+mod outcome;
 mod rows;
 mod sampling;
 mod sending;

@@ -16,7 +16,7 @@ use sysdock_table::{Folder, rows::JobSamples};
 use crate::{
     batch::{Batch, DAY_NS},
     error::AgentError,
-    sending::Outcome,
+    outcome::Outcome,
     spool::{Spool, Waiting},
     sums::{GROUPS, Group, Metric, Unit},
 };

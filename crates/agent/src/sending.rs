@@ -20,6 +20,7 @@ use crate::{
     error::AgentError,
     lake::Lake,
     otlp::{Done, Receiver},
+    outcome::Outcome,
     spool::{Spool, Waiting},
 };
 
@@ -143,19 +144,6 @@ impl Progress {
     pub(crate) fn failed(&self) -> u64 {
         self.failed.load(Ordering::Relaxed)
     }
-}
-
-/// Outcome of one attempt.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// No batch waits.
-    Idle,
-    /// Batches are in the lake.
-    Landed,
-    /// Batches were refused, and set aside.
-    Refused(String),
-    /// OTLP points were refused, and are lost.
-    Rejected(String),
 }
 
 /// An open connection to a destination.

@@ -27,12 +27,13 @@ use sysdock_bpf::{
 use sysdock_table::{Cancel, Ending, FamilyState, Folder, Manifest, Recording};
 
 use crate::{
-    arguments, confine, environment, inherited,
+    arguments,
+    command::{self, Exit},
+    confine, environment, inherited,
     left_behind::LeftBehind,
     messages::{self, EXIT_ERROR, EXIT_INTERRUPTED, Message},
     privileges::{self, Caller},
     progress::Reporter,
-    record::{self, Exit},
     relay::{self, Relay},
     sentences,
     signals::{self, Counts},
@@ -188,7 +189,7 @@ pub(crate) fn prepare(arguments: &arguments::Record) -> Result<Prepared, Refusal
         calls: !arguments.without_calls,
         families: families(arguments),
         ring_bytes: arguments.ring << 20,
-        secret: record::secret(),
+        secret: command::secret(),
         stacks: stacks(arguments),
         sample_period: sample_period(arguments),
         no_loss: arguments.no_loss,
@@ -275,7 +276,7 @@ pub(crate) fn close_gate(words: &[OsString], caller: Option<Caller>) -> Result<G
     let program = &words[0];
     // The command is looked up here, as strace does, so that the search along PATH is not recorded
     // as the program's calls.
-    let mut command = Command::new(record::find_command(words, caller.as_ref()).unwrap_or_else(|| program.into()));
+    let mut command = Command::new(command::find_command(words, caller.as_ref()).unwrap_or_else(|| program.into()));
     command.arg0(program).args(&words[1..]);
     command.envs(caller.iter().flat_map(Caller::variables).map(|(name, value)| (name, value)));
     let cannot =
@@ -572,7 +573,7 @@ impl Watch {
             self.interrupted |= received.iter().any(|one| signals::requests_an_end(one.signal));
             return;
         };
-        record::pass_on(&received, child.id());
+        command::pass_on(&received, child.id());
         self.unhandled += u32::from(relay::has_unhandled_sigint(&received, child.id()));
         self.interrupted |= self.unhandled >= 2;
     }

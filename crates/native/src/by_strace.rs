@@ -29,13 +29,14 @@ use sysdock_strace::{ImportError, Logs, Options};
 use sysdock_table::{Cancel, Ending, Folder, Manifest, Recording};
 
 use crate::{
-    arguments, confine, environment, import, inherited,
+    arguments,
+    command::{self, Exit},
+    confine, environment, import, inherited,
     left_behind::LeftBehind,
     messages::{self, EXIT_ERROR, EXIT_INTERRUPTED, Message},
     orphans,
     privileges::{self, Caller},
     progress::Reporter,
-    record::{self, Exit},
     relay::{self, Relay},
     signals::{self, Counts},
 };
@@ -46,7 +47,7 @@ const STRACE_OPTIONS: [&str; 6] = ["-f", "-ttt", "-T", "-y", "-s", "128"];
 
 /// Record; returns how the command ended.
 pub(crate) fn run(arguments: &arguments::Record, output: &Path) -> Result<Exit, Message> {
-    let strace = record::find(OsStr::new("strace"))
+    let strace = command::find(OsStr::new("strace"))
         .ok_or_else(|| Message::new("strace is not installed", "apt-get install strace (or dnf install strace)"))?;
     let caller = if arguments.as_root { None } else { Caller::find() };
     let folder = Folder::create(output, privileges::access(arguments.share))?;
@@ -248,7 +249,7 @@ struct Held {
 impl Fifo {
     /// A path for a FIFO in a new folder with a unique name.
     fn place() -> PathBuf {
-        env::temp_dir().join(format!("sysdock-{:016x}", record::secret())).join("strace")
+        env::temp_dir().join(format!("sysdock-{:016x}", command::secret())).join("strace")
     }
 
     fn make(path: &Path) -> io::Result<Self> {
@@ -334,7 +335,7 @@ fn pass_signals(strace: u32, ended: &AtomicBool, cancel: &Cancel, mut relay: Rel
         }
         if let Some(command) = command {
             let received = relay.received();
-            record::pass_on(&received, command);
+            command::pass_on(&received, command);
             unhandled += u32::from(relay::has_unhandled_sigint(&received, command));
             orphans::reap(strace, command);
         }

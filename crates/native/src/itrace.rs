@@ -14,11 +14,12 @@ use sysdock_itrace_file::{Facts, FileError, Writer};
 use sysdock_table::{Cancel, Capture, Ending, Folder, Manifest, Progress, Recording, facts};
 
 use crate::{
-    arguments, by_kernel, confine, environment, import,
+    arguments, by_kernel,
+    command::{self, Exit},
+    confine, environment, import,
     messages::{self, Message},
     privileges::{self, Caller},
     progress::Reporter,
-    record::{self, Exit},
     signals,
 };
 
@@ -28,7 +29,7 @@ pub(crate) fn attach(arguments: &arguments::ItraceAttach) -> Result<Exit, Messag
     signals::cancel_on_signal(&cancel);
     let caller = Caller::find();
     if let Some(program) = arguments.command.first() {
-        record::check_command(program, record::find_command(&arguments.command, caller.as_ref()).is_some())?;
+        command::check_command(program, command::find_command(&arguments.command, caller.as_ref()).is_some())?;
     }
     let folder = Folder::create(&arguments.output, privileges::access(arguments.share))?;
     let started = (Instant::now(), SystemTime::now());

@@ -18,11 +18,12 @@ use sysdock_itrace_file::{Facts, Writer, ring::Why};
 use sysdock_table::{Cancel, Ending, Folder, Progress, Recording};
 
 use crate::{
-    arguments, by_kernel, environment, inherited, itrace,
+    arguments, by_kernel,
+    command::{self, Exit},
+    environment, inherited, itrace,
     messages::{self, Message},
     privileges::{self, Caller},
     progress::Reporter,
-    record::{self, Exit},
     signals,
 };
 
@@ -41,8 +42,8 @@ pub(crate) fn run(arguments: &arguments::ItraceUser) -> Result<Exit, Message> {
     inherited::hear_of_children();
     let caller = Caller::find();
     let name = &arguments.command[0];
-    let program = record::find_command(&arguments.command, caller.as_ref());
-    record::check_command(name, program.is_some())?;
+    let program = command::find_command(&arguments.command, caller.as_ref());
+    command::check_command(name, program.is_some())?;
     let program = program.unwrap_or_else(|| name.into());
     check_program(&program)?;
     let folder = Folder::create(&arguments.output, privileges::access(arguments.share))?;

@@ -3,12 +3,13 @@
 
 use std::process::ExitCode;
 
-use record::Exit;
+use command::Exit;
 
 mod agent;
 mod arguments;
 mod by_kernel;
 mod by_strace;
+mod command;
 mod confine;
 mod disk;
 mod disk_map;

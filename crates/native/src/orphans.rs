@@ -14,7 +14,7 @@ use std::{
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, WaitOptions, getpid, set_child_subreaper, waitid, waitpid};
 
-use crate::{record, relay::Relay, signals};
+use crate::{command, relay::Relay, signals};
 
 const PAUSE: Duration = Duration::from_millis(20);
 /// After this time a copy of strace is taken to wait forever.
@@ -101,7 +101,7 @@ pub(crate) fn wait_for(command: u32, relay: &mut Option<Relay>) -> Option<ExitSt
             return Some(ExitStatus::from_raw(status.as_raw()));
         }
         if let Some(relay) = relay {
-            record::pass_on(&relay.received(), command);
+            command::pass_on(&relay.received(), command);
         }
         thread::sleep(PAUSE);
     }

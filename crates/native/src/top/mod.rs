@@ -20,8 +20,8 @@ use std::{
 
 use crate::{
     arguments::{Top, TopFormat, TopView},
+    command::Exit,
     messages::Message,
-    record::Exit,
     signals,
 };
 use screen::{Key, Screen};
