@@ -22,9 +22,7 @@ from sysdock.library.page import heading
 from sysdock.library.rule_shape import CERTAINTIES, STATUSES
 from sysdock.recording import quote
 from sysdock.recording.manifest import is_not_requested
-from sysdock.sections import section_of
-from sysdock.sections.coverage import unit_words
-from sysdock.sentences import Prose, Words, fact, languages, listed, prose, sentences
+from sysdock.sentences import Prose, Words, fact, languages, listed, named, prose, sentences
 from sysdock.text import percent
 
 if TYPE_CHECKING:
@@ -32,6 +30,9 @@ if TYPE_CHECKING:
 
 # Below this share of understood lines, what a rule did not see may well be in the lines that were not read.
 ENOUGH_UNDERSTOOD = 0.99
+# The same of files that a scan could read; the tables of places of files and blocks.
+_ENOUGH_READ = 0.99
+_PLACES = {"inodes", "extents", "layout", "free_extents"}
 # A finding that saves less than this part of the time or this time, whichever is greater, is a note.
 LEAST_SAVING = 0.02
 LEAST_SAVING_NS = 10_000_000
@@ -202,15 +203,29 @@ def _families(capture: Mapping[str, Any]) -> set[str]:
 
 
 def _doubt_of_capture(session: Session, capture: dict[str, Any], tables: set[str]) -> Words | None:
-    """A remark that too little of the input was understood, or another doubt that its section has."""
-    section = section_of(capture)
-    if section and section.doubt:
-        return section.doubt(session, tables)
+    """A remark that too little of the input was understood; of a scan, that too little was read."""
+    if "scan" in _families(capture):
+        return _doubt_of_scan(session, tables)
     share = capture["understood"] / capture["total"] if capture["total"] else 1.0
     if share >= ENOUGH_UNDERSTOOD:
         return None
     shown = percent(capture["understood"], capture["total"])
-    return fact("diagnosis/nothing_found_but_only", shown=shown, unit=unit_words(capture["unit"]))
+    return fact("diagnosis/nothing_found_but_only", shown=shown, unit=named("units", capture["unit"]))
+
+
+def _doubt_of_scan(session: Session, tables: set[str]) -> Words | None:
+    """Parts that a scan could not read: blocks, and files."""
+    if not _PLACES & tables:
+        return None
+    if "import_issues" in session.recording.tables:
+        [(kinds,)] = session.fetch("SELECT count(*) FROM import_issues WHERE NOT understood")
+        if kinds:
+            return fact("sections/parts_not_read")
+    [(files, unread)] = session.fetch("SELECT sum(files), sum(unread_files) FROM file_systems")
+    if not files or (files - unread) / files >= _ENOUGH_READ:
+        return None
+    share = percent(files - unread, files)
+    return fact("sections/only_share_read", share=share)
 
 
 def _doubted(finding: Finding, doubt: Words) -> Finding:

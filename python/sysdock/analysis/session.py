@@ -16,8 +16,7 @@ from sysdock.library.header import convert
 from sysdock.recording import Filters, Recording, Views
 from sysdock.recording.small import SmallViews, is_small
 from sysdock.recording.subject import subject
-from sysdock.sections import all_sections
-from sysdock.sentences import Words, languages, say
+from sysdock.sentences import Words
 
 if TYPE_CHECKING:
     import duckdb
@@ -91,25 +90,6 @@ class Session:
         """Subjects of the recording: `about` of its tables."""
         known = [name for name in self.recording.tables if self.library.has_table(name)]
         return {about for name in known if (about := self.library.table(name).about)}
-
-    def require_about(self, about: str) -> None:
-        """Raises UserError unless the recording holds tables about it: nothing else can be asked this."""
-        known = self.contents or self.recording.families
-        if about not in known:
-            needed = next(
-                (say(section.title, languages()[0]) for section in all_sections() if section.about == about),
-                about,
-            )
-            held = [section for section in all_sections() if section.about in known]
-            kinds = " and ".join(say(section.title, languages()[0]) for section in held) or "nothing yet"
-            fact = f"no {needed} in this recording, which holds: {kinds}"
-            hint = "; ".join([section.instead for section in held if section.instead])
-            hint = (
-                f"{hint}; `sysdock run -- CMD` records calls"
-                if hint
-                else "`sysdock run -- CMD` records calls"
-            )
-            raise UserError(fact, hint, str(self.recording.folder))
 
     def run(self, analysis: Analysis | str, params: Mapping[str, Any] | None = None) -> Result:
         """Prepares an analysis (object or id) with parameters; the query runs when its rows are asked for.

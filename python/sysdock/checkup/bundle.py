@@ -17,7 +17,6 @@ from typing import Any
 
 from sysdock import to_disk
 from sysdock.analysis import Session
-from sysdock.analysis.description import environment
 from sysdock.analysis.writing import json_text
 from sysdock.checkup.names import LEFT_OUT, Hasher
 from sysdock.checkup.site import place_new, refuse_place
@@ -27,6 +26,7 @@ from sysdock.errors import UserError
 from sysdock.library import Library
 from sysdock.recording import Recording
 from sysdock.recording.rewrite import Change, Plan, rewrite
+from sysdock.sections.description import environment
 
 # Words of the kernel, of strace and of sysdock.
 _WORDS = {

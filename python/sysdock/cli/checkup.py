@@ -191,9 +191,10 @@ def _check(
         _print(_steps(given, None, None, options), lang, format_, out)
         return
     from sysdock.cli.output import remark_on
+    from sysdock.sections import require_about
 
     with open_session(recording) as session:
-        session.require_about("calls")
+        require_about(session, "calls")
         bundle: Path | None = options["output"]
         steps = _steps(given, session, bundle, options)
         if bundle:

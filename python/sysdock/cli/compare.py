@@ -85,7 +85,6 @@ def command(
 
     With ANALYSIS, the rows of that analysis in both recordings stand side by side, the largest change first.
     """
-    from sysdock.analysis.comparison import compare
     from sysdock.analysis.writing import write_csv
     from sysdock.cli.output import remark, remark_on, say, terminal_width
     from sysdock.errors import UserError
@@ -97,6 +96,7 @@ def command(
         part_table,
         status_names,
     )
+    from sysdock.sections.comparison import compare
 
     if repeat is not None:
         from sysdock.cli.compare_runs import compare_runs

@@ -102,9 +102,9 @@ def command(
         raise UserError(
             "-p sets a limit of one rule", "name the rule: `sysdock diagnose REC RULE -p ...`", "-p"
         )
-    from sysdock.analysis.description import statements
     from sysdock.cli.output import print_rows, remark, remark_on, terminal_width
     from sysdock.library import Column
+    from sysdock.sections.description import statements
     from sysdock.text import printable
 
     with open_session(recording, options) as session:

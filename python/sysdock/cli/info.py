@@ -22,8 +22,8 @@ _EPILOG = """Example:
 @format_option
 def command(recording: Path, format_: str) -> None:
     """Show what was recorded, when, where, and how completely."""
-    from sysdock.analysis.description import describe
     from sysdock.analysis.writing import json_text, write_csv
+    from sysdock.sections.description import describe
 
     with open_session(recording) as session:
         described = describe(session)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
-from sysdock.sentences import Words, fact
+from sysdock.sentences import Words, fact, named
 from sysdock.sentences import say as say_words
 from sysdock.text import fitted, printable_lines
 
@@ -61,17 +61,16 @@ def remark_on(session: Session, needs: Iterable[str] = (), lang: str = "en") -> 
 
 def _missing(session: Session, needs: Iterable[str]) -> Iterator[Words]:
     """Data that the recording lacks."""
-    from sysdock.sections.coverage import ending, unit_words
 
     recording = session.recording
     if not recording.has_clock:
         yield fact("screen/log_has_no_timestamps")
     if not recording.manifest["complete"]:
-        yield fact("screen/recording_incomplete_ended", ended=ending(recording.ended_by))
+        yield fact("screen/recording_incomplete_ended", ended=named("endings", recording.ended_by))
     for capture in recording.captures:
         missing = capture["total"] - capture["understood"]
         if missing:
-            unit = unit_words(capture["unit"])
+            unit = named("units", capture["unit"])
             see = f"`sysdock info {recording.folder}`"
             yield fact("screen/input_could_not_parsed", missing=missing, unit=unit, see=see)
     for name in needs:

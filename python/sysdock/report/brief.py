@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from sysdock.analysis import Finding, Session
-from sysdock.analysis.description import statements
 from sysdock.analysis.facts import callers, certainty, product_advice, share
 from sysdock.analysis.finding import by_rule, main_findings, parts_of, total_gain
 from sysdock.analysis.marks import marks_of
@@ -17,8 +16,8 @@ from sysdock.errors import NotComputed
 from sysdock.library import Analysis, Column
 from sysdock.library.headings import heading
 from sysdock.page.numbers import duration, measured, moment
-from sysdock.sections.coverage import ending, unit_words
-from sysdock.sentences import fact, facts_from_json, is_source, say
+from sysdock.sections.description import statements
+from sysdock.sentences import fact, facts_from_json, is_source, named, say
 from sysdock.text import percent, visible
 
 # Analyses that a ticket shows, and how many rows of each.
@@ -116,9 +115,9 @@ def _facts(session: Session, words: _Words) -> list[str]:
     rows = [(words(key), value) for key, value in facts.items()]
     for capture in recording.captures:
         share = percent(capture["understood"], capture["total"])
-        name = words("understood", unit=unit_words(capture["unit"]))
+        name = words("understood", unit=named("units", capture["unit"]))
         rows.append((name, f"{share} / {capture['total']:,}"))
-    how = say(ending(recording.ended_by), words.lang)
+    how = say(named("endings", recording.ended_by), words.lang)
     ended = words("yes") if manifest["complete"] else f"{words('no')} ({how})"
     rows += [(words("mark"), _plain(say(one.words, words.lang))) for one in marks_of(session)]
     rows += [(words("lost"), f"{recording.lost_events:,}"), (words("complete"), ended)]

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sysdock.analysis import Finding, Session
-from sysdock.analysis.description import statements
 from sysdock.analysis.finding import by_rule, main_findings, total_gain
 from sysdock.analysis.marks import marks_of
 from sysdock.analysis.tracer import tracer_cost
@@ -19,8 +18,8 @@ from sysdock.report.analyses import Answer
 from sysdock.report.sources import sql_link
 from sysdock.report.time_spent import where_bar
 from sysdock.sections import Capture, Statement
-from sysdock.sections.coverage import ending, unit_words
-from sysdock.sentences import Words, fact, facts_of
+from sysdock.sections.description import statements
+from sysdock.sentences import Words, fact, facts_of, named
 from sysdock.text import percent
 
 # Number of findings that a reader sees before anything else.
@@ -175,7 +174,7 @@ def _list(facts: Sequence[tuple[str, str]]) -> str:
 
 def _coverage(capture: Capture) -> str:
     understood, total = capture["understood"], capture["total"]
-    unit = unit_words(capture["unit"])
+    unit = named("units", capture["unit"])
     if not total:
         words = fact("report/no_units", unit=unit)
     else:
@@ -231,7 +230,7 @@ def _warnings(session: Session) -> list[str]:
         ended = session.recording.ended_by
         found.append(
             both(
-                fact("report/recording_incomplete", ended=ending(ended)),
+                fact("report/recording_incomplete", ended=named("endings", ended)),
             )
         )
     if session.recording.lost_events:

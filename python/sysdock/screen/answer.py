@@ -8,13 +8,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sysdock.analysis.description import statements
 from sysdock.analysis.facts import callers, certainty, certainty_word, product_advice, share
 from sysdock.analysis.finding import by_rule, main_findings, parts_of, total_gain
 from sysdock.analysis.marks import marks_of
 from sysdock.sections import Capture, sections_of
-from sysdock.sections.coverage import ending, unit_words
-from sysdock.sentences import Words, catalogue, fact, listed, say
+from sysdock.sections.description import statements
+from sysdock.sentences import Words, catalogue, fact, listed, named, say
 from sysdock.text import (
     fitted,
     human_ns,
@@ -83,14 +82,14 @@ def _head(session: Session, words: _Words) -> list[str]:
         *(_coverage(capture, words) for capture in recording.captures),
     ]
     if not manifest["complete"]:
-        facts.append(words("incomplete", how=ending(recording.ended_by)))
+        facts.append(words("incomplete", how=named("endings", recording.ended_by)))
     marks = [words("mark", mark=one.words) for one in marks_of(session)[:_MOST_MARKS]]
     head = [say(session.subject, words.lang), ", ".join(facts), *marks]
     return [*map(printable, head), ""]
 
 
 def _coverage(capture: Capture, words: _Words) -> str:
-    total, unit = capture["total"], unit_words(capture["unit"])
+    total, unit = capture["total"], named("units", capture["unit"])
     return words(
         "understood",
         share=percent(capture["understood"], total),

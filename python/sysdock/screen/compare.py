@@ -7,7 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sysdock.analysis.comparison import (
+from sysdock.analysis.writing import json_text, table_lines
+from sysdock.library import Column
+from sysdock.screen.color import painted_head
+from sysdock.sections import all_sections, sections_of
+from sysdock.sections.comparison import (
     CHANGE_COLUMNS,
     FINDING_COLUMNS,
     TOTAL_COLUMNS,
@@ -15,16 +19,12 @@ from sysdock.analysis.comparison import (
     finding_row,
     total_rows,
 )
-from sysdock.analysis.writing import json_text, table_lines
-from sysdock.library import Column
-from sysdock.screen.color import painted_head
-from sysdock.sections import all_sections, sections_of
 from sysdock.sentences import fact, is_source, languages, say, with_unit
 from sysdock.text import printable
 
 if TYPE_CHECKING:
     from sysdock.analysis import Session
-    from sysdock.analysis.comparison import Comparison
+    from sysdock.sections.comparison import Comparison
 
 # The lists of all sections, with their titles.
 LISTS = {part.name: part.title for section in all_sections() for part in section.compared}

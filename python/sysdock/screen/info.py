@@ -6,7 +6,6 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sysdock.analysis.description import start_time
 from sysdock.analysis.marks import Mark
 from sysdock.analysis.writing import table_lines
 from sysdock.errors import UserError
@@ -14,6 +13,7 @@ from sysdock.library import Column
 from sysdock.screen.color import painted_head
 from sysdock.sections import Capture, InfoLine, all_sections, contents, section_of
 from sysdock.sections.coverage import understood
+from sysdock.sections.description import start_time
 from sysdock.sentences import Words, fact, facts_of, languages, say
 from sysdock.text import human_bytes, human_ns, printable
 

@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
+from sysdock.errors import UserError
 from sysdock.sections.section import Capture, Compared, InfoLine, ScreenTable, Section, Statement, Total
+from sysdock.sentences import languages, say
 
 if TYPE_CHECKING:
     from sysdock.analysis import Session
@@ -31,6 +33,20 @@ def sections_of(session: Session) -> list[Section]:
     """The sections whose tables the recording has."""
     held = set(session.views.available)
     return [section for section in all_sections() if held.issuperset(section.needs)]
+
+
+def require_about(session: Session, about: str) -> None:
+    """Raises UserError unless the recording holds tables about it: nothing else can be asked this."""
+    known = session.contents or session.recording.families
+    if about in known:
+        return
+    titles = {section.about: say(section.title, languages()[0]) for section in all_sections()}
+    held = [section for section in all_sections() if section.about in known]
+    kinds = " and ".join(titles[section.about] for section in held) or "nothing yet"
+    instead = [section.instead for section in held if section.instead]
+    hint = "; ".join([*instead, "`sysdock run -- CMD` records calls"])
+    fact = f"no {titles.get(about, about)} in this recording, which holds: {kinds}"
+    raise UserError(fact, hint, str(session.recording.folder))
 
 
 def section_of(capture: Capture) -> Section | None:
@@ -60,6 +76,7 @@ __all__ = [
     "Total",
     "all_sections",
     "contents",
+    "require_about",
     "section_of",
     "sections_of",
 ]

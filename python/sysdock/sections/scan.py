@@ -13,10 +13,6 @@ from sysdock.text import human_bytes, human_count, percent
 if TYPE_CHECKING:
     from sysdock.analysis import Session
 
-# Below this share of files that could be read, what a rule did not see may well be in the others.
-_ENOUGH_READ = 0.99
-_PLACES = {"inodes", "extents", "layout", "free_extents"}
-
 
 def file_systems(session: Session) -> list[dict[str, Any]]:
     """The rows of `file_systems`; none where the recording has no such table."""
@@ -98,21 +94,6 @@ def _totals(session: Session) -> dict[str, Total]:
     }
 
 
-def _doubt(session: Session, tables: set[str]) -> Words | None:
-    """Parts that a scan could not read: blocks, and files."""
-    if not _PLACES & tables:
-        return None
-    if "import_issues" in session.recording.tables:
-        [(kinds,)] = session.fetch("SELECT count(*) FROM import_issues WHERE NOT understood")
-        if kinds:
-            return fact("sections/parts_not_read")
-    [(files, unread)] = session.fetch("SELECT sum(files), sum(unread_files) FROM file_systems")
-    if not files or (files - unread) / files >= _ENOUGH_READ:
-        return None
-    share = percent(files - unread, files)
-    return fact("sections/only_share_read", share=share)
-
-
 SECTION = Section(
     about="scan",
     order=50,
@@ -122,6 +103,5 @@ SECTION = Section(
     coverage=_coverage,
     screen=_screen,
     totals=_totals,
-    doubt=_doubt,
     instead="`sysdock disk diff A B` compares two scans",
 )

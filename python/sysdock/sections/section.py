@@ -80,8 +80,7 @@ class Section:
     which it does not appear. `title`: what a recording of it is. `coverage`: how much of what a capture saw
     is in the tables. `screen`: tables of the first screen. `totals`: what `sysdock compare` compares by name;
     `compared`: what it lists by change.
-    `doubt`: why an `ok` of a rule that reads these tables cannot be trusted, where that is not the share of
-    its input that was understood. `statement`: what it says where rules have nothing to judge.
+    `statement`: what it says where rules have nothing to judge.
     `conditions`: what two recordings must have in common for their numbers to be comparable, by name.
     """
 
@@ -93,7 +92,6 @@ class Section:
     screen: Callable[[Session], Sequence[ScreenTable]] = _nothing
     totals: Callable[[Session], dict[str, Total]] | None = None
     compared: Sequence[Compared] = ()
-    doubt: Callable[[Session, set[str]], Words | None] | None = None
     statement: Callable[[Session, str], Statement | None] | None = None
     conditions: Callable[[Session], dict[str, str]] | None = None
     # The analysis that shows its lines.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sysdock.sentences.catalogue import catalogue
-from sysdock.sentences.fact import Fact, Joined, Prose, Words, facts_from_json
+from sysdock.sentences.fact import Fact, Joined, Prose, Words, fact, facts_from_json
 from sysdock.sentences.filling import FORMAT, PLACE, with_unit
 from sysdock.text import agreeing
 
@@ -20,6 +20,12 @@ def languages() -> tuple[str, ...]:
 def is_source(lang: str) -> bool:
     """Whether it is the language of names and of know-how files, English: their texts need no look-up."""
     return lang == languages()[0]
+
+
+def named(subject: str, name: str) -> Words:
+    """The fact of a name such as `lines` of the subject `units`; one without a fact as it is."""
+    code = f"{subject}/{name.replace(' ', '_')}"
+    return fact(code) if catalogue().entry(code) else name
 
 
 def say(words: Words | None, lang: str) -> str:

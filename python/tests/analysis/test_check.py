@@ -271,4 +271,4 @@ def test_plans_of_loads_are_checked(tmp_path: Path) -> None:
     summary = check([good, bad], report=lambda text, _: said.append(text))
     assert (summary.passed, summary.failed) == (1, 1)
     assert any("FAILED" in text and "plan bad" in text for text in said)
-    assert any("`processes` of a step" in text for text in said)
+    assert any("a step: `processes` has a value of the wrong type" in text for text in said)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 
 from make_recording import RecordingMaker
-from sysdock.analysis.comparison import compare
+from sysdock.sections.comparison import compare
 
 
 def writes(path: str, count: int, dur_ns: int = 1000) -> list[dict]:

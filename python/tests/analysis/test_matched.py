@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from make_recording import RecordingMaker, sample_calls
-from sysdock.analysis.comparison import compare
 from sysdock.analysis.matched import compare_rows
+from sysdock.sections.comparison import compare
 
 
 def test_a_recording_does_not_differ_from_itself(maker: RecordingMaker, open_session) -> None:

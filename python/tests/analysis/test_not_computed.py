@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from make_recording import RecordingMaker, sample_calls
-from sysdock.analysis.comparison import compare
-from sysdock.analysis.description import describe
 from sysdock.report import as_text
 from sysdock.screen.answer import answer_lines
 from sysdock.screen.info import info_lines
+from sysdock.sections.comparison import compare
+from sysdock.sections.description import describe
 from sysdock.sentences import say
 
 MOST = 2**63 - 1

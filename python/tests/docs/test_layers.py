@@ -38,10 +38,8 @@ def crates() -> Arrows:
 
 
 def imported(tree: ast.AST) -> Iterator[str]:
-    """Modules of sysdock that code imports when it runs, also within functions; not those of its types only."""
+    """Modules of sysdock that code imports, also within functions and for types only."""
     for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            continue
         if isinstance(node, ast.ImportFrom) and node.module == "sysdock":
             yield from (f"sysdock.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sysdock."):

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 from made_dumps import MadeDump
 from sysdock.analysis import Session
-from sysdock.analysis.comparison import compare
 from sysdock.analysis.diagnosis import diagnose_by
+from sysdock.sections.comparison import compare
 from sysdock.sentences import say
 
 Finding = dict[str, object]

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from make_recording import STARTED_NS, RecordingMaker
-from sysdock.analysis.description import start_time
 from sysdock.errors import UserError
 from sysdock.recording import Filters, Recording, quote
 from sysdock.recording.filters import split_list, time_ns
+from sysdock.sections.description import start_time
 from sysdock.sentences import say
 
 ODD = '/tmp/it\'s "<script>"\n,[x]*'

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 from make_recording import STARTED_NS, RecordingMaker, with_keys
-from sysdock.analysis.description import describe
 from sysdock.errors import UserError
 from sysdock.recording import FORMAT_VERSION, Recording
 from sysdock.recording.manifest import is_not_requested
 from sysdock.sections import contents
+from sysdock.sections.description import describe
 from sysdock.sentences import facts_of, say
 
 

@@ -138,7 +138,8 @@ def test_every_sentence_is_said_somewhere() -> None:
     words = set(re.findall(r"[a-z][a-z0-9_]*", text))
     # The rest of a code that is put together: `fact(f"screen/status_{state}")`.
     beginnings = set(re.findall(r'f"[a-z_]+/([a-z_]*)\{', text)) - {""}
-    whole = set(re.findall(r'f"([a-z_]+)/\{', text))
+    whole = set(re.findall(r'f"([a-z_]+)/\{|named\("([a-z_]+)"', text))
+    whole = {subject for pair in whole for subject in pair}
     unsaid = [
         code
         for code in codes()

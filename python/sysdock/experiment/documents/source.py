@@ -11,8 +11,7 @@ from sysdock.analysis.writing import cell, heading
 from sysdock.experiment.documents.blocks import Block, Paragraph, Table
 from sysdock.experiment.environment import Row
 from sysdock.library import Experiment
-from sysdock.sections.coverage import ending
-from sysdock.sentences import Words, fact, facts_from_json, is_source, say
+from sysdock.sentences import Words, fact, facts_from_json, is_source, named, say
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class Source:
     def incomplete(self) -> Iterator[Block]:
         """A paragraph where the experiment was ended before its end."""
         if not self.session.recording.manifest["complete"]:
-            ended = ending(self.session.recording.ended_by)
+            ended = named("endings", self.session.recording.ended_by)
             yield Paragraph(self.say(fact("documents/not_complete_ended_tables", ended=ended)))
 
     def shown(self, analysis: str) -> list[Block]:

@@ -10,7 +10,7 @@ from sysdock.analysis.finding import Finding
 from sysdock.analysis.session import Session
 from sysdock.errors import NotComputed
 from sysdock.library import Column
-from sysdock.sections import Section, Total, all_sections, sections_of
+from sysdock.sections import Section, Total, all_sections, require_about, sections_of
 from sysdock.sentences import fact
 
 Answer = TypeVar("Answer")
@@ -82,7 +82,7 @@ def compare(a: Session, b: Session) -> Comparison:
     sections = [section for section in sections_of(a) if section in sections_of(b) and section.totals]
     if not sections:
         for session in (a, b):
-            session.require_about("calls")
+            require_about(session, "calls")
     found = Comparison(totals={}, findings=_findings(a.diagnose(), b.diagnose()), lists={})
     for section in sections:
         try:
