@@ -30,10 +30,26 @@ const FEW_TASKS: usize = 2048;
 /// User addresses are below this one.
 const KERNEL: u64 = 1 << 63;
 
-/// A stack: return addresses from the innermost on, and why there are no more.
+/// Where an execution continues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Place {
+    address: u64,
+    /// Whether it was interrupted there, rather than having called.
+    is_exact: bool,
+}
+
+impl Place {
+    /// An address within the instruction: a call may be the last instruction of its function, and
+    /// the return address is then in the next one.
+    fn instruction(self) -> u64 {
+        if self.is_exact { self.address } else { self.address.wrapping_sub(1) }
+    }
+}
+
+/// A stack: places from the innermost on, and why there are no more.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Stack {
-    pub(crate) addresses: Vec<u64>,
+    pub(crate) places: Vec<Place>,
     /// `None`: the last address is where the kernel was entered, or where the task began.
     pub(crate) fault: Option<Fault>,
 }
@@ -43,6 +59,8 @@ pub(crate) struct Stack {
 pub struct Frame {
     /// Where the execution continues.
     pub address: u64,
+    /// An address within the instruction that was interrupted, or that called.
+    pub instruction: u64,
     /// The function, and the offset in it; `None`: no symbol is there.
     pub function: Option<(String, u64)>,
     /// The module of the function; `None`: the kernel itself.
@@ -154,17 +172,19 @@ impl Kernel {
         let mut found = Stacks::default();
         for stack in self.unwound(tasks, &layout)? {
             let waited = stack.as_ref().and_then(|stack| {
-                let outside = |address: &&u64| !layout.scheduler.iter().any(|(start, end)| (start..end).contains(address));
-                stack.addresses.iter().find(outside)
+                let outside =
+                    |place: &&Place| !layout.scheduler.iter().any(|(start, end)| (*start..*end).contains(&place.address));
+                stack.places.iter().find(outside)
             });
-            found.waits.push(waited.and_then(|address| {
-                let name = || self.function(address.wrapping_sub(1)).map(|(name, ..)| name.to_string());
-                waits.entry(*address).or_insert_with(name).clone()
+            found.waits.push(waited.and_then(|place| {
+                let instruction = place.instruction();
+                let name = || self.function(instruction).map(|(name, ..)| name.to_string());
+                waits.entry(instruction).or_insert_with(name).clone()
             }));
             found.of_tasks.push(stack.map(|stack| {
                 let next = known.len();
                 *known.entry(stack).or_insert_with_key(|stack| {
-                    found.stacks.push((self.frames(&stack.addresses), stack.fault));
+                    found.stacks.push((self.frames(&stack.places), stack.fault));
                     next
                 })
             }));
@@ -201,22 +221,18 @@ impl Kernel {
         Ok(tasks.iter().map(|task| self.stack(task, &orc, layout, &mut Vec::new())).collect())
     }
 
-    fn frames(&self, addresses: &[u64]) -> Vec<Frame> {
-        // A call may be the last instruction of its function: the return address is then in the
-        // next one.
-        let frame = |address: u64| {
-            let found = self.function(address.wrapping_sub(1));
-            // The padding before a function contains no call: an interrupt came before its first
-            // instruction.
-            let is_interrupted = found.is_some_and(|(name, ..)| name.starts_with("__pfx_"));
-            let (found, back) = if is_interrupted { (self.function(address), 0) } else { (found, 1) };
+    fn frames(&self, places: &[Place]) -> Vec<Frame> {
+        let frame = |place: &Place| {
+            let (address, instruction) = (place.address, place.instruction());
+            let found = self.function(instruction);
             Frame {
                 address,
-                function: found.map(|(name, far, _)| (name.to_string(), far + back)),
+                instruction,
+                function: found.map(|(name, far, _)| (name.to_string(), far + (address - instruction))),
                 module: found.and_then(|(_, _, module)| module.map(Into::into)),
             }
         };
-        addresses.iter().copied().map(frame).collect()
+        places.iter().map(frame).collect()
     }
 
     /// Addresses of the registers that exceptions in the kernel have saved on the stack of a task,
@@ -226,9 +242,9 @@ impl Kernel {
         let stack = self.stack(task, &Orc::read(self)?, &Layout::of(self)?, &mut passed).unwrap_or_default();
         // Since 6.14 it only calls the other one.
         let panics =
-            |address: &u64| self.function(address.wrapping_sub(1)).is_some_and(|(name, ..)| matches!(name, "panic" | "vpanic"));
+            |place: &Place| self.function(place.instruction()).is_some_and(|(name, ..)| matches!(name, "panic" | "vpanic"));
         // A processor that stopped the kernel still handles interrupts, which came later.
-        let later = stack.addresses.iter().rposition(panics).unwrap_or(0);
+        let later = stack.places.iter().rposition(panics).unwrap_or(0);
         Ok(passed.into_iter().filter(|(frames, _)| *frames > later).map(|(_, place)| place).collect())
     }
 
@@ -266,13 +282,13 @@ impl Kernel {
         let end = task.stack.wrapping_add(STACK_BYTES);
         let sp = self.number(task.address, layout.sp).unwrap_or(0);
         if !(task.stack..end).contains(&sp) {
-            return Some(Stack { addresses: Vec::new(), fault: Some(Fault::NotMapped) });
+            return Some(Stack { places: Vec::new(), fault: Some(Fault::NotMapped) });
         }
         let mut stack = Stack::default();
         let unwound = Piece::of(self, sp..end).and_then(|own| {
             let copied = Copied { own, others: Vec::new() };
             let first = Position::saved(&copied, sp, layout)?;
-            unwind(&copied, first, orc, layout, (&mut stack.addresses, passed))
+            unwind(&copied, first, orc, layout, (&mut stack.places, passed))
         });
         stack.fault = unwound.err();
         Some(stack)
@@ -290,10 +306,10 @@ impl Kernel {
             let others = others.iter().filter_map(|other| Piece::of(self, other.clone()).ok()).collect();
             let copied = Copied { own, others };
             let first = Position { ip: registers.ip, sp: registers.sp, bp: registers.bp, is_exact: true, registers: None };
-            unwind(&copied, first, orc, layout, (&mut stack.addresses, &mut *passed)).or_else(|fault| {
+            unwind(&copied, first, orc, layout, (&mut stack.places, &mut *passed)).or_else(|fault| {
                 let found = self.caller_of_kexec(&copied, registers, orc, layout).map_err(|_| fault)?;
-                stack.addresses.truncate(1);
-                stack.addresses.extend(found);
+                stack.places.truncate(1);
+                stack.places.extend(found);
                 Ok(())
             })
         });
@@ -304,7 +320,13 @@ impl Kernel {
     /// The caller of a kernel that was starting another one. Its saved registers need not be
     /// consistent (`crash_setup_regs`): the caller is the first address on the stack from which
     /// unwinding reaches the entry into the kernel.
-    fn caller_of_kexec(&self, stack: &Copied, registers: &Registers, orc: &Orc<'_>, layout: &Layout) -> Result<Vec<u64>, Fault> {
+    fn caller_of_kexec(
+        &self,
+        stack: &Copied,
+        registers: &Registers,
+        orc: &Orc<'_>,
+        layout: &Layout,
+    ) -> Result<Vec<Place>, Fault> {
         let is_kexec = self.function(registers.ip).is_some_and(|(name, ..)| name == "__crash_kexec");
         // A stack pointer on another stack may be far below this one.
         if !is_kexec || !stack.own.holds(registers.sp) {
@@ -314,9 +336,9 @@ impl Kernel {
             let ip = stack.u64(place)?;
             if self.image.contains(&ip) && self.function(ip).is_some() {
                 let first = Position { ip, sp: place + 8, bp: registers.bp, is_exact: false, registers: None };
-                let mut addresses = Vec::new();
-                if unwind(stack, first, orc, layout, (&mut addresses, &mut Vec::new())).is_ok() && addresses.len() > 1 {
-                    return Ok(addresses);
+                let mut places = Vec::new();
+                if unwind(stack, first, orc, layout, (&mut places, &mut Vec::new())).is_ok() && places.len() > 1 {
+                    return Ok(places);
                 }
             }
         }
@@ -349,17 +371,17 @@ fn unwind(
     first: Position,
     orc: &Orc<'_>,
     layout: &Layout,
-    (addresses, passed): (&mut Vec<u64>, &mut Vec<(usize, u64)>),
+    (places, passed): (&mut Vec<Place>, &mut Vec<(usize, u64)>),
 ) -> Result<(), Fault> {
     let mut at = first;
     let mut left = Vec::new();
-    while addresses.len() < MOST_FRAMES {
+    while places.len() < MOST_FRAMES {
         // Also if the kernel itself continued at an address outside of its own.
-        passed.extend(at.registers.map(|place| (addresses.len(), place)));
+        passed.extend(at.registers.map(|place| (places.len(), place)));
         if at.ip < KERNEL {
             return Ok(());
         }
-        addresses.push(at.ip);
+        places.push(Place { address: at.ip, is_exact: at.is_exact });
         match caller(stack, &at, orc, layout)? {
             Some(next) => {
                 check_order(stack, at.sp, next.sp, &mut left)?;

@@ -483,17 +483,16 @@ fn stack_rows(stacks: &Stacks) -> impl Iterator<Item = rows::DumpStacks<'_>> {
     })
 }
 
-/// Source lines of the frames of the kernel itself, each address once; empty without debug
-/// information.
+/// Source lines of the frames of the kernel itself, by the address of the instruction: that of a
+/// call, not the one after it. Empty without debug information.
 fn lines_of(kernel: &Kernel, stacks: &Stacks) -> FxHashMap<u64, Line> {
     let Some(debug_info) = &kernel.debug_info else { return FxHashMap::default() };
     let frames = stacks.stacks.iter().flat_map(|(frames, _)| frames);
-    let mut addresses: Vec<u64> = frames.filter(|frame| frame.module.is_none()).map(|frame| frame.address).collect();
+    let mut addresses: Vec<u64> = frames.filter(|frame| frame.module.is_none()).map(|frame| frame.instruction).collect();
     addresses.sort_unstable();
     addresses.dedup();
-    // The line of the call, not of the instruction after it.
-    let calls: Vec<u64> = addresses.iter().map(|address| address.wrapping_sub(1)).collect();
-    addresses.into_iter().zip(debug_info.lines(&calls)).collect()
+    let lines = debug_info.lines(&addresses);
+    addresses.into_iter().zip(lines).collect()
 }
 
 fn frame_rows<'f>(
@@ -503,7 +502,7 @@ fn frame_rows<'f>(
     lines: &'f FxHashMap<u64, Line>,
 ) -> impl Iterator<Item = rows::DumpFrames<'f>> {
     let why = fault.map_or("ok", Fault::name);
-    let line = |frame: Option<&Frame>| frame.and_then(|frame| lines.get(&frame.address));
+    let line = |frame: Option<&Frame>| frame.and_then(|frame| lines.get(&frame.instruction));
     let row = move |place: usize, frame: Option<&'_ Frame>, status: &'static str| rows::DumpFrames {
         stack_id: number as i32,
         frame: place as i32,
