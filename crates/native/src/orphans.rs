@@ -25,7 +25,7 @@ const PF_FORKNOEXEC: u32 = 0x40;
 
 /// Make this process the parent of orphans: if strace is killed, we can wait for the command.
 pub(crate) fn adopt() {
-    // It cannot fail, and without it the command's status is unknown, which is said.
+    // If it failed, init would get the command, and its status would stay unknown.
     let _ = set_child_subreaper(Some(getpid()));
 }
 
