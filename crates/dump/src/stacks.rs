@@ -429,7 +429,14 @@ fn caller(stack: &Copied, at: &Position, orc: &Orc<'_>, layout: &Layout) -> Resu
     let [ip, sp, saved_bp, cs] = layout.registers;
     let is_of_user = |registers: u64| Ok::<bool, Fault>(stack.u64(registers.wrapping_add(cs.offset))? & USER == USER);
     let next = match entry.kind {
-        Kind::Call => Position { ip: stack.u64(above.wrapping_sub(8))?, sp: above, bp, is_exact: false, registers: None },
+        Kind::Call => {
+            let ip = stack.u64(above.wrapping_sub(8))?;
+            // Kernel code returns to kernel code: whatever else is there is no return address.
+            if ip < KERNEL {
+                return Err(Fault::NotMapped);
+            }
+            Position { ip, sp: above, bp, is_exact: false, registers: None }
+        }
         Kind::Registers if is_of_user(above)? => return Ok(None),
         Kind::Registers => {
             let read = |field: Field| stack.u64(above.wrapping_add(field.offset));
