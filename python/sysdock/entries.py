@@ -65,7 +65,7 @@ class Entries:
                 raise self.wrong(fact, hint, *([] if what else [key]))
         for key in needed:
             if key not in entry:
-                raise self.wrong(f"{what} lacks the key `{key}`")
+                raise self.wrong(f"{what or 'the file'} lacks the key `{key}`")
         return entry
 
     def typed(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import shutil
@@ -18,7 +17,7 @@ from typing import Any, TypeGuard
 from sysdock import to_disk
 from sysdock.checkup.text_file import read_text
 from sysdock.checkup.threshold import QUANTILES, Survey, Threshold
-from sysdock.entries import parse_toml
+from sysdock.entries import Entries, parse_toml, quoted
 from sysdock.errors import UserError
 from sysdock.sentences import Words, fact, say
 
@@ -54,19 +53,17 @@ def _parsed(text: str, place: str) -> Site:
         raise UserError(
             f"not TOML: {error}", "`sysdock threshold FILE... -o site.toml` writes one", place
         ) from None
+    entries = Entries(Path(place), 'as: [rates."/work"], and below it read_bytes_s = 1.2e9')
     ratio = content.get("ratio", {})
     threshold = ratio.get("threshold") if isinstance(ratio, dict) else None
     has_rates_only = "ratio" not in content and "rates" in content
     if not has_rates_only and (not _is_number(threshold) or not 0 < threshold <= 1):
         raise UserError("no `threshold` between 0 and 1 below [ratio]", "as: threshold = 0.1", place)
-    rates = content.get("rates", {})
-    if not isinstance(rates, dict):
-        raise UserError("`rates` is not a table", 'as: [rates."/work"]', place)
+    rates = dict(entries.tables(content, "rates"))
     for folder, values in rates.items():
-        has_known_keys = isinstance(values, dict) and set(values) <= set(_RATE_KEYS.values())
-        if not folder.startswith("/") or not has_known_keys or not all(map(_is_rate, values.values())):
-            hint = 'as: [rates."/work"], and below it read_bytes_s = 1.2e9, write_bytes_s = 0.9e9'
-            raise UserError(f"the rates of `{folder}` are invalid", hint, place)
+        entries.closed(f"rates of `{folder}`", values, _RATE_KEYS.values())
+        if not folder.startswith("/") or not all(map(_is_rate, values.values())):
+            raise entries.wrong(f"the rates of `{folder}` are invalid")
     records = ratio.get("records")
     is_count = isinstance(records, int) and 0 <= records < 1 << 63
     of_site = (
@@ -136,7 +133,7 @@ def update_rates(path: Path, folder: Path, rates: Mapping[str, float]) -> None:
 
 
 def _section(folder: str, rates: Mapping[str, float]) -> list[str]:
-    return [f"[rates.{_text(folder)}]", *(f"{_RATE_KEYS[name]} = {rate!r}" for name, rate in rates.items())]
+    return [f"[rates.{quoted(folder)}]", *(f"{_RATE_KEYS[name]} = {rate!r}" for name, rate in rates.items())]
 
 
 def _with_rates(text: str, folder: str, rates: Mapping[str, float]) -> str:
@@ -170,8 +167,8 @@ def _lines(found: Survey, threshold: Threshold, rates: Mapping[str, Mapping[str,
         "[ratio]",
         "# Jobs whose user time / cores / real time is below this wait most of the time.",
         f"threshold = {threshold.value!r}",
-        f"method = {_text(threshold.method)}",
-        f"reason = {_text(say(threshold.reason, 'en'))}",
+        f"method = {quoted(threshold.method)}",
+        f"reason = {quoted(say(threshold.reason, 'en'))}",
         f"records = {found.histogram.records}",
         f"too_short = {found.short}",
         f"left_out = {found.without}",
@@ -193,7 +190,7 @@ def _lines(found: Survey, threshold: Threshold, rates: Mapping[str, Mapping[str,
         "# write_bytes_s = 0.9e9",
     ]
     for folder, values in rates.items():
-        lines += ["", f"[rates.{_text(folder)}]"]
+        lines += ["", f"[rates.{quoted(folder)}]"]
         lines += [f"{_RATE_KEYS[name]} = {float(rate)!r}" for name, rate in values.items()]
     return lines
 
@@ -243,11 +240,6 @@ def place_new(written: Path, path: Path) -> None:
     except OSError:
         path.unlink(missing_ok=True)
         raise
-
-
-def _text(value: str) -> str:
-    """A string of TOML: JSON's escapes are a part of those."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _is_number(value: Any) -> TypeGuard[float]:

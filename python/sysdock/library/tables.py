@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sysdock.entries import parse_toml
+from sysdock.entries import Entries, parse_toml
 from sysdock.errors import UserError
 from sysdock.noted import Noted
 
@@ -23,6 +23,20 @@ SQL_TYPES = {
 }
 
 _HINT = "docs/reference/knowhow-files.md shows what a definition holds"
+_NEEDED = ("name", "text", "order", "columns")
+_KEYS = (
+    *_NEEDED,
+    *("stored", "about", "merged", "travels", "counters_of", "joined", "derived"),
+    *("sql", "adds_up_to", "needs", "uses"),
+)
+_NEEDED_OF_COLUMN = ("name", "type", "text")
+_OPTIONAL_OF_COLUMN = ("unit", "nullable", "id_of")
+# For each list of columns: the keys of its own that may be there, and those that must be.
+_COLUMN_LISTS = {
+    "columns": (("dictionary", "delta", "counter"), ()),
+    "derived": ((), ("sql",)),
+    "joined": (("column", "other_key"), ("table", "key")),
+}
 
 
 @dataclass(frozen=True)
@@ -189,6 +203,7 @@ def note_tables(paths: Iterable[Path]) -> None:
 def parse_table(path: Path) -> Table:
     """Reads one table definition; a UserError names the file and the column of a mistake."""
     data = table_toml(path)
+    _check_keys(Entries(path, _HINT), data)
     try:
         columns = tuple(TableColumn(**_column_fields(entry)) for entry in data["columns"])
         derived = tuple(
@@ -212,8 +227,6 @@ def parse_table(path: Path) -> Table:
         about, adds_up_to = data.get("about"), data.get("adds_up_to")
         merged = bool(data.get("merged", True))
         table = Table(*head, columns, derived, joined, sql, needs, uses, about, adds_up_to, merged)
-    except KeyError as error:
-        raise UserError(f"key {error} is missing", place=str(path)) from None
     except (TypeError, AttributeError) as error:
         # A list where a table is wanted, and the like.
         raise UserError(f"a key is not of its type: {error}", _HINT, str(path)) from None
@@ -238,6 +251,19 @@ def parse_table(path: Path) -> Table:
     if table.name != path.stem:
         raise UserError(f"the name {table.name} does not match the file's", place=str(path))
     return table
+
+
+def _check_keys(entries: Entries, data: dict[str, Any]) -> None:
+    entries.closed("", data, _KEYS, _NEEDED)
+    for key, (optional, needed) in _COLUMN_LISTS.items():
+        needed = (*_NEEDED_OF_COLUMN, *needed)
+        known = (*needed, *_OPTIONAL_OF_COLUMN, *optional)
+        least, most = frozenset(needed), frozenset(known)
+        for column in entries.entries(data, key):
+            # Almost every command reads all of them: the mistake is looked for only where there is one.
+            if not isinstance(column, dict) or not least <= column.keys() <= most:
+                named = column.get("name") if isinstance(column, dict) else None
+                entries.closed(f"column {named}" if named else f"an entry of `{key}`", column, known, needed)
 
 
 def _column_fields(entry: dict[str, Any]) -> dict[str, Any]:
