@@ -70,13 +70,14 @@ def test_interleaved_files_are_in_as_many_pieces_as_foretold(
 @pytest.fixture(params=["ext4", "xfs", "btrfs"])
 def aged(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
     """A file system that small files filled, of which every other one is gone: holes of 4 to 96 KiB."""
+    content = os.urandom(98304)
     sizes = itertools.cycle([4096, 12288, 20480, 40960, 98304])
     with made(tmp_path / "aged", MAKE[request.param], 320 * MIB) as point:
         old = point / "old"
         old.mkdir()
         with suppress(OSError):
             for number in itertools.count():
-                (old / str(number)).write_bytes(os.urandom(next(sizes)))
+                (old / str(number)).write_bytes(content[: next(sizes)])
         os.sync()
         for number in range(0, len(list(old.iterdir())), 2):
             (old / str(number)).unlink()

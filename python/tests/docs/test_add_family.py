@@ -8,6 +8,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "howto" / "add-a-family.md"
 LIST = "crates/bpf/src/families/mod.rs"
@@ -30,6 +32,7 @@ def apply(text: str, diff: str) -> str:
     return text.replace(before[1:] + "\n", f"{before[1:]}\n{added[1:]}\n")
 
 
+@pytest.mark.more
 def test_a_family_needs_its_folder_its_table_and_one_line(tmp_path: Path) -> None:
     files = blocks(PAGE.read_text("utf-8"))
     names = [file for file, _, _ in files]

@@ -447,6 +447,7 @@ def _ends_well(command: list[object]) -> subprocess.CompletedProcess[str]:
     return done
 
 
+@pytest.mark.more
 def test_several_threads_read_what_one_reads(
     tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, native: Path
 ) -> None:

@@ -25,13 +25,13 @@ def panic_of(session: Session) -> Finding:
 @pytest.mark.parametrize(
     ("kind", "version", "cause", "comm"),
     [
-        ("hung", "6.1", "hung task", "khungtaskd"),
-        ("oom", "6.12", "out of memory", "init"),
+        pytest.param("hung", "6.1", "hung task", "khungtaskd", marks=pytest.mark.more),
+        pytest.param("oom", "6.12", "out of memory", "init", marks=pytest.mark.more),
         ("null", "6.1", "NULL dereference", "init"),
-        ("bug", "6.12", "BUG", "init"),
-        ("softlockup", "6.12", "soft lockup", "init"),
+        pytest.param("bug", "6.12", "BUG", "init", marks=pytest.mark.more),
+        pytest.param("softlockup", "6.12", "soft lockup", "init", marks=pytest.mark.more),
         pytest.param("softlockup", "6.1", "soft lockup", "init", marks=pytest.mark.more),
-        ("overflow", "6.1", "stack overflow", "init"),
+        pytest.param("overflow", "6.1", "stack overflow", "init", marks=pytest.mark.more),
         pytest.param("overflow", "6.12", "stack overflow", "init", marks=pytest.mark.more),
         pytest.param("bug", "6.1", "BUG", "init", marks=pytest.mark.more),
     ],
@@ -50,6 +50,7 @@ def test_the_cause_is_that_of_the_log(
     assert cause in finding.reason
 
 
+@pytest.mark.more
 def test_a_hung_task_is_the_first_that_hung(panics: Panics, read: Callable[..., Session]) -> None:
     made = panics("hung", "6.1")
     session = read(made.core)
@@ -67,7 +68,10 @@ def test_a_hung_task_is_the_first_that_hung(panics: Panics, read: Callable[..., 
 
 @pytest.mark.parametrize(
     ("kind", "version", "subject"),
-    [("oom", "6.12", "process init (1)"), ("tmpfs", "6.1", "shared memory and tmpfs")],
+    [
+        pytest.param("oom", "6.12", "process init (1)", marks=pytest.mark.more),
+        ("tmpfs", "6.1", "shared memory and tmpfs"),
+    ],
 )
 def test_who_took_the_memory_is_named(
     kind: str, version: str, subject: str, panics: Panics, read: Callable[..., Session]
@@ -77,7 +81,8 @@ def test_who_took_the_memory_is_named(
     assert (finding.status, finding.subject) == ("finding", subject)
 
 
-@pytest.mark.parametrize("version", ["6.12", pytest.param("6.1", marks=pytest.mark.more)])
+@pytest.mark.more
+@pytest.mark.parametrize("version", ["6.12", "6.1"])
 def test_a_stack_goes_on_from_an_interrupt_to_what_it_interrupted(
     version: str, panics: Panics, read: Callable[..., Session]
 ) -> None:
@@ -95,6 +100,7 @@ def test_a_stack_goes_on_from_an_interrupt_to_what_it_interrupted(
     assert found == names[names.index("asm_sysvec_apic_timer_interrupt") + 1]
 
 
+@pytest.mark.more
 def test_a_stack_ends_where_the_stack_pointer_was_wrong(panics: Panics, read: Callable[..., Session]) -> None:
     made = panics("overflow", "6.1")
     session = read(made.core)

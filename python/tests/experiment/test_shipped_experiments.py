@@ -126,7 +126,7 @@ def test_a_server_that_is_not_installed_is_said_with_its_package(
     assert "apt-get install postgresql" in str(raised.value)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 @pytest.mark.usefixtures("needs_root")
 def test_the_model_of_a_disk_is_compared_with_a_database(experiment: Callable[..., Path]) -> None:
     need_postgres()
@@ -140,7 +140,7 @@ def test_the_model_of_a_disk_is_compared_with_a_database(experiment: Callable[..
     assert min(min(row["baseline_median"], row["scenario_median"]) for row in rows) > 0
 
 
-@pytest.mark.slow
+@pytest.mark.more
 @pytest.mark.usefixtures("needs_root")
 def test_recorders_are_compared_with_no_recorder(experiment: Callable[..., Path]) -> None:
     need("strace")
@@ -153,6 +153,7 @@ def test_recorders_are_compared_with_no_recorder(experiment: Callable[..., Path]
     assert found["calls", "strace"] > 2
 
 
+@pytest.mark.more
 @pytest.mark.usefixtures("needs_root")
 def test_each_pattern_gives_a_rate_on_each_file_system(experiment: Callable[..., Path]) -> None:
     need("mkfs.xfs", "mkfs.btrfs")
@@ -188,6 +189,7 @@ def test_rows_come_in_by_each_way_and_are_all_there(experiment: Callable[..., Pa
     assert {row["rejected"] for row in shown(folder, "experiment/runs")} == {False}
 
 
+@pytest.mark.more
 @pytest.mark.usefixtures("needs_root")
 def test_a_database_comes_back_from_each_way_of_saving_it(experiment: Callable[..., Path]) -> None:
     need_postgres()
@@ -199,6 +201,7 @@ def test_a_database_comes_back_from_each_way_of_saving_it(experiment: Callable[.
     assert len(runs) == 2 * (4 + 5)
 
 
+@pytest.mark.more
 @pytest.mark.usefixtures("needs_root")
 def test_the_answers_of_all_22_queries_are_those_of_another_database(experiment: Callable[..., Path]) -> None:
     need_postgres()
@@ -249,7 +252,7 @@ def test_a_wrong_answer_of_a_query_is_no_success(tmp_path: Path, library: Librar
     assert check() == (1, "q01: 1 rows and not 2")
 
 
-@pytest.mark.slow
+@pytest.mark.more
 @pytest.mark.usefixtures("needs_root")
 def test_a_web_shop_has_the_orders_that_it_acknowledged(
     experiment: Callable[..., Path], library: Library

@@ -1,12 +1,11 @@
 """Power cuts: whatever of the log of writes is on the disk, a recording that is there is one that was promised, and whole.
 
 Each writer runs once below strace; then every state that a file system may be left in (`power_cut.py`) is made and read.
-`SYSDOCK_POWER_CUTS=all` looks at all states of all writers, else at 150 of each.
+`SYSDOCK_SAMPLES=all` looks at all states of all writers, else at some of each.
 """
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -19,6 +18,7 @@ import duckdb
 import pytest
 from make_recording import RecordingMaker
 from power_cut import Cut, Disk, Replayed, State, cuts, fingerprint
+from sampling import ALL, sampled
 from sysdock.errors import UserError
 from sysdock.recording import Recording
 from traced_writes import Change, files_of, traced
@@ -36,7 +36,7 @@ from writers import (
 sys.path.insert(0, str(Path(__file__).parents[1] / "native"))
 from recorders import recorder_or_skip
 
-MOST_STATES = 150
+MOST_STATES = sampled(40, 150)
 MANIFEST = "rec/recording.json"
 
 
@@ -140,13 +140,13 @@ class Reader:
             check_part_of(rows, self.read[last])
 
 
-def sampled(found: Iterator[Cut], key: Callable[[Cut], object]) -> list[Cut]:
+def spread(found: Iterator[Cut], key: Callable[[Cut], object]) -> list[Cut]:
     """States that differ, or in what is asked of them, which `key` gives; some of many, spread evenly."""
     known: dict[tuple[object, bytes], Cut] = {}
     for cut in found:
         known.setdefault((key(cut), fingerprint(cut.state)), cut)
     every = list(known.values())
-    if os.environ.get("SYSDOCK_POWER_CUTS") == "all" or len(every) <= MOST_STATES:
+    if ALL or len(every) <= MOST_STATES:
         return every
     return [every[number * (len(every) - 1) // (MOST_STATES - 1)] for number in range(MOST_STATES)]
 
@@ -159,7 +159,7 @@ def check_recording(copies: Path) -> Callable[[Written], list[Cut]]:
         reader = Reader(Replayed(copies / "replayed"), {}, Counter())
         allowed = written.allowed(MANIFEST)
         found = cuts(written.before, written.changes, written.after)
-        states = sampled(found, lambda cut: tuple(map(id, allowed[cut.at])))
+        states = spread(found, lambda cut: tuple(map(id, allowed[cut.at])))
         for cut in states:
             reader.check(cut, allowed[cut.at])
         reader.check_rows(written.after[MANIFEST])
@@ -300,7 +300,7 @@ def recording(maker: RecordingMaker, disk: Path) -> Path:
 
 def check_files(written: Written, *paths: str) -> int:
     """That each file is at any time what it was or what it becomes, and at the end what it became."""
-    states = sampled(
+    states = spread(
         cuts(written.before, written.changes, written.after), lambda cut: cut.at == len(written.changes)
     )
     for path in paths:

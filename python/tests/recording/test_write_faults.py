@@ -1,7 +1,7 @@
 """Writes that fail: a disk that is full at any byte and at any name, and calls that strace makes fail, for each writer.
 
 Whatever fails, it is said with its reason; what is there is true and can be read, nothing half is left, and a command that
-is recorded runs to its end. `SYSDOCK_WRITE_FAULTS=all` tries each single call and page, else some of each kind.
+is recorded runs to its end. `SYSDOCK_SAMPLES=all` tries each single call and page, else some of each kind.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 import duckdb
 import pytest
 from make_recording import RecordingMaker
+from sampling import ALL, sampled
 from small_disk import PAGE, resize, small_disk
 from traced_writes import files_of
 from writers import EXPERIMENT, SYSDOCK, TESTDATA, Rows, check_part_of, image_of_a_disk, rows_of
@@ -27,7 +28,6 @@ from writers import EXPERIMENT, SYSDOCK, TESTDATA, Rows, check_part_of, image_of
 sys.path.insert(0, str(Path(__file__).parents[1] / "native"))
 from recorders import recorder_or_skip
 
-ALL = os.environ.get("SYSDOCK_WRITE_FAULTS") == "all"
 Done = subprocess.CompletedProcess
 # Which calls fail, and how.
 WRITE, SYNC, MOVE = "write,writev,pwrite64", "fsync,fdatasync", "rename,renameat,renameat2"
@@ -57,7 +57,7 @@ class Writer:
     follow: bool = True
     status: int = 0
     # Numbers of the calls, or pages, of one kind that fail.
-    some: Sequence[int] = (1, 2, 3, 6, 11, 24, 45)
+    some: Sequence[int] = sampled((1, 2, 11), (1, 2, 3, 6, 11, 24, 45))
     # Files that it takes away, and others that it writes to.
     taken: set[str] = field(default_factory=set)
     extra: Sequence[str] = ()
@@ -312,7 +312,7 @@ def test_a_recorder(way: str, name: str, native: Path, writer: Callable, tmp_pat
         follow=False,
         faults=RECORDER_FAULTS,
         # Fewer for the kernel recorder, because each run loads programs: from the first call on, one alone, from a later one on.
-        some=(1, 4, 9) if name == "kernel" else (1, 2, 4, 9, 20),
+        some=(1, 4, 9) if name == "kernel" else sampled((1, 4), (1, 2, 4, 9, 20)),
         extra=("rec/spool",),
         elsewhere=[ended],
     )
@@ -340,7 +340,9 @@ def python_writer(maker: RecordingMaker, writer: Callable, tmp_path: Path) -> Ca
             for name, text in (others or {}).items():
                 (folder / name).write_text(text)
 
-        return writer(*command, before=before, faults=PYTHON_FAULTS, some=(1, 4, 40), **options)
+        return writer(
+            *command, before=before, faults=PYTHON_FAULTS, some=sampled((1, 4), (1, 4, 40)), **options
+        )
 
     return make
 
@@ -411,7 +413,7 @@ def test_an_experiment(way: str, writer: Callable, tmp_path: Path) -> None:
     made = writer(
         *(sys.executable, "-c", EXPERIMENT, tmp_path / "disk" / "rec"),
         faults=PYTHON_FAULTS,
-        some=(1, 4, 33),
+        some=sampled((1, 4), (1, 4, 33)),
     )
     made.is_repeated = False
     check_all(made, runs_of(way, made, tmp_path))
