@@ -1,6 +1,6 @@
 # setup: everything a clean Debian 12 machine needs beside Rust and Python.  demo: the main job on real programs.  test: everything CI runs; test-quick: what needs a minute and no root; test-more: what takes an hour.
 # Stamps in .venv keep a second call from doing any set-up work again.
-.PHONY: setup static dist demo test test-quick test-more check bench site clean
+.PHONY: ready setup static dist demo test test-quick test-more check bench site clean
 .DELETE_ON_ERROR:
 
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name '*.[ch]' -o -name Cargo.toml) $(wildcard knowhow/tables/*.toml) Cargo.toml Cargo.lock
@@ -18,14 +18,18 @@ dist: .venv/.python
 demo: setup
 	tools/demo
 
-test: .venv/.tested
+test: ready
 	tools/check
 
-test-quick: .venv/.tested
+test-quick: ready
 	tools/check quick
 
-test-more: .venv/.tested
+test-more: ready
 	tools/check more
+
+# Packages are fetched while the compiler runs.
+ready: .venv/.python
+	$(MAKE) --no-print-directory -j2 .venv/.tested .venv/.dev
 
 check: test
 
@@ -53,7 +57,7 @@ site: $(firstword $(wildcard .venv/.tested) .venv/.installed)
 	touch $@
 
 # The same with an executable that is built faster; `make setup` makes the real one again.
-.venv/.tested: .venv/.dev pyproject.toml python/wheel-data/scripts/sysdock $(RUST_SOURCES)
+.venv/.tested: .venv/.python pyproject.toml python/wheel-data/scripts/sysdock $(RUST_SOURCES)
 	tools/setup install tests
 	rm -f .venv/.installed
 	touch $@

@@ -476,6 +476,7 @@ check = [["grep", "-q", "a", "{tmp_path}/answer"]]"""
     assert all(each.values["command"].startswith("grep -q a") for each in found)
 
 
+@pytest.mark.more
 @pytest.mark.usefixtures("needs_root")
 def test_what_comes_with_sysdock_measures_fragments(run: Callable, tmp_path: Path) -> None:
     words = ("--blocks", 2, *PIECES, *SMALL)

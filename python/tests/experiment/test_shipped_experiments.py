@@ -164,6 +164,7 @@ def test_each_pattern_gives_a_rate_on_each_file_system(experiment: Callable[...,
     assert min(row["scenario_median"] for row in rows) > 0
 
 
+@pytest.mark.more
 @pytest.mark.serial
 @pytest.mark.usefixtures("needs_root")
 def test_web_servers_are_asked_for_more_than_they_can_do(experiment: Callable[..., Path]) -> None:

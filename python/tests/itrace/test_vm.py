@@ -193,6 +193,7 @@ JOIN images i ON i.image_id = s.image_id WHERE s.mode <> 'kernel' GROUP BY ALL O
 """
 
 
+@pytest.mark.more
 def test_a_command_is_traced_from_its_fork_to_its_end(disk_guest: Path, tmp_path: Path) -> None:
     images = []
     for name in ("one", "two"):
@@ -208,6 +209,7 @@ def test_a_command_is_traced_from_its_fork_to_its_end(disk_guest: Path, tmp_path
     assert unknown < 0.001 * sum(found.values())
 
 
+@pytest.mark.more
 def test_a_write_lasts_and_the_disk_is_as_before(disk_guest: Path, tmp_path: Path) -> None:
     before = (disk_guest / "disk").read_bytes()
     user, waits = [], []
@@ -232,6 +234,7 @@ def test_a_request_that_fails_is_said(guest: Path, tmp_path: Path) -> None:
     assert (tmp_path / "rec" / "recording.json").exists()
 
 
+@pytest.mark.more
 def test_a_command_that_fails_is_said_with_its_output(build: Build, tmp_path: Path) -> None:
     path = tmp_path / "service.toml"
     requests = '[requests]\nno = ["/bin/busybox", "nonsense"]\n'
@@ -267,6 +270,7 @@ def test_a_disk_that_fills_while_tracing(guest: Path, tmp_path: Path) -> None:
     assert f"{out}: the trace cannot be written: File too large" in str(raised.value)
 
 
+@pytest.mark.more
 def test_a_service_that_does_not_start_shows_its_console(build: Build, tmp_path: Path) -> None:
     path = tmp_path / "service.toml"
     path.write_text('packages = ["busybox-static"]\nport = 80\ncommand = ["/bin/busybox", "nonsense"]\n')
@@ -276,6 +280,7 @@ def test_a_service_that_does_not_start_shows_its_console(build: Build, tmp_path:
     assert "nonsense: applet not found" in str(raised.value)
 
 
+@pytest.mark.more
 def test_a_guest_that_panics_shows_its_console(build: Build, tmp_path: Path) -> None:
     path = tmp_path / "service.toml"
     command = '["/bin/busybox", "sh", "-c", "echo c >/proc/sysrq-trigger"]'

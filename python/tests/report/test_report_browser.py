@@ -354,6 +354,7 @@ def test_every_finding_links_its_numbers_to_its_rule(visit: Callable[..., Watche
         assert block.is_visible()
 
 
+@pytest.mark.more
 def test_screenshots_are_kept(visit: Callable[..., Watched], page_file: Path) -> None:
     """To be viewed by those who read the CI output: the page in both themes, languages and widths, and opened."""
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
@@ -439,7 +440,7 @@ def test_paper_shows_what_is_open_and_no_buttons(visit: Callable[..., Watched], 
     assert page.locator("article.finding .advice").first.is_visible()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.more)])
 def test_axe_finds_nothing_that_wcag_aa_forbids(
     visit: Callable[..., Watched], page_file: Path, scheme: str
 ) -> None:
