@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 from sysdock.checkup.accounting import find_process
-from sysdock.checkup.given import Given
 from sysdock.checkup.job_table import find_job
 from sysdock.checkup.load import load_tables
 from sysdock.checkup.names import read_key
@@ -29,6 +28,7 @@ from sysdock.checkup.ratio import JobTimes
 from sysdock.checkup.site import read_site
 from sysdock.checkup.threshold import decide, survey
 from sysdock.checkup.time_output import read_time_output
+from sysdock.checkup.user_input import Given
 from sysdock.errors import UserError
 from sysdock.library import Library
 from sysdock.library.catalog import ChartTemplate

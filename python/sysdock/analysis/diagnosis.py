@@ -8,14 +8,14 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from sysdock.analysis.at_least import too_little
+from sysdock.analysis.attribution import with_callers
 from sysdock.analysis.finding import Finding, fold, likely_gain, with_minor
+from sysdock.analysis.least_data import too_little
 from sysdock.analysis.products import with_products
 from sysdock.analysis.session import values_of
 from sysdock.analysis.side_by_side import side_by_side
 from sysdock.analysis.source_lines import with_source_lines
 from sysdock.analysis.tracer import untraced
-from sysdock.analysis.whose import with_callers
 from sysdock.errors import NotComputed, UserError
 from sysdock.library import Analysis, Page
 from sysdock.library.page import heading

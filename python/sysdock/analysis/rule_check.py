@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from sysdock.analysis.at_least import too_little
 from sysdock.analysis.diagnosis import reasons
+from sysdock.analysis.least_data import too_little
 from sysdock.analysis.session import Result
 from sysdock.errors import UserError
 from sysdock.library import Analysis, Page

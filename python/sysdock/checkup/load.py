@@ -15,7 +15,7 @@ from sysdock.sentences import fact
 
 if TYPE_CHECKING:
     from sysdock.analysis import Session
-    from sysdock.checkup.given import Given
+    from sysdock.checkup.user_input import Given
 
 COUNTERS, LOADS = "io_counters", "device_loads"
 Row = dict[str, Any]

@@ -17,8 +17,8 @@ from sysdock.sentences import fact, say, sentences
 if TYPE_CHECKING:
     from sysdock.analysis import Session
     from sysdock.analysis.finding import Finding
-    from sysdock.checkup.given import Given
     from sysdock.checkup.observed import Rows
+    from sysdock.checkup.user_input import Given
 
 TITLES = (
     fact("checkup/i_o_ratio_does"),

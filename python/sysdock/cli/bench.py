@@ -108,7 +108,7 @@ command.add_command(diskio)
 
 def _run(ctx: click.Context, item: str, given: dict[str, Any], options: dict[str, Any]) -> None:
     from sysdock.cli.recording import run_with_progress
-    from sysdock.health.keeping import kept
+    from sysdock.health.folder import kept
     from sysdock.health.planned import called
     from sysdock.recording.native import native_words
 

@@ -150,7 +150,7 @@ def _measure(
     from sysdock.cli.recording import run_with_progress
     from sysdock.diskio.device import plan
     from sysdock.diskio.measuring import count_requests
-    from sysdock.health.keeping import kept
+    from sysdock.health.folder import kept
     from sysdock.health.planned import called, plan_file
     from sysdock.recording.native import native_words
 
@@ -187,17 +187,17 @@ def _predict(
 ) -> None:
     from sysdock.analysis import Session
     from sysdock.diskio import device as devices
-    from sysdock.diskio import keeping
+    from sysdock.diskio import prediction_rows
     from sysdock.diskio.predicting import predictions, queries
     from sysdock.recording import Recording
 
     with Session(Recording.open(folder)) as session:
         device = devices.read(session)
     found, times = predictions(device, settings, workloads, clients), queries(device, settings)
-    rows = keeping.rows(found, device, requests, options["real"])
-    query_rows = keeping.query_rows(times)
+    rows = prediction_rows.rows(found, device, requests, options["real"])
+    query_rows = prediction_rows.query_rows(times)
     if is_kept:
-        keeping.keep(folder, rows, query_rows)
+        prediction_rows.keep(folder, rows, query_rows)
     if options["format_"] == "json":
         from sysdock.screen.diskio import explanation
 

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from sysdock.analysis import Session
-    from sysdock.checkup.given import Given
     from sysdock.checkup.plain_run import PlainRun
     from sysdock.checkup.ratio import JobTimes
     from sysdock.checkup.statement import Step
+    from sysdock.checkup.user_input import Given
 
 _EPILOG = """Example:
 
@@ -213,8 +213,8 @@ def _check(
 
 
 def _given(options: dict[str, Any], run: PlainRun | None) -> Given:
-    from sysdock.checkup.given import Given
     from sysdock.checkup.site import Site, read_site
+    from sysdock.checkup.user_input import Given
 
     job = run.times if run else _times(options)
     return Given(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sysdock.errors import UserError
 
 if TYPE_CHECKING:
-    from sysdock.experiment.keeping import Kept
+    from sysdock.experiment.run_recording import Kept
     from sysdock.library import Experiment
 
 _NS = 1e9

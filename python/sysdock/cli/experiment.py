@@ -12,7 +12,7 @@ import click
 from sysdock.cli.options import format_option
 
 if TYPE_CHECKING:
-    from sysdock.experiment.keeping import Kept
+    from sysdock.experiment.run_recording import Kept
     from sysdock.library import Experiment, Library
 
 _EPILOG = """Example:
@@ -188,7 +188,7 @@ def run(
 @click.pass_context
 def resume(ctx: click.Context, recording: Path, trust: bool, fail_on: str | None) -> None:
     """Resume an interrupted experiment."""
-    from sysdock.experiment.keeping import Kept
+    from sysdock.experiment.run_recording import Kept
     from sysdock.experiment.running import go_on, refuse
     from sysdock.library import Library
 
@@ -229,7 +229,7 @@ def report(recording: Path, output: Path | None, against: Path | None) -> None:
     from sysdock.analysis import Session
     from sysdock.cli.output import remark
     from sysdock.experiment.documents import FOLDER, write_documents
-    from sysdock.experiment.keeping import Kept
+    from sysdock.experiment.run_recording import Kept
     from sysdock.library import Library
     from sysdock.recording import Recording
 
@@ -264,7 +264,7 @@ def replay(recording: Path, output: Path, busy: bool, trust: bool, format_: str)
     Each verdict is reproduced, not reproduced, or not comparable, with the reason. The order of the runs is
     drawn again.
     """
-    from sysdock.experiment.keeping import Kept
+    from sysdock.experiment.run_recording import Kept
     from sysdock.library import Library
 
     library = Library()
@@ -301,7 +301,7 @@ def _print_outcomes(first: Path, again: Path, library: Library, format_: str) ->
 
 def _refuse_stranger(recording: Path, experiment: Experiment, library: Library, trust: bool) -> None:
     """A recording may come from anywhere: without --trust only what comes with sysdock is run."""
-    from sysdock.experiment.keeping import files_of
+    from sysdock.experiment.run_recording import files_of
 
     def content(each: Experiment) -> tuple[bytes, dict[str, str]]:
         return each.path.read_bytes(), files_of(each)

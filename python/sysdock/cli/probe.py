@@ -193,8 +193,8 @@ def status(ctx: click.Context, /, directory: Path | None, series: Path | None, *
 
     from sysdock.cli.output import say
     from sysdock.probe import notify
-    from sysdock.probe.judging import Settings, judge
     from sysdock.probe.series import find, last_target
+    from sysdock.probe.slowdown import Settings, judge
     from sysdock.screen import probe as words
 
     place, now_ns = find(directory, series), time.time_ns()

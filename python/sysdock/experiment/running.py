@@ -25,7 +25,6 @@ from sysdock.experiment.definition import missing_tools, problems
 from sysdock.experiment.documents import FOLDER as DOCUMENTS
 from sysdock.experiment.documents import write_documents
 from sysdock.experiment.explaining import NOTHING, Profile, profile, recorder, servers_recorded
-from sysdock.experiment.keeping import Kept
 from sysdock.experiment.one_run import DISTURBANCES, Run, Together, run_once, run_together
 from sysdock.experiment.plan import Turn
 from sysdock.experiment.power import smallest_visible
@@ -42,6 +41,7 @@ from sysdock.experiment.results import (
     samples_of,
     verdict_row,
 )
+from sysdock.experiment.run_recording import Kept
 from sysdock.experiment.state import Journal, State, repair
 from sysdock.experiment.tools import how_to_install, logged, run_tool
 from sysdock.experiment.verdicts import is_decided, judge

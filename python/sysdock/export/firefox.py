@@ -121,7 +121,7 @@ def _columns(rows: list[dict[str, Any]], names: Iterable[str]) -> dict[str, Any]
 def _thread(
     life: int, process: int, pid: int, tid: int, comm: str, command: str, *, timed: bool
 ) -> dict[str, Any]:
-    """A thread without calls yet. Ids are used again, and by other hosts: lives of processes are not."""
+    """A thread without calls yet. Ids are used again, and by other hosts: numbers of tasks are not."""
     program = comm or command.partition(" ")[0] or "?"
     return {
         "processType": "default",

@@ -54,7 +54,7 @@ def write_chrome(session: Session, out: IO[bytes], most: int) -> Written:
     out.write(b'{"displayTimeUnit":"ns","traceEvents":[')
     threads = {}
     for life, process, pid, tid, comm, command in session.fetch(THREADS_SQL):
-        # Ids are used again, and by other hosts; lives are not.
+        # Ids are used again, and by other hosts; numbers of tasks are not.
         threads[life] = (process, life)
         name = f"{comm or command.partition(' ')[0]} {pid}"
         if life == process:
@@ -165,7 +165,7 @@ def write_packet(out: IO[bytes], fields: Sequence[Field], number: int | None = N
 
 
 def _process_track(process: int) -> int:
-    # 0 is no uuid; processes and threads are lives: even and odd numbers.
+    # 0 is no uuid; processes and threads have even and odd numbers.
     return 2 * process + 2
 
 

@@ -1,8 +1,8 @@
 """The fixed columns of rules, and the sentences that are made of a row.
 
 A sentence is a header line `-- says: STATUS LANG  Text with {column} or {param}.`; `STATUS.VARIANT` is taken
-where the row's column `variant` says so. Its places are those of `sysdock.sentences.filling`. `{cause:ja}` is
-a value of text that the rule chose itself, in that language; a recorded name never is.
+where the row's column `variant` says so. Its places are those of `sysdock.sentences.placeholders`.
+`{cause:ja}` is a value of text that the rule chose itself, in that language; a recorded name never is.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sysdock import to_disk
 from sysdock.errors import UserError
-from sysdock.probe.judging import Answer
+from sysdock.probe.slowdown import Answer
 
 # File with the state for which the command was last called, next to the series.
 _LAST = "called"

@@ -71,7 +71,7 @@ class AppliedFilters:
             # A copy works on two files.
             by_path = f"({by_path} OR t.to_path_id IN (SELECT path_id FROM keep_paths))"
         by_name = "t.comm_id IN (SELECT comm_id FROM keep_comms)"
-        by_pid = "t.task_id IN (SELECT task_id FROM keep_lives)"
+        by_pid = "t.task_id IN (SELECT task_id FROM keep_tasks)"
         result = table.expression("result")
         add(filters.file, by_path, "--file", "path_id", "task_id")
         add(drop, drop_condition, "--exclude-dir, --exclude-suffix", "path_id", "task_id")
@@ -121,7 +121,7 @@ class AppliedFilters:
 
     def _resolve_processes(self, items: list[str]) -> None:
         pids = [(int(item),) for item in items if item.isascii() and item.isdigit() and len(item) < 10]
-        self._resolve_lives(pids)
+        self._resolve_tasks(pids)
         names = [plain(item) for item in items]
         # A recorded name has at most 15 bytes, as the kernel keeps it.
         kept = [name.encode()[:_COMM_BYTES].decode(errors="ignore") for name in names]
@@ -132,17 +132,17 @@ class AppliedFilters:
             "WHERE c.comm IN (SELECT name FROM process_names)"
         )
         self._by_name = bool(self._count("keep_comms"))
-        if not self._by_name and not self._count("keep_lives"):
+        if not self._by_name and not self._count("keep_tasks"):
             given = f"--process {self.filters.process}"
             self.notes.append(fact("recording/not_process_or_program", given=given))
 
-    def _resolve_lives(self, pids: list[tuple[int]]) -> None:
+    def _resolve_tasks(self, pids: list[tuple[int]]) -> None:
         """A process id selects all tasks that had it."""
         self._fill("keep_pids", "pid INTEGER", pids)
-        self._fill("keep_lives", "task_id INTEGER", [])
+        self._fill("keep_tasks", "task_id INTEGER", [])
         if pids and "processes" in self.recording.tables:
             self.connection.execute(
-                f"INSERT INTO keep_lives SELECT p.task_id FROM {self._stored('processes')} AS p "
+                f"INSERT INTO keep_tasks SELECT p.task_id FROM {self._stored('processes')} AS p "
                 "WHERE p.pid IN (SELECT pid FROM keep_pids)"
             )
 

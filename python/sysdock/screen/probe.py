@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from sysdock.probe.judging import Answer, Judgement
+from sysdock.probe.slowdown import Answer, Judgement
 from sysdock.sentences import Words, fact, say
 from sysdock.text import pad, printable, width
 

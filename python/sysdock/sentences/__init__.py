@@ -20,7 +20,7 @@ from sysdock.sentences.fact import (
     prose,
     prose_of,
 )
-from sysdock.sentences.filling import PLACE, names_in, with_unit
+from sysdock.sentences.placeholders import PLACE, names_in, with_unit
 from sysdock.sentences.speaking import (
     fill,
     in_all,

@@ -8,7 +8,7 @@ from typing import Any
 
 from sysdock.sentences.catalogue import catalogue
 from sysdock.sentences.fact import Fact, Joined, Prose, Words, fact, facts_from_json
-from sysdock.sentences.filling import FORMAT, PLACE, with_unit
+from sysdock.sentences.placeholders import FORMAT, PLACE, with_unit
 from sysdock.text import agreeing
 
 

@@ -13,11 +13,11 @@ import pytest
 from make_recording import RecordingMaker
 from sysdock.analysis import Session
 from sysdock.checkup.bundle import names_in, write_bundle
-from sysdock.checkup.given import Given
 from sysdock.checkup.names import LEFT_OUT, Hasher, read_key, translate
 from sysdock.checkup.ratio import JobTimes
 from sysdock.checkup.statement import Step
 from sysdock.checkup.steps import first_steps
+from sysdock.checkup.user_input import Given
 from sysdock.errors import UserError
 from sysdock.library import Library
 from sysdock.recording import Recording

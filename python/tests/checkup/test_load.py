@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 from sysdock.checkup.counters import NFS3, NFS4, read_llite, read_nfs, read_proc_io
-from sysdock.checkup.given import Given
 from sysdock.checkup.load import Period, load_parts, load_tables
 from sysdock.checkup.observed import observed
 from sysdock.checkup.statement import Part
 from sysdock.checkup.sysstat import read_sysstat
+from sysdock.checkup.user_input import Given
 from sysdock.errors import UserError
 
 

@@ -23,10 +23,10 @@ from sysdock.cli.experiment import _refuse_stranger
 from sysdock.errors import UserError
 from sysdock.experiment import loop_device as module
 from sysdock.experiment import running
-from sysdock.experiment.keeping import files_of
 from sysdock.experiment.one_run import Run
 from sysdock.experiment.prediction import content_requests
 from sysdock.experiment.preparation import PREPARATIONS
+from sysdock.experiment.run_recording import files_of
 from sysdock.experiment.tools import run_tool
 from sysdock.library import Library
 from sysdock.library.experiments import parse_experiment

@@ -12,8 +12,8 @@ import pytest
 from click.testing import Result
 from made_series import STARTED_NS, TEN_MINUTES_NS, Maker, as_history, make_series
 from sysdock.library import Library
-from sysdock.probe import judging
-from sysdock.probe.judging import Answer, Settings
+from sysdock.probe import slowdown
+from sysdock.probe.slowdown import Answer, Settings
 from sysdock.sentences import say
 
 DAY = 144
@@ -22,7 +22,7 @@ DAY = 144
 def answer(maker: Maker, probes: int) -> Answer:
     """What is said right after the last of so many probes."""
     found = as_history(maker.rows(probes))
-    return judging.judge_history(found, TEN_MINUTES_NS, found.times_ns[-1], Settings())
+    return slowdown.judge_history(found, TEN_MINUTES_NS, found.times_ns[-1], Settings())
 
 
 def slow_from(first: int, *items: str) -> Callable[[int, str], float]:

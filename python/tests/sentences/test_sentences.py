@@ -22,7 +22,7 @@ from sysdock.sentences import (
     prose,
     say,
 )
-from sysdock.sentences.filling import PLACE
+from sysdock.sentences.placeholders import PLACE
 from sysdock.text import width
 
 ROOT = Path(__file__).resolve().parents[3]

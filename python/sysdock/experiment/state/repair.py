@@ -11,7 +11,7 @@ from sysdock.errors import UserError
 from sysdock.experiment.state.journal import Journal, Written, folder, journals
 from sysdock.experiment.state.kind import Difference
 from sysdock.experiment.state.processes import process
-from sysdock.experiment.state.undoing import undo_one
+from sysdock.experiment.state.undo import undo_one
 
 # Time that a tool of a killed experiment may run: mkfs on a slow disk [s].
 _PATIENCE_S = 120.0

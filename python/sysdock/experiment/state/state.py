@@ -16,7 +16,7 @@ from sysdock.experiment.state.kind import Difference, Kind
 from sysdock.experiment.state.mounts import MountOptions, mounted_at
 from sysdock.experiment.state.postgres import Postgres
 from sysdock.experiment.state.servers import Program, Server
-from sysdock.experiment.state.undoing import undo_one
+from sysdock.experiment.state.undo import undo_one
 from sysdock.experiment.state.values import Cpu, Sysctl, Sysfs
 
 

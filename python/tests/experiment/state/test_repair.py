@@ -16,7 +16,7 @@ from sysdock.errors import UserError
 from sysdock.experiment.state import Journal, State, folder, repair
 from sysdock.experiment.state.journal import journals
 from sysdock.experiment.state.mounts import mounts
-from sysdock.experiment.state.undoing import undo_one
+from sysdock.experiment.state.undo import undo_one
 from sysdock.experiment.tools import run_tool
 
 NAME = "vm.dirty_expire_centisecs"

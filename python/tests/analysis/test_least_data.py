@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from make_recording import RecordingMaker
 from sysdock.analysis import Session
-from sysdock.analysis.at_least import too_little
 from sysdock.analysis.diagnosis import judge, lack
+from sysdock.analysis.least_data import too_little
 from sysdock.analysis.session import values_of
 from sysdock.errors import UserError
 from sysdock.library import Analysis, Library
