@@ -9,16 +9,11 @@ use crate::{
     conversion::places::Places,
     convert,
     events::{self, EVENT_PATH, EVENT_PYTHON, EVENT_PYTHON_CODE, EVENT_STACK, MappedEvent, PathEvent},
-    families::{
-        paths,
-        stacks::{
-            events::StackPart,
-            python_events::{PythonCode, PythonFrames},
-            rows::StackRows,
-        },
-    },
+    families::{paths, stacks::rows::StackRows},
     stacks::{
+        events::StackPart,
         kernel::KernelNames,
+        python_events::{PythonCode, PythonFrames},
         symbols,
         unwind::{Copy, Frames},
     },

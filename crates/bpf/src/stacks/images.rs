@@ -18,9 +18,9 @@ use rustc_hash::FxHashMap;
 use crate::{
     conversion::places::Places,
     events::MappedEvent,
-    families::stacks::events::ProgramMapped,
     stacks::{
         elf::{self, Binary},
+        events::ProgramMapped,
         jitted::{self, Jitted},
         vdso,
     },

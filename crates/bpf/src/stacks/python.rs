@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::{
     events::PythonCodeEvent,
-    families::stacks::python_events::{PythonCode, PythonFrames},
+    stacks::python_events::{PythonCode, PythonFrames},
 };
 
 /// Limits for code objects, and for the size of a table of lines. More are forged.

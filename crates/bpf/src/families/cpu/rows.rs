@@ -9,8 +9,8 @@ use sysdock_table::{
 use crate::{
     conversion::Conversion,
     events::{Raw, SAMPLE_CUT, SAMPLE_KERNEL, SampleEvent},
-    families::{calls::call_kinds::CallKinds, stacks::events::Of},
-    stacks::unwind::End,
+    families::calls::call_kinds::CallKinds,
+    stacks::{events::Of, unwind::End},
 };
 
 /// A sample as it was recorded.

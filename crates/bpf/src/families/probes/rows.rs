@@ -9,7 +9,7 @@ use sysdock_table::{
 use crate::{
     conversion::Conversion,
     events::{ProbeEvent, Raw, until_nul},
-    families::stacks::events::Of,
+    stacks::events::Of,
 };
 
 use super::spec::{Argument, Kind, Probe, ProbeList, Request};

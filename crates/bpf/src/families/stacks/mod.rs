@@ -3,9 +3,7 @@
 //! `stacks.h` distinguishes stacks by a fingerprint and copies each once, `layouts.h` reports
 //! mapped code, `interpreters.h` and `python.h` find functions of Python.
 
-pub(crate) mod events;
 pub(crate) mod layouts;
-pub(crate) mod python_events;
 pub(crate) mod rows;
 
 use sysdock_calls::{CallRow, Issue, syscalls::Shape};
@@ -17,12 +15,14 @@ use crate::{
     conversion::{Conversion, places::Places},
     events::{EVENT_MAPPED, EVENT_PROGRAM, EVENT_PYTHON, EVENT_PYTHON_CODE, EVENT_STACK, MappedEvent, Raw},
     families::{CPU, Converter, Family, Recorded, SCHED, STACKS, Shrink, calls::events::Call},
-    stacks::kernel,
+    stacks::{
+        events::{Of, ProgramMapped, StackPart},
+        kernel,
+        python_events::{PythonCode, PythonFrames},
+    },
     transport::notes::Start,
 };
 
-use events::{Of, ProgramMapped, StackPart};
-use python_events::{PythonCode, PythonFrames};
 use rows::Counts;
 
 /// Numbers the stacks of calls.

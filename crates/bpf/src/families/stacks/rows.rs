@@ -12,13 +12,11 @@ use sysdock_table::{
 
 use crate::{
     conversion::places::Places,
-    families::stacks::{
-        events::{Of, StackPart},
-        python_events::PythonFrames,
-    },
     stacks::{
+        events::{Of, StackPart},
         kernel::KernelNames,
         python::{Between, Codes, PythonFrame},
+        python_events::PythonFrames,
         symbols::{self, Symbol},
         unwind::{Copy, End, Frame, Frames},
     },
@@ -302,7 +300,7 @@ mod tests {
     use super::*;
     use crate::{
         events::{self, EVENT_PYTHON, MappedEvent, PythonEvent},
-        families::stacks::events::ProgramMapped,
+        stacks::events::ProgramMapped,
         testing::{Bytes, Random},
     };
 

@@ -2,7 +2,7 @@
 
 use crate::{
     events::{self, Layout, PYTHON_CUT, PythonCodeEvent, PythonEvent, PythonFrame, PythonText, Raw},
-    families::stacks::events::Of,
+    stacks::events::Of,
 };
 
 /// Functions of Python on a stack.
