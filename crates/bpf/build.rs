@@ -7,16 +7,13 @@ use std::{
     process::Command,
 };
 
-#[allow(dead_code, reason = "types of the kernel have kinds that events have not")]
-#[path = "src/btf.rs"]
-mod btf;
-#[path = "build/elf.rs"]
-mod elf;
+use sysdock_symbols::{btf::Types, elf};
+
 #[path = "build/layouts.rs"]
 mod layouts;
 
 fn main() {
-    for watched in ["src/bpf", "src/families", "src/live", "src/accounting", "src/btf.rs", "build", "build.rs"] {
+    for watched in ["src/bpf", "src/families", "src/live", "src/accounting", "build", "build.rs"] {
         println!("cargo:rerun-if-changed={watched}");
     }
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets OUT_DIR"));
@@ -35,7 +32,8 @@ fn main() {
     write(&every_layout, &layouts::c_source(&headers));
     compile(&every_layout, &every_layout.with_extension("o"));
     let object = fs::read(every_layout.with_extension("o")).expect("it was just compiled");
-    let types = btf::Types::of(elf::section(&object, ".BTF").to_vec(), None).expect("the compiler writes types");
+    let types = elf::section(&object, ".BTF").and_then(|section| Types::of(section.to_vec(), None));
+    let types = types.expect("the compiler writes types");
     write(&out.join("layouts.rs"), &layouts::rust_source(&types));
 }
 

@@ -4,7 +4,7 @@
 
 use std::{fmt::Write, fs, path::PathBuf};
 
-use crate::btf::{Type, Types};
+use sysdock_symbols::btf::{Type, Types};
 
 /// Structure at the beginning of each event, which is read separately.
 const HEADER: &str = "event_header";
@@ -34,8 +34,8 @@ pub(crate) fn rust_source(types: &Types) -> String {
     let mut code = String::new();
     for id in types.ids() {
         match types.get(id) {
-            Type::Struct { name, bytes, members } if name != HEADER => structure(&mut code, types, &name, bytes, &members),
-            Type::Enum { name, values } => constants(&mut code, &name, &values),
+            Type::Struct if name_of(types, id) != HEADER => structure(&mut code, types, id),
+            Type::Enum => constants(&mut code, &name_of(types, id), &types.values(id)),
             _ => {}
         }
     }
@@ -58,18 +58,20 @@ struct Field {
     write: String,
 }
 
-fn structure(code: &mut String, types: &Types, c_name: &str, bytes: usize, members: &[(String, u32, usize)]) {
-    let name = camel(c_name);
-    let mut length = bytes;
+fn structure(code: &mut String, types: &Types, id: u32) {
+    let c_name = name_of(types, id);
+    let name = camel(&c_name);
+    let mut length = types.size(id);
     let mut fields = Vec::new();
-    for (member, of, offset) in members {
-        match types.get(*of) {
+    for (member, place) in types.parts(id) {
+        let (member, of, offset) = (text(member), place.of_type, place.offset as usize);
+        match types.get(of) {
             // An array of unknown length after the structure.
-            Type::Array { number: 0, .. } => length = *offset,
-            Type::Array { of, .. } if matches!(types.get(of), Type::Struct { .. }) => length = *offset,
-            Type::Struct { name, .. } if name == HEADER => {}
+            Type::Array { number: 0, .. } => length = offset,
+            Type::Array { of, .. } if types.get(of) == Type::Struct => length = offset,
+            Type::Struct if name_of(types, of) == HEADER => {}
             _ if member.starts_with("pad") => {}
-            of => fields.push(field(types, member, &of, *offset)),
+            _ => fields.push(field(types, &member, of, offset)),
         }
     }
     let all = |part: fn(&Field) -> String| fields.iter().map(part).collect::<String>();
@@ -88,16 +90,18 @@ fn structure(code: &mut String, types: &Types, c_name: &str, bytes: usize, membe
     .expect("a string takes all");
 }
 
-fn field(types: &Types, name: &str, of: &Type, offset: usize) -> Field {
-    let (of, read, write) = match of {
-        Type::Int { bytes, signed } => {
-            let of = integer(*bytes, *signed);
+fn field(types: &Types, name: &str, id: u32, offset: usize) -> Field {
+    let bytes = types.size(id);
+    let (of, read, write) = match types.get(id) {
+        Type::Integer { signed } => {
+            let of = integer(bytes, signed);
             let end = offset + bytes;
             let write = format!("out[{offset}..{end}].copy_from_slice(&self.{name}.to_le_bytes())");
             (of.clone(), format!("{of}::from_le_bytes(part(bytes, {offset}))"), write)
         }
         Type::Array { of, number } => {
-            let Type::Int { bytes, signed } = types.get(*of) else { panic!("{name}: an array of something else than numbers") };
+            let Type::Integer { signed } = types.get(of) else { panic!("{name}: an array of something else than numbers") };
+            let bytes = types.size(of);
             if bytes == 1 {
                 // Characters: `char` is signed in C, but not in Rust.
                 let write = format!("out[{offset}..{}].copy_from_slice(&self.{name})", offset + number);
@@ -116,8 +120,8 @@ fn field(types: &Types, name: &str, of: &Type, offset: usize) -> Field {
             );
             (format!("[{of}; {number}]"), read, write)
         }
-        Type::Struct { name: inner, bytes, .. } => {
-            let of = camel(inner);
+        Type::Struct => {
+            let of = camel(&name_of(types, id));
             let end = offset + bytes;
             let read = format!("{of}::read(&bytes[{offset}..{end}]).expect(\"it is as long\")");
             (of, read, format!("self.{name}.write(&mut out[{offset}..{end}])"))
@@ -125,6 +129,14 @@ fn field(types: &Types, name: &str, of: &Type, offset: usize) -> Field {
         _ => panic!("{name}: a type that events cannot have"),
     };
     Field { name: name.to_string(), of, read, write }
+}
+
+fn name_of(types: &Types, id: u32) -> String {
+    text(types.name(id))
+}
+
+fn text(name: &[u8]) -> String {
+    String::from_utf8_lossy(name).into_owned()
 }
 
 fn integer(bytes: usize, signed: bool) -> String {

@@ -2,6 +2,7 @@
 
 use std::{fs, os::unix::ffi::OsStrExt, path::Path};
 
+use sysdock_symbols::{demangle, symbols};
 use sysdock_table::{Cancel, Manifest, Recording};
 
 use crate::{
@@ -14,7 +15,6 @@ use crate::{
         events::StackPart,
         kernel::KernelNames,
         python_events::{PythonCode, PythonFrames},
-        symbols,
         unwind::{Copy, Frames},
     },
 };
@@ -72,7 +72,7 @@ pub fn elf(data: &[u8], path: &Path) {
     }
     let mut addresses: Vec<u64> = found.iter().map(|frame| frame.address).collect();
     addresses.extend([0, 1, number(0), number(1)]);
-    assert_eq!(symbols::symbols(path, &addresses).len(), addresses.len());
+    assert_eq!(symbols(path, &addresses, demangle).len(), addresses.len());
 }
 
 /// The path event of one file.

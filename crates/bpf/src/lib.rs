@@ -15,8 +15,6 @@
 mod programs;
 
 pub mod accounting;
-#[allow(dead_code, reason = "the build reads more of types than the recorder does")]
-mod btf;
 mod companion;
 mod config;
 mod conversion;

@@ -152,7 +152,7 @@ impl Kernel {
     fn ns_of_cycles(&self, cycles: u64) -> Result<i64, Fault> {
         let factors = self.per_cpu(self.symbol("cyc2ns")?, 0)?;
         let (data, sequence) = (self.field("cyc2ns", "data")?, self.field("cyc2ns", "seq")?);
-        let copy = self.number(factors, crate::btf::Field { size: 4, ..sequence })? & 1;
+        let copy = self.number(factors, sysdock_symbols::btf::Field { size: 4, ..sequence })? & 1;
         let copy = factors.wrapping_add(data.offset + copy * self.types.element_size(&data) as u64);
         let read = |member: &str| self.number(copy, self.field("cyc2ns_data", member)?);
         let (factor, shift) = (read("cyc2ns_mul")?, read("cyc2ns_shift")?);

@@ -1,9 +1,9 @@
 //! Open files of processes.
 
 use rustc_hash::FxHashSet;
+use sysdock_symbols::btf::Field;
 
 use crate::{
-    btf::Field,
     error::Fault,
     format::u64_at,
     kernel::Kernel,

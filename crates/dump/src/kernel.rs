@@ -3,10 +3,10 @@
 use std::{cell::OnceCell, ops::Range, sync::Arc};
 
 use serde_json::{Value, json};
+use sysdock_symbols::btf::{Field, Types};
 use sysdock_table::{Cancel, Fact, facts::dump as facts};
 
 use crate::{
-    btf::{Field, Types},
     debug_info::DebugInfo,
     error::{DumpError, Fault},
     format::{self, About, PAGE, Registers, Source, u64_at},
@@ -119,7 +119,7 @@ impl Kernel {
             processors: registers.len(),
             level,
             symbols: symbols.len(),
-            types: types.len().saturating_sub(1),
+            types: types.ids().count(),
             remarks,
         };
         let place = |name: &str| symbols.address(name).or_else(|| info.symbol(name));
@@ -249,5 +249,5 @@ fn per_cpu_offsets(memory: &Memory, symbols: &Symbols) -> Result<Vec<u64>, Fault
 fn types_of(memory: &Memory, symbols: &Symbols) -> Result<Types, Fault> {
     let (start, end) = (symbols.address("__start_BTF"), symbols.address("__stop_BTF"));
     let (start, end) = start.zip(end).ok_or(Fault::NoType)?;
-    Types::of(memory.bytes(start, end.wrapping_sub(start))?).ok_or(Fault::Damaged)
+    Types::of(memory.bytes(start, end.wrapping_sub(start))?, None).ok_or(Fault::Damaged)
 }

@@ -1,17 +1,16 @@
 //! What a kernel was doing when it stopped, from memory that kdump, makedumpfile or qemu has
 //! written.
 //!
-//! No debug information is needed: symbols ([`symbols`]) and types ([`btf`]) are those that the
-//! kernel itself contains. Everything that is read may be damaged: each address that cannot be read
+//! No debug information is needed: symbols ([`symbols`]) and types (BTF) are those that the kernel
+//! itself contains. Everything that is read may be damaged: each address that cannot be read
 //! becomes a [`Fault`] in its row, and each walk has an end.
 //!
 //! ```text
-//! format/  file -> physical pages      memory   kernel addresses -> physical      symbols, btf   names and types out of the memory
+//! format/  file -> physical pages      memory   kernel addresses -> physical      symbols   names out of the memory
 //! kernel   all of these together       clock    which time it was
 //! walk, tasks, threads, stacks, locks, log, panic, requests, sockets, counts, usage   what is asked                     tables        rows
 //! ```
 
-mod btf;
 mod clock;
 mod counts;
 mod debug_info;

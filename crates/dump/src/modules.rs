@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use crate::{btf::Types, error::Fault, format::u64_at, kernel::Kernel, orc::Table};
+use sysdock_symbols::btf::Types;
+
+use crate::{error::Fault, format::u64_at, kernel::Kernel, orc::Table};
 
 /// Size of `Elf64_Sym`.
 const SYMBOL_BYTES: usize = 24;
@@ -74,8 +76,7 @@ impl Kernel {
         let read = |module: &u64| -> Result<Types, Fault> {
             let btf = self.number(*module, types)?;
             let data = self.memory.bytes(part(btf, "data")?, part(btf, "data_size")?)?;
-            let (first, first_text) = (part(btf, "start_id")? as u32, part(btf, "start_str_off")? as u32);
-            Types::of_module(&self.types, data, first, first_text).ok_or(Fault::Damaged)
+            Types::of(data, Some(self.types.clone())).ok_or(Fault::Damaged)
         };
         Ok(modules.entries.iter().filter_map(|module| read(module).ok()).collect())
     }

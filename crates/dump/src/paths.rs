@@ -3,8 +3,9 @@
 use std::cell::RefCell;
 
 use rustc_hash::FxHashMap;
+use sysdock_symbols::btf::Field;
 
-use crate::{btf::Field, error::Fault, kernel::Kernel};
+use crate::{error::Fault, kernel::Kernel};
 
 /// More components than any path has.
 const MOST_STEPS: usize = 4096;

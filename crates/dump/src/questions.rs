@@ -183,7 +183,7 @@ impl Kernel {
             let bits = member.field.bits.map(|(first, count)| [first, count]);
             json!({ "name": member.name, "type": member.type_name, "offset": member.field.offset, "bytes": member.field.size, "bits": bits })
         });
-        Ok(json!({ "name": types.type_name(number), "bytes": types.bytes_of(number), "members": members.collect::<Vec<_>>() }))
+        Ok(json!({ "name": types.type_name(number), "bytes": types.size(number), "members": members.collect::<Vec<_>>() }))
     }
 
     fn answer_read(&self, structure: &str, addresses: &[u64], members: &[String]) -> Result<Value, String> {

@@ -3,12 +3,9 @@
 //! A path is written as in C: `se.sum_exec_runtime`, `mm->total_vm`, `rss_stat[0].count`.
 
 use serde_json::Value;
+use sysdock_symbols::btf::{Field, Shape, Types};
 
-use crate::{
-    btf::{Field, Shape, Types},
-    error::Fault,
-    kernel::Kernel,
-};
+use crate::{error::Fault, kernel::Kernel};
 
 /// Limit for the elements of an array that are shown. Single elements can be requested.
 const MOST_ELEMENTS: usize = 4096;

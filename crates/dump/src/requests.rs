@@ -3,8 +3,9 @@
 //! those in use have a state, or a bit in the map of numbers.
 
 use rustc_hash::FxHashSet;
+use sysdock_symbols::btf::Field;
 
-use crate::{btf::Field, error::Fault, format::u64_at, kernel::Kernel};
+use crate::{error::Fault, format::u64_at, kernel::Kernel};
 
 /// Limit for the numbers of requests, and queues of a device (block/blk-mq.h, `BLK_MQ_MAX_DEPTH`,
 /// and a queue for each processor).

@@ -3,8 +3,9 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use rustc_hash::FxHashSet;
+use sysdock_symbols::btf::Field;
 
-use crate::{btf::Field, error::Fault, files::OpenFile, kernel::Kernel};
+use crate::{error::Fault, files::OpenFile, kernel::Kernel};
 
 const UNIX: u64 = 1;
 const INET: u64 = 2;

@@ -10,9 +10,9 @@ use std::{
 };
 
 use rustc_hash::FxHashMap;
+use sysdock_symbols::btf::Field;
 
 use crate::{
-    btf::Field,
     error::Fault,
     format::{PAGE, Registers},
     kernel::Kernel,

@@ -11,8 +11,9 @@ use std::{
 };
 
 use rustc_hash::FxHashMap;
+use sysdock_symbols::btf::Field;
 
-use crate::{btf::Field, error::Fault, format::PAGE, kernel::Kernel, threads::Threads};
+use crate::{error::Fault, format::PAGE, kernel::Kernel, threads::Threads};
 
 /// A task. Values that could not be read are `None`, and `fault` tells why.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

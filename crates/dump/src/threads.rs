@@ -2,7 +2,9 @@
 //! a task keeps, and those of workers contain the workqueue (`proc_task_name` of fs/proc/array.c,
 //! `wq_worker_comm` of kernel/workqueue.c).
 
-use crate::{btf::Field, error::Fault, kernel::Kernel};
+use sysdock_symbols::btf::Field;
+
+use crate::{error::Fault, kernel::Kernel};
 
 /// Flags of a task.
 const WORKER: u64 = 0x20;

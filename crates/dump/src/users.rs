@@ -4,8 +4,9 @@
 use std::{cell::RefCell, collections::hash_map::Entry};
 
 use rustc_hash::FxHashMap;
+use sysdock_symbols::btf::Field;
 
-use crate::{btf::Field, error::Fault, format::PAGE, kernel::Kernel};
+use crate::{error::Fault, format::PAGE, kernel::Kernel};
 
 /// How a page is marked as a slab with objects of the kernel: its `mapping` means something else
 /// then.

@@ -25,7 +25,7 @@ from sysdock.version import FORMAT_VERSION
 
 KEPT = ROOT / "testdata" / "kept"
 # What makes recordings; of the executable, the verb `record`.
-_CRATES = ("bpf", "calls", "strace", "table")
+_CRATES = ("bpf", "calls", "strace", "symbols", "table")
 _VERB = ("by_*.rs", "orphans.rs", "record.rs", "relay.rs", "watched.rs")
 # Files of tests only.
 _TESTS = re.compile(r"(^|/)(tests?|testing|fuzzing)(/|\.rs$)")

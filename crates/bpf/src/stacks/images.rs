@@ -14,12 +14,12 @@ use std::{
 };
 
 use rustc_hash::FxHashMap;
+use sysdock_symbols::elf::{self, Binary};
 
 use crate::{
     conversion::places::Places,
     events::MappedEvent,
     stacks::{
-        elf::{self, Binary},
         events::ProgramMapped,
         jitted::{self, Jitted},
         vdso,
@@ -175,7 +175,7 @@ impl Objects {
         let end = mapped.start.checked_add(mapped.length)?;
         let whole = || {
             let binary = self.all[object as usize].binary.as_ref()?;
-            let bias = mapped.start.wrapping_sub(binary.address_of(mapped.offset)?);
+            let bias = mapped.start.wrapping_sub(binary.segments.address_of(mapped.offset)?);
             Some(area_of(binary, bias, object))
         };
         let plain = || Area { range: mapped.start..end, bias: mapped.start.wrapping_sub(mapped.offset), object };
@@ -196,11 +196,11 @@ impl Objects {
             && let Some(object) = self.loader(&path, at_ns)
             && let Some(binary) = &self.all[object as usize].binary
         {
-            areas.push(area_of(binary, program.loader.wrapping_sub(binary.range().start), object));
+            areas.push(area_of(binary, program.loader.wrapping_sub(binary.segments.range().start), object));
         }
         let vdso = self.vdso(places);
         if let Some(binary) = self.all[vdso as usize].binary.as_ref().filter(|_| program.vdso != 0) {
-            areas.push(area_of(binary, program.vdso.wrapping_sub(binary.range().start), vdso));
+            areas.push(area_of(binary, program.vdso.wrapping_sub(binary.segments.range().start), vdso));
         }
         areas
     }
@@ -240,7 +240,7 @@ impl Objects {
 }
 
 fn area_of(binary: &Binary, bias: u64, object: u32) -> Area {
-    let Range { start, end } = binary.range();
+    let Range { start, end } = binary.segments.range();
     let (start, end) = (start.wrapping_add(bias), end.wrapping_add(bias));
     // Inconsistent numbers make an empty area.
     Area { range: start..end.max(start), bias, object }

@@ -8,7 +8,7 @@ use std::{
     os::unix::fs::OpenOptionsExt,
 };
 
-use crate::stacks::symbols::Symbol;
+use sysdock_symbols::Symbol;
 
 /// Limit for reading a file [B].
 const MOST_BYTES: u64 = 256 << 20;

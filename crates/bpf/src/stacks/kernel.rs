@@ -1,6 +1,5 @@
-//! Functions of the kernel by address, from /proc/kallsyms (proc(5)): each line has address, kind,
-//! name and, for a module, its name in brackets. Addresses change with each boot, and are visible
-//! only to those with the right to see them.
+//! Functions of the kernel by address, from /proc/kallsyms (proc(5)). Addresses change with each
+//! boot, and are visible only to those with the right to see them.
 
 use std::{
     cell::OnceCell,
@@ -8,7 +7,10 @@ use std::{
     io::{Read, Seek},
 };
 
-use crate::stacks::symbols::Symbol;
+use sysdock_symbols::{
+    Symbol,
+    kallsyms::{self, Places},
+};
 
 const SYMBOLS: &str = "/proc/kallsyms";
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
@@ -102,31 +104,28 @@ fn is_this_boot(of_boot: Option<&str>) -> bool {
     of_boot.is_some() && boot().as_deref() == of_boot
 }
 
-/// An address, and the offset of its line.
-type SymbolLine = (u64, usize);
-
-/// The text of the file, with the locations of functions and variables in it, ordered by address.
+/// The text of the file, with the locations of functions and variables in it.
 #[derive(Debug)]
 struct Lines {
     text: String,
-    functions: Vec<SymbolLine>,
-    variables: Vec<SymbolLine>,
+    functions: Places,
+    variables: Places,
     code_end: Option<u64>,
 }
 
 impl Lines {
     fn new(text: String) -> Self {
-        let functions = places(&text, &["t", "T", "w", "W"]);
-        let mut variables = places(&text, &["d", "D", "b", "B", "r", "R"]);
-        if variables.len() < FEW_VARIABLES {
-            variables.clear();
+        let functions = Places::of(&text, |line| line.is_code());
+        let mut variables = Places::of(&text, |line| matches!(line.kind, "d" | "D" | "b" | "B" | "r" | "R"));
+        if variables.number() < FEW_VARIABLES {
+            variables = Places::default();
         }
-        let code_end = text.lines().filter_map(parsed).find(|line| line.name == END_OF_CODE).map(|line| line.address);
+        let code_end = kallsyms::lines(&text).find(|line| line.name == END_OF_CODE).map(|line| line.address);
         Lines { text, functions, variables, code_end }
     }
 
     fn symbol(&self, address: u64, with_made_code: bool) -> Option<Symbol> {
-        let line = self.before(&self.functions, address)?;
+        let line = self.functions.before(&self.text, address)?;
         let offset = address - line.address;
         let is_there = match line.module {
             Some(module) => with_made_code || !is_made(module),
@@ -141,44 +140,13 @@ impl Lines {
     }
 
     fn variable(&self, address: u64) -> Option<(String, u64)> {
-        self.before(&self.variables, address).map(|line| (line.name.to_string(), address - line.address))
-    }
-
-    /// The last symbol at or before an address.
-    fn before(&self, places: &[SymbolLine], address: u64) -> Option<Line<'_>> {
-        let (_, begin) = places[..places.partition_point(|(start, _)| *start <= address)].last()?;
-        parsed(self.text[*begin..].lines().next()?)
+        self.variables.before(&self.text, address).map(|line| (line.name.to_string(), address - line.address))
     }
 }
 
 /// Whether code in this module is generated at run time.
 fn is_made(module: &str) -> bool {
     module == "[bpf]" || module.starts_with("[__builtin__")
-}
-
-/// Locations of symbols of these kinds, by address.
-fn places(text: &str, kinds: &[&str]) -> Vec<SymbolLine> {
-    let begin = |line: &str| line.as_ptr() as usize - text.as_ptr() as usize;
-    let place = |line| parsed(line).filter(|found| kinds.contains(&found.kind)).map(|found| (found.address, begin(line)));
-    let mut places: Vec<SymbolLine> = text.lines().filter_map(place).collect();
-    // The sort is stable: of several names of one address the first in the file is kept.
-    places.sort_by_key(|(address, _)| *address);
-    places.dedup_by_key(|(address, _)| *address);
-    places
-}
-
-struct Line<'a> {
-    address: u64,
-    kind: &'a str,
-    name: &'a str,
-    module: Option<&'a str>,
-}
-
-/// `None` for a line without an address.
-fn parsed(line: &str) -> Option<Line<'_>> {
-    let mut words = line.split_ascii_whitespace();
-    let address = u64::from_str_radix(words.next()?, 16).ok().filter(|address| *address != 0)?;
-    Some(Line { address, kind: words.next()?, name: words.next()?, module: words.next() })
 }
 
 #[cfg(test)]
@@ -206,7 +174,7 @@ mod tests {
     #[test]
     fn functions_of_this_kernel_have_names_until_it_is_started_again() {
         let text = fs::read_to_string(SYMBOLS).unwrap();
-        let functions = text.lines().filter_map(parsed).filter(|line| line.kind == "T" && line.name != END_OF_CODE);
+        let functions = kallsyms::lines(&text).filter(|line| line.kind == "T" && line.name != END_OF_CODE);
         let addresses: Vec<u64> = functions.take(1).map(|line| line.address).collect();
         let boot = boot();
         let named = |of: Option<&str>| KernelNames::open().symbols(&addresses, of).iter().flatten().count();

@@ -8,13 +8,11 @@ use framehop::{
     x86_64::{CacheX86_64, Reg, UnwindRegsX86_64, UnwinderX86_64},
 };
 use rustc_hash::FxHashMap;
+use sysdock_symbols::elf::Binary;
 
 use crate::{
     conversion::places::Places,
-    stacks::{
-        elf::Binary,
-        images::{Area, Objects},
-    },
+    stacks::images::{Area, Objects},
 };
 
 /// Number of frames of a stack that are kept, the innermost ones.

@@ -36,8 +36,8 @@ pub(crate) fn file() -> Option<File> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stacks::{elf::Binary, symbols};
     use std::os::fd::AsRawFd;
+    use sysdock_symbols::{demangle, elf::Binary, symbols};
 
     #[test]
     fn its_functions_have_names() {
@@ -47,7 +47,7 @@ mod tests {
         let text = binary.text.unwrap();
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
         let addresses: Vec<u64> = (text.start..text.end).step_by(16).collect();
-        let found = symbols::symbols(path.as_ref(), &addresses);
+        let found = symbols(path.as_ref(), &addresses, demangle);
         let mut names = found.iter().flatten().filter_map(|symbol| symbol.function.as_deref());
         assert!(names.any(|name| name.ends_with("clock_gettime")));
     }

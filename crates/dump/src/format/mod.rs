@@ -125,10 +125,10 @@ pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
 }
 
 /// A note of an ELF file: name, type, content.
-pub(crate) type Note<'b> = (&'b [u8], u32, &'b [u8]);
+type Note<'b> = (&'b [u8], u32, &'b [u8]);
 
 /// The notes in a segment; ends at the first that does not fit.
-pub(crate) fn notes(mut bytes: &[u8]) -> Vec<Note<'_>> {
+fn notes(mut bytes: &[u8]) -> Vec<Note<'_>> {
     let mut found = Vec::new();
     let padded = |length: u32| (length as usize).next_multiple_of(4);
     while bytes.len() >= 12 {

@@ -1,9 +1,7 @@
 //! The images of processes: files of programs and libraries, the kernel and its modules, and their
 //! functions.
 
-mod elf;
 mod kallsyms;
-mod lines;
 mod programs;
 
 use std::{
@@ -13,9 +11,9 @@ use std::{
 
 use rustc_hash::FxHashMap;
 use sysdock_itrace_file::Block;
+use sysdock_symbols::ElfImage;
 
 use crate::{Mapping, Places, TraceFacts};
-pub(crate) use elf::ElfImage;
 
 /// Part of the system that code belongs to: the values in tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

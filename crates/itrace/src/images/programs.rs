@@ -12,8 +12,9 @@ use std::{
 
 use rustc_hash::FxHashMap;
 use sysdock_itrace_file::Block;
+use sysdock_symbols::{ElfImage, elf::PAGE};
 
-use super::{ElfImage, base_name, elf::PAGE};
+use super::base_name;
 
 /// Base of position-independent programs without randomization (ELF_ET_DYN_BASE).
 const BASES: [u64; 2] = [0, 0x5555_5555_4000];
@@ -138,17 +139,16 @@ fn files_of(root: &Path) -> (Files, Files) {
 
 #[cfg(test)]
 mod tests {
-    use object::{Object, ObjectSection};
+    use sysdock_symbols::elf::{Binary, open_regular};
 
     use super::*;
 
     /// The first code of this program, which is unique, and its address.
     fn entry_of(path: &Path) -> (u64, Vec<u8>) {
-        let bytes = fs::read(path).unwrap();
-        let file = object::File::parse(&*bytes).unwrap();
-        let text = file.section_by_name(".text").unwrap();
-        let start = (file.entry() - text.address()) as usize;
-        (file.entry(), text.data().unwrap()[start..start + 32].to_vec())
+        let binary = Binary::read(&open_regular(path).unwrap()).unwrap();
+        let within = binary.segments.0.iter().find(|segment| segment.address + segment.bytes > binary.entry).unwrap();
+        let start = (binary.entry - within.address + within.offset) as usize;
+        (binary.entry, fs::read(path).unwrap()[start..start + 32].to_vec())
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! Finds the member of a kernel structure that is a lock, from the kernel's description of its
 //! types (BTF).
 
-use std::{fs, path::Path, rc::Rc};
+use std::{fs, path::Path, sync::Arc};
 
 use rustc_hash::FxHashMap;
+use sysdock_symbols::btf::{Type, Types};
 
 use super::kinds::Kind;
-use crate::btf::{Type, Types};
 
 const FOLDER: &str = "/sys/kernel/btf";
 /// Limit for nested structures; no kernel has so many.
@@ -16,7 +16,7 @@ const DEEPEST: usize = 32;
 #[derive(Default)]
 pub(super) struct KernelTypes {
     /// Those of the kernel first, then those of its modules.
-    all: Option<Vec<Rc<Types>>>,
+    all: Option<Vec<Arc<Types>>>,
     by_name: FxHashMap<String, Vec<(usize, u32)>>,
 }
 
@@ -24,7 +24,6 @@ impl KernelTypes {
     /// The path to a lock of this kind at this offset in a structure [B]: `inode.i_rwsem`. `None`:
     /// there is no such lock.
     pub(super) fn member(&mut self, structure: &str, offset: u64, kind: Kind) -> Option<String> {
-        let offset = usize::try_from(offset).ok()?;
         let found = self.structures(structure);
         let all = self.all.as_deref().unwrap_or_default();
         let path = found.into_iter().find_map(|(types, id)| path_to(&all[types], id, offset, kind, DEEPEST));
@@ -37,53 +36,39 @@ impl KernelTypes {
             return found.clone();
         }
         let all = self.all.get_or_insert_with(|| read_all(Path::new(FOLDER)));
-        let of = |(index, types): (usize, &Rc<Types>)| types.structures(name).map(|id| (index, id)).collect::<Vec<_>>();
+        let of = |(index, types): (usize, &Arc<Types>)| types.structures(name).map(|id| (index, id)).collect::<Vec<_>>();
         let found: Vec<_> = all.iter().enumerate().flat_map(of).collect();
         self.by_name.insert(name.to_string(), found.clone());
         found
     }
 }
 
-fn read_all(folder: &Path) -> Vec<Rc<Types>> {
-    let read = |path: &Path, base| Some(Rc::new(Types::of(fs::read(path).ok()?, base)?));
+fn read_all(folder: &Path) -> Vec<Arc<Types>> {
+    let read = |path: &Path, base| Some(Arc::new(Types::of(fs::read(path).ok()?, base)?));
     let Some(kernel) = read(&folder.join("vmlinux"), None) else { return Vec::new() };
     let modules = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let modules = modules.filter(|path| !path.ends_with("vmlinux")).filter_map(|path| read(&path, Some(Rc::clone(&kernel))));
-    [Rc::clone(&kernel)].into_iter().chain(modules).collect()
+    let modules = modules.filter(|path| !path.ends_with("vmlinux")).filter_map(|path| read(&path, Some(Arc::clone(&kernel))));
+    [Arc::clone(&kernel)].into_iter().chain(modules).collect()
 }
 
 /// Path of members to the lock, each preceded by a dot.
-fn path_to(types: &Types, id: u32, offset: usize, kind: Kind, depth: usize) -> Option<String> {
+fn path_to(types: &Types, id: u32, offset: u64, kind: Kind, depth: usize) -> Option<String> {
     let depth = depth.checked_sub(1)?;
-    let is_lock = |name: &str| offset == 0 && kind.types().contains(&name);
+    let is_lock = || offset == 0 && kind.types().iter().any(|name| name.as_bytes() == types.name(id));
     match types.get(id) {
-        Type::Alias { name, .. } | Type::Struct { name, .. } if is_lock(&name) => Some(String::new()),
-        Type::Alias { of, .. } => path_to(types, of, offset, kind, depth),
+        Type::Alias { .. } | Type::Struct if is_lock() => Some(String::new()),
+        Type::Alias { of } => path_to(types, of, offset, kind, depth),
         Type::Array { of, .. } => {
-            let bytes = size(types, of, depth).filter(|bytes| *bytes > 0)?;
-            Some(format!("[]{}", path_to(types, of, offset % bytes, kind, depth)?))
+            let within = offset.checked_rem(types.size(of) as u64)?;
+            Some(format!("[]{}", path_to(types, of, within, kind, depth)?))
         }
-        Type::Struct { members, .. } | Type::Union { members, .. } => members.iter().find_map(|(name, of, start)| {
-            let within =
-                offset.checked_sub(*start).filter(|within| size(types, *of, depth).is_some_and(|bytes| *within < bytes))?;
-            let rest = path_to(types, *of, within, kind, depth)?;
+        Type::Struct | Type::Union => types.parts(id).find_map(|(name, part)| {
+            let within = offset.checked_sub(part.offset).filter(|within| *within < types.size(part.of_type) as u64)?;
+            let rest = path_to(types, part.of_type, within, kind, depth)?;
             // For an anonymous member only its own members are named.
-            Some(if name.is_empty() { rest } else { format!(".{name}{rest}") })
+            Some(if name.is_empty() { rest } else { format!(".{}{rest}", String::from_utf8_lossy(name)) })
         }),
         _ => None,
-    }
-}
-
-/// Size of a type [B].
-fn size(types: &Types, id: u32, depth: usize) -> Option<usize> {
-    let depth = depth.checked_sub(1)?;
-    match types.get(id) {
-        Type::Int { bytes, .. } | Type::Struct { bytes, .. } | Type::Union { bytes, .. } => Some(bytes),
-        Type::Array { of, number } => size(types, of, depth)?.checked_mul(number),
-        Type::Alias { of, .. } => size(types, of, depth),
-        Type::Enum { .. } => Some(4),
-        Type::Pointer => Some(8),
-        Type::Other => None,
     }
 }
 
@@ -94,8 +79,7 @@ mod tests {
     /// The offset of a member, as `pahole` reports it.
     fn offset_of(types: &Types, structure: &str, wanted: &str) -> u64 {
         let id = types.structures(structure).next().unwrap();
-        let Type::Struct { members, .. } = types.get(id) else { panic!("{structure}") };
-        members.iter().find(|(name, ..)| name == wanted).unwrap().2 as u64
+        types.parts(id).find(|(name, _)| *name == wanted.as_bytes()).unwrap().1.offset
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Rows of `allocations` from sums.
 
 use rustc_hash::FxHashMap;
+use sysdock_symbols::Symbol;
 use sysdock_table::{
     Batch, ROWS_PER_GROUP, TableError,
     rows::{self, AllocationsColumns},
@@ -12,7 +13,6 @@ use crate::{
         ALLOCATION_CACHE, ALLOCATION_FREE, ALLOCATION_KMALLOC, ALLOCATION_PAGES, AllocationCount, AllocationEvent,
         AllocationSite, until_nul,
     },
-    stacks::symbols::Symbol,
 };
 
 const PAGE_BYTES: u32 = 4096;

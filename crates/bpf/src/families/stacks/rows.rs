@@ -5,6 +5,7 @@
 //! is dropped). Equal frames have one number, whatever their ids.
 
 use rustc_hash::FxHashMap;
+use sysdock_symbols::{Symbol, demangle, symbols};
 use sysdock_table::{
     Batch, Recording, TableError,
     rows::{self, StacksColumns},
@@ -17,7 +18,6 @@ use crate::{
         kernel::KernelNames,
         python::{Between, Codes, PythonFrame},
         python_events::PythonFrames,
-        symbols::{self, Symbol},
         unwind::{Copy, End, Frame, Frames},
     },
 };
@@ -207,7 +207,7 @@ impl StackRows {
                 if object.binary.is_none() {
                     continue;
                 }
-                symbols::symbols(&object.readable_path(), &addresses)
+                symbols(&object.readable_path(), &addresses, demangle)
             };
             all.extend(frames.into_iter().zip(found));
         }

@@ -5,7 +5,6 @@
 use std::{
     cell::OnceCell,
     collections::BTreeMap,
-    fs::File,
     path::{Path, PathBuf},
 };
 
@@ -13,19 +12,18 @@ use gimli::{BaseAddresses, CieOrFde, EhFrame, LittleEndian, UnwindSection};
 use memmap2::Mmap;
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ObjectSymbolTable, RelocationTarget, SymbolKind};
 
-use super::lines::Lines;
-
-pub(crate) const PAGE: u64 = 4096;
+use crate::{
+    elf::{self, PAGE, Segment, Segments},
+    lines::Lines,
+};
 
 /// A file and its functions.
 #[derive(Debug)]
-pub(crate) struct ElfImage {
+pub struct ElfImage {
     map: Mmap,
-    /// Offset in the file, length, address.
-    segments: Vec<(u64, u64, u64)>,
-    /// By start: name, if there is one, and end.
-    functions: BTreeMap<u64, (Option<String>, u64)>,
-    pub(crate) build_id: Option<String>,
+    segments: Segments,
+    functions: Functions,
+    pub build_id: Option<String>,
     symbols: &'static str,
     /// The separate file with debug information, if it provided the names.
     debug: Option<Mmap>,
@@ -34,50 +32,49 @@ pub(crate) struct ElfImage {
 
 impl ElfImage {
     /// Open a file without its functions, to compare code with. `None`: it cannot be read as ELF.
-    pub(crate) fn without_functions(path: &Path) -> Option<ElfImage> {
-        let map = map(path)?;
+    #[must_use]
+    pub fn without_functions(path: &Path) -> Option<ElfImage> {
+        let map = elf::map(path).ok()??;
         let segments = segments_of(&object::File::parse(&*map).ok()?);
-        let nothing = (BTreeMap::new(), None, OnceCell::new());
         Some(ElfImage {
             map,
             segments,
-            functions: nothing.0,
+            functions: Functions::new(),
             build_id: None,
             symbols: "none",
-            debug: nothing.1,
-            lines: nothing.2,
+            debug: None,
+            lines: OnceCell::new(),
         })
     }
 
     /// `None`: it cannot be read as ELF. Debug files are searched for below `root` and on this
     /// machine.
-    pub(crate) fn open(path: &Path, root: Option<&Path>) -> Option<ElfImage> {
-        let map = map(path)?;
-        let file = object::File::parse(&*map).ok()?;
-        let segments =
-            file.segments().map(|segment| (segment.file_range().0, segment.file_range().1, segment.address())).collect();
-        let build_id =
-            file.build_id().ok().flatten().map(|bytes| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
-        let mut functions = BTreeMap::new();
-        add_frames(&file, &mut functions);
-        add_symbols(file.dynamic_symbols(), &mut functions);
-        add_linkage(&file, &mut functions);
-        let mut symbols = "dynsym";
-        let debug = build_id.as_ref().and_then(|id| debug_file(id, root));
+    #[must_use]
+    pub fn open(path: &Path, root: Option<&Path>) -> Option<ElfImage> {
+        let mut image = ElfImage::without_functions(path)?;
+        let file = object::File::parse(&*image.map).ok()?;
+        let (build_id, functions) = (elf::build_id_of(&file), &mut image.functions);
+        add_frames(&file, functions);
+        add_symbols(file.dynamic_symbols(), functions);
+        add_linkage(&file, functions);
+        image.symbols = "dynsym";
+        image.debug = build_id.as_ref().and_then(|id| debug_file(id, root));
         if file.symbols().next().is_some() {
-            add_symbols(file.symbols(), &mut functions);
-            symbols = "symtab";
-        } else if let Some(debug) = &debug
+            add_symbols(file.symbols(), functions);
+            image.symbols = "symtab";
+        } else if let Some(debug) = &image.debug
             && let Ok(debug) = object::File::parse(&**debug)
         {
-            add_symbols(debug.symbols(), &mut functions);
-            symbols = "debug file";
+            add_symbols(debug.symbols(), functions);
+            image.symbols = "debug file";
         }
-        Some(ElfImage { segments, functions, build_id, symbols, debug, lines: OnceCell::new(), map })
+        image.build_id = build_id;
+        Some(image)
     }
 
     /// The source line of an address of the file.
-    pub(crate) fn line(&self, address: u64) -> Option<(&str, u32)> {
+    #[must_use]
+    pub fn line(&self, address: u64) -> Option<(&str, u32)> {
         let read = || {
             let own = object::File::parse(&*self.map).ok().filter(|file| file.section_by_name(".debug_line").is_some());
             let separate = || object::File::parse(&**self.debug.as_ref()?).ok();
@@ -86,41 +83,45 @@ impl ElfImage {
         self.lines.get_or_init(read).find(address)
     }
 
-    pub(crate) fn symbols(&self) -> &'static str {
+    #[must_use]
+    pub fn symbols(&self) -> &'static str {
         self.symbols
     }
 
     /// Whether the file contains these bytes at an offset.
-    pub(crate) fn has(&self, offset: u64, bytes: &[u8]) -> bool {
+    #[must_use]
+    pub fn has(&self, offset: u64, bytes: &[u8]) -> bool {
         usize::try_from(offset).ok().and_then(|offset| self.map.get(offset..offset.saturating_add(bytes.len()))) == Some(bytes)
     }
 
     /// The file's address for an offset.
-    pub(crate) fn address_of(&self, offset: u64) -> Option<u64> {
-        let (start, _, address) =
-            self.segments.iter().find(|(start, length, _)| (*start..start.saturating_add(*length)).contains(&offset))?;
-        Some(offset - start + address)
+    #[must_use]
+    pub fn address_of(&self, offset: u64) -> Option<u64> {
+        self.segments.address_of(offset)
     }
 
     /// Whether the file contains these bytes at an address.
-    pub(crate) fn has_at(&self, address: u64, bytes: &[u8]) -> bool {
-        let segment = self.segments.iter().find(|(_, length, start)| (*start..start.saturating_add(*length)).contains(&address));
-        segment.is_some_and(|(offset, _, start)| self.has(address - start + offset, bytes))
+    #[must_use]
+    pub fn has_at(&self, address: u64, bytes: &[u8]) -> bool {
+        let covers = |it: &&Segment| (it.address..it.address.saturating_add(it.bytes)).contains(&address);
+        let segment = self.segments.0.iter().find(covers);
+        segment.is_some_and(|it| self.has((address - it.address).saturating_add(it.offset), bytes))
     }
 
     /// Addresses of these bytes in the file, at this offset in their page.
-    pub(crate) fn places_of(&self, in_page: u64, bytes: &[u8]) -> impl Iterator<Item = u64> {
-        self.segments.iter().flat_map(move |(offset, length, start)| {
-            let first = (start & !(PAGE - 1)) + in_page;
-            (first..start.saturating_add(*length))
-                .step_by(PAGE as usize)
-                .filter(move |address| address >= start && self.has(address - start + offset, bytes))
+    pub fn places_of(&self, in_page: u64, bytes: &[u8]) -> impl Iterator<Item = u64> {
+        self.segments.0.iter().flat_map(move |it| {
+            let first = (it.address & !(PAGE - 1)).saturating_add(in_page);
+            (first..it.address.saturating_add(it.bytes)).step_by(PAGE as usize).filter(move |address| {
+                *address >= it.address && self.has((address - it.address).saturating_add(it.offset), bytes)
+            })
         })
     }
 
     /// Start of the function at an address, and its name. Without a name, its bounds are those of
     /// `.eh_frame`, or the gap between named functions.
-    pub(crate) fn function(&self, address: u64) -> (u64, Option<&str>) {
+    #[must_use]
+    pub fn function(&self, address: u64) -> (u64, Option<&str>) {
         match self.functions.range(..=address).next_back() {
             Some((&start, (name, end))) if address < *end || *end <= start => (start, name.as_deref()),
             Some((_, (_, end))) => (*end, None),
@@ -129,25 +130,22 @@ impl ElfImage {
     }
 }
 
-fn segments_of(file: &object::File<'_>) -> Vec<(u64, u64, u64)> {
-    file.segments().map(|segment| (segment.file_range().0, segment.file_range().1, segment.address())).collect()
-}
-
-fn map(path: &Path) -> Option<Mmap> {
-    let file = File::open(path).ok()?;
-    // SAFETY: the map is only read, as bytes. If the file is truncated meanwhile, the kernel ends
-    // this process.
-    let map = unsafe { Mmap::map(&file) }.ok()?;
-    map.starts_with(b"\x7fELF").then_some(map)
+fn segments_of(file: &object::File<'_>) -> Segments {
+    let segment = |found: object::Segment<'_, '_>| {
+        let (offset, bytes) = found.file_range();
+        Segment { offset, bytes, address: found.address(), bytes_in_memory: found.size() }
+    };
+    Segments(file.segments().map(segment).collect())
 }
 
 fn debug_file(build_id: &str, root: Option<&Path>) -> Option<Mmap> {
     let (first, rest) = build_id.split_at_checked(2)?;
     let name = format!("usr/lib/debug/.build-id/{first}/{rest}.debug");
     let places = [root.map(|root| root.join(&name)), Some(PathBuf::from("/").join(&name))];
-    places.into_iter().flatten().find_map(|path| map(&path))
+    places.into_iter().flatten().find_map(|path| elf::map(&path).ok().flatten())
 }
 
+/// By start: name, if there is one, and end.
 type Functions = BTreeMap<u64, (Option<String>, u64)>;
 
 fn add_symbols<'d, S: ObjectSymbol<'d>>(symbols: impl Iterator<Item = S>, functions: &mut Functions) {
