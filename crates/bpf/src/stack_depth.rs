@@ -9,6 +9,8 @@
 
 use std::collections::BTreeMap;
 
+use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionIndex, SectionKind, SymbolKind};
+
 use crate::{
     families::{Converter, FAMILIES, calls::Calls, processes::Processes},
     live,
@@ -20,10 +22,6 @@ const FRAME_POINTER: u8 = 10;
 const ADD_IMMEDIATE: u8 = 0x07;
 const LOAD_ADDRESS: u8 = 0x18;
 const CALL: u8 = 0x85;
-const EXECUTABLE: u64 = 4;
-const SYMBOLS: usize = 2;
-const RELOCATIONS: usize = 9;
-const FUNCTION: usize = 2;
 
 /// A function: its section, and its offset in the section [B].
 type SymbolAt = (usize, usize);
@@ -35,75 +33,30 @@ struct Function {
     calls: Vec<SymbolAt>,
 }
 
-#[derive(Debug, Default)]
-struct Section {
-    kind: usize,
-    flags: u64,
-    offset: usize,
-    bytes: usize,
-    link: usize,
-    info: usize,
-}
-
-fn number(object: &[u8], at: usize, bytes: usize) -> usize {
-    object[at..at + bytes].iter().rev().fold(0, |sum, byte| sum << 8 | usize::from(*byte))
-}
-
-fn signed(object: &[u8], at: usize) -> i32 {
-    i32::from_le_bytes(object[at..at + 4].try_into().expect("four bytes"))
-}
-
-fn sections(object: &[u8]) -> Vec<Section> {
-    let (start, bytes, count) = (number(object, 0x28, 8), number(object, 0x3a, 2), number(object, 0x3c, 2));
-    let section = |index| {
-        let at = start + index * bytes;
-        Section {
-            kind: number(object, at + 4, 4),
-            flags: number(object, at + 8, 8) as u64,
-            offset: number(object, at + 24, 8),
-            bytes: number(object, at + 32, 8),
-            link: number(object, at + 40, 4),
-            info: number(object, at + 44, 4),
-        }
-    };
-    (0..count).map(section).collect()
-}
-
-/// For each symbol: kind, location, size and name.
-fn symbols(object: &[u8], sections: &[Section]) -> Vec<(usize, SymbolAt, usize, String)> {
-    let table = sections.iter().find(|section| section.kind == SYMBOLS).expect("it has symbols");
-    let names = sections[table.link].offset;
-    let symbol = |at: usize| {
-        let name = &object[names + number(object, at, 4)..];
-        let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
-        let place = (number(object, at + 6, 2), number(object, at + 8, 8));
-        (number(object, at + 4, 1) & 15, place, number(object, at + 16, 8), String::from_utf8_lossy(name).into_owned())
-    };
-    (table.offset..table.offset + table.bytes).step_by(24).map(symbol).collect()
-}
-
 fn functions(object: &[u8]) -> BTreeMap<SymbolAt, Function> {
-    let sections = sections(object);
-    let symbols = symbols(object, &sections);
-    let mut named: BTreeMap<SymbolAt, usize> = BTreeMap::new();
-    for table in sections.iter().filter(|section| section.kind == RELOCATIONS) {
-        for at in (table.offset..table.offset + table.bytes).step_by(16) {
-            named.insert((table.info, number(object, at, 8)), number(object, at + 12, 4));
+    let object = object::File::parse(object).expect("an object");
+    let place = |symbol: &object::Symbol<'_, '_>| Some((symbol.section_index()?.0, symbol.address() as usize));
+    // `None`: a symbol of the kernel rather than the object.
+    let mut named: BTreeMap<SymbolAt, Option<SymbolAt>> = BTreeMap::new();
+    for section in object.sections() {
+        for (at, relocation) in section.relocations() {
+            let RelocationTarget::Symbol(symbol) = relocation.target() else { continue };
+            named.insert((section.index().0, at as usize), place(&object.symbol_by_index(symbol).expect("it has symbols")));
         }
     }
-    let is_code = |section: usize| sections.get(section).is_some_and(|section| section.flags & EXECUTABLE != 0);
+    let section = |index| object.section_by_index(SectionIndex(index)).expect("it has sections");
     let mut found = BTreeMap::new();
-    for (_, place, bytes, name) in symbols.iter().filter(|symbol| symbol.0 == FUNCTION) {
-        let mut function = Function { name: name.clone(), ..Function::default() };
-        for at in (place.1..place.1 + bytes).step_by(8) {
-            let code = sections[place.0].offset + at;
-            // A relocation may name a function of the kernel rather than one of the object.
-            let named = named.get(&(place.0, at)).map(|index| symbols[*index].1);
-            if named.is_none_or(|named| is_code(named.0)) {
-                function.read(&object[code..code + 8], (place.0, at), named);
+    for symbol in object.symbols().filter(|symbol| symbol.kind() == SymbolKind::Text) {
+        let Some((index, start)) = place(&symbol) else { continue };
+        let code = section(index).data().expect("it has code");
+        let mut function = Function { name: symbol.name().expect("it has a name").to_string(), ..Function::default() };
+        for at in (start..start + symbol.size() as usize).step_by(8) {
+            let named = named.get(&(index, at)).copied();
+            if named.is_none_or(|named| named.is_some_and(|(index, _)| section(index).kind() == SectionKind::Text)) {
+                function.read(&code[at..at + 8], (index, at), named.flatten());
             }
         }
-        found.insert(*place, function);
+        found.insert((index, start), function);
     }
     found
 }
@@ -113,7 +66,7 @@ impl Function {
     fn read(&mut self, instruction: &[u8], here: SymbolAt, named: Option<SymbolAt>) {
         let (operation, to, from) = (instruction[0], instruction[1] & 15, instruction[1] >> 4);
         let offset = i16::from_le_bytes([instruction[2], instruction[3]]);
-        let immediate = signed(instruction, 4);
+        let immediate = i32::from_le_bytes(instruction[4..8].try_into().expect("four bytes"));
         let is_memory =
             matches!(operation & 7, 1 if from == FRAME_POINTER) || matches!(operation & 7, 2 | 3 if to == FRAME_POINTER);
         if is_memory && offset < 0 {
