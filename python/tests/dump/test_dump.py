@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from made_dumps import MadeDump, make_once
+from sampling import sampled
 from sysdock.analysis import Session
 from sysdock.cli import sysdock
 from sysdock.errors import UserError
@@ -381,8 +382,8 @@ class TestDamage:
             4096 + 56,
             8192,
         )
-        for place in places:
-            for content in everywhere:
+        for number, place in enumerate(places):
+            for content in sampled(everywhere[number % 2 :: 2], everywhere):
                 bad = tmp_path / "bad"
                 bad.write_bytes(whole[:place] + content + whole[place + 4 :])
                 shutil.rmtree(tmp_path / "rec", ignore_errors=True)
@@ -390,7 +391,8 @@ class TestDamage:
 
     def test_headers_of_elf_that_lie(self, dumps: dict[str, MadeDump], tmp_path: Path, native: Path) -> None:
         core = dumps["6.1"].folder / "core.31"
-        for place in (
+        everywhere = (b"\0\0\0\0\0\0\0\0", b"\xff" * 8, b"\0\0\0\0\0\0\0\x40")
+        places = (
             4,
             16,
             18,
@@ -406,8 +408,9 @@ class TestDamage:
             64 + 56 + 8,
             64 + 56 + 24,
             64 + 56 + 32,
-        ):
-            for content in (b"\0\0\0\0\0\0\0\0", b"\xff" * 8, b"\0\0\0\0\0\0\0\x40"):
+        )
+        for number, place in enumerate(places):
+            for content in sampled((everywhere[number % 3],), everywhere):
                 bad = patched(core, tmp_path, {place: content})
                 shutil.rmtree(tmp_path / "rec", ignore_errors=True)
                 _ends_well([native, "dump", "run", bad, "-o", tmp_path / "rec"])
