@@ -64,7 +64,7 @@ def largest(folder: Path) -> tuple[str, int]:
 
 
 def test_the_options_of_strace_are_those_of_the_error_messages() -> None:
-    messages = (ROOT / "crates" / "native" / "src" / "messages.rs").read_text("utf-8")
+    messages = (ROOT / "crates" / "native" / "src" / "messages" / "strace.rs").read_text("utf-8")
     for name in READMES:
         assert "strace -f -ttt -T -y -o run.strace CMD" in (ROOT / name).read_text("utf-8")
     assert "strace -f -ttt -T -y -o run.strace CMD" in messages

@@ -1,0 +1,66 @@
+//! Errors of `sysdock-agent` as text.
+
+use std::io;
+
+use sysdock_agent::{AgentError, SettingsError};
+use sysdock_bpf::accounting::RUNNING;
+
+use super::Message;
+
+impl From<AgentError> for Message {
+    fn from(error: AgentError) -> Self {
+        match error {
+            AgentError::Table(error) => error.into(),
+            AgentError::Io(path, error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                Message::new(format!("{}: {error}", path.display()), "run as root")
+            }
+            AgentError::Io(path, error) => Message::bare(format!("{}: {error}", path.display())),
+            AgentError::Probe(error) if error.reason == RUNNING => Message::new(
+                RUNNING,
+                "one agent counts for the whole node; a second one for a trial needs --no-pin and its own --spool",
+            ),
+            AgentError::Probe(error) => Message::new(
+                format!("cannot {}: {}", error.step, error.reason),
+                "programs in the kernel need root, or CAP_BPF, CAP_PERFMON and CAP_SYS_RESOURCE; see docs/explain/kernel-recorder.md",
+            ),
+            AgentError::Settings(error) => settings(error),
+            AgentError::InUse(path) => Message::new(
+                format!("{}: another agent runs with this spool", path.display()),
+                "one agent counts for the whole node; give --spool to try a second one",
+            ),
+            AgentError::Kernel(error) => Message::bare(format!("the kernel's counters cannot be read: {error}")),
+            AgentError::Address(url) => Message::new(format!("{url}: not a valid destination"), "write https://HOST:PORT"),
+            AgentError::Collector(why) => Message::bare(format!("the collector: {why}")),
+            AgentError::Otlp(why, None) => Message::bare(format!("the OTLP receiver: {why}")),
+            AgentError::Otlp(why, Some(after)) => {
+                Message::bare(format!("the OTLP receiver: {why}; it requests a wait of {} s", after.as_secs()))
+            }
+            AgentError::Certificate(path, why) => {
+                Message::new(format!("{}: {why}", path.display()), "certificates and keys are read in PEM")
+            }
+            AgentError::NewerLake(path) => {
+                Message::new(format!("{}: this lake was made by a newer version of sysdock", path.display()), "update sysdock")
+            }
+            AgentError::TooLate => Message::bare("the file system of the lake took too long"),
+            AgentError::NoAgent(path, error) => Message::new(
+                format!("{}: {error}", path.display()),
+                "no agent runs with this spool: start it by `systemctl start sysdock-agent`, or give --spool",
+            ),
+        }
+    }
+}
+
+fn settings(error: SettingsError) -> Message {
+    match error {
+        SettingsError::Io(error) => Message::bare(error.to_string()),
+        SettingsError::Toml(why) => Message::bare(why),
+        SettingsError::NoPlace(segment) => Message::new(
+            format!("group `{segment}` does not contain the place of the job"),
+            "write it as in segment = \"job_{job}\"",
+        ),
+        SettingsError::NoSecret => Message::new(
+            "`hide` needs `secret`",
+            "names are hashed with it: write a text that only this site knows, the same on all nodes",
+        ),
+    }
+}

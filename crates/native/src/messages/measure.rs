@@ -1,0 +1,41 @@
+//! Errors of `sysdock-measure` as text.
+
+use std::io;
+
+use sysdock_measure::MeasureError;
+
+use super::Message;
+
+impl From<MeasureError> for Message {
+    fn from(error: MeasureError) -> Self {
+        match error {
+            MeasureError::CannotRun(program, error) => {
+                let program = program.to_string_lossy();
+                match error.kind() {
+                    io::ErrorKind::NotFound => Message::new(
+                        format!("cannot run {program}: No such file"),
+                        "give the path of the program, or a name that is in PATH",
+                    ),
+                    _ => Message::bare(format!("cannot run {program}: {error}")),
+                }
+            }
+            MeasureError::Output(path, error) => {
+                Message::new(format!("{}: {error}", path.display()), "--output and --errors name files that can be written")
+            }
+            MeasureError::Directory(path, error) => {
+                Message::new(format!("{}: {error}", path.display()), "--directory names a folder that is there")
+            }
+            MeasureError::Cpus(error) => {
+                Message::new(format!("--cpus: {error}"), "/sys/devices/system/cpu/online has the CPUs that there are")
+            }
+            MeasureError::NoSuchDevice(name) => {
+                Message::new(format!("--device {name}: no such block device"), "/sys/class/block has their names")
+            }
+            MeasureError::DoesNotEnd(pid) => Message::new(
+                format!("process {pid} does not end, although it was killed"),
+                "it waits for a device or a server: see `cat /proc/PID/stack` and `dmesg`",
+            ),
+            MeasureError::System(what, error) => Message::bare(format!("cannot {what}: {error}")),
+        }
+    }
+}
