@@ -1,8 +1,32 @@
-use std::{fmt, io, path::PathBuf};
+use std::{io, path::PathBuf};
 
-/// Errors while a recording is written. The text for people is formed in `native`.
+/// Gives an error a code for each variant, and a `Display` of the code and the values, for
+/// developers. The text for people is formed in `native`, which matches every variant.
+#[macro_export]
+macro_rules! codes {
+    ($error:ident { $($variant:ident: $code:literal),+ $(,)? }) => {
+        impl $error {
+            #[must_use]
+            pub fn code(&self) -> &'static str {
+                match self {
+                    $($error::$variant { .. } => $code),+
+                }
+            }
+        }
+
+        impl ::std::fmt::Display for $error {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                let shown = format!("{self:?}");
+                write!(f, "{}{}", self.code(), shown.trim_start_matches(char::is_alphanumeric))
+            }
+        }
+
+        impl ::std::error::Error for $error {}
+    };
+}
+
+/// Errors while a recording is written.
 #[derive(Debug)]
-#[non_exhaustive]
 pub enum TableError {
     /// The output folder exists and is not empty.
     Exists(PathBuf),
@@ -18,6 +42,15 @@ pub enum TableError {
     Parquet(PathBuf, parquet::errors::ParquetError),
 }
 
+codes!(TableError {
+    Exists: "exists",
+    NotComplete: "not-complete",
+    Stranger: "stranger",
+    OthersWrite: "others-write",
+    Io: "io",
+    Parquet: "parquet",
+});
+
 impl TableError {
     /// The kind of the underlying write error, if there is one.
     #[must_use]
@@ -32,17 +65,12 @@ impl TableError {
     }
 }
 
-impl fmt::Display for TableError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TableError::Exists(path) => write!(f, "{}: exists", path.display()),
-            TableError::NotComplete(path) => write!(f, "{}: no complete recording", path.display()),
-            TableError::Stranger(path, user) => write!(f, "{}: belongs to user {user}", path.display()),
-            TableError::OthersWrite(path) => write!(f, "{}: others may write to it", path.display()),
-            TableError::Io(path, error) => write!(f, "{}: {error}", path.display()),
-            TableError::Parquet(path, error) => write!(f, "{}: {error}", path.display()),
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_shown_as_its_code_and_values() {
+        assert_eq!(TableError::Stranger("/rec".into(), 1000).to_string(), "stranger(\"/rec\", 1000)");
     }
 }
-
-impl std::error::Error for TableError {}
