@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use sysdock_symbols::{Symbol, elf, symbols};
 
 use crate::{
-    error::{DumpError, io_error},
+    error::{DumpError, NotReadable, io_error},
     kernel::Kernel,
 };
 
@@ -33,12 +33,11 @@ impl Kernel {
     /// # Errors
     /// [`DumpError`]: the file cannot be read, or is of another build.
     pub fn use_debug_info(&mut self, path: &Path, any_build: bool) -> Result<(), DumpError> {
-        let no_elf = || DumpError::NotReadable(path.into(), "no ELF file, as debug information is".into());
+        let no_elf = || DumpError::NotReadable(path.into(), NotReadable::NoElf);
         let map = elf::map(path).map_err(io_error(path))?.ok_or_else(no_elf)?;
         let (found, wanted) = (elf::build_id(&map), self.description().build_id.clone());
         if !any_build && (found.is_none() || found != wanted) {
-            let named = |id: Option<String>| id.unwrap_or_else(|| "unknown".into());
-            return Err(DumpError::OtherBuild(path.into(), named(found), named(wanted)));
+            return Err(DumpError::OtherBuild { path: path.into(), found, wanted });
         }
         let shift = self.info.hexadecimal("KERNELOFFSET").unwrap_or(0);
         self.debug_info = Some(DebugInfo { path: path.into(), shift });

@@ -8,7 +8,7 @@ use sysdock_table::{Cancel, Fact, facts::dump as facts};
 
 use crate::{
     debug_info::DebugInfo,
-    error::{DumpError, Fault},
+    error::{DumpError, Fault, NoDump, NotReadable},
     format::{self, About, PAGE, Registers, Source, u64_at},
     memory::Memory,
     modules::Code,
@@ -92,14 +92,12 @@ impl Kernel {
                 if is_file {
                     remarks.push(facts::vmcoreinfo_from_memory());
                 }
-                VmCoreInfo::search(&*physical)
-                    .ok_or_else(|| DumpError::NoDump(path.into(), "no kernel has left its VMCOREINFO in it".into()))?
+                VmCoreInfo::search(&*physical).ok_or_else(|| DumpError::NoDump(path.into(), NoDump::NoVmCoreInfo))?
             }
         };
         let pages = physical.pages();
-        let mut memory = Memory::new(physical, &info).ok_or_else(|| {
-            DumpError::NotReadable(path.into(), "VMCOREINFO lacks the address of the kernel's page table".into())
-        })?;
+        let mut memory =
+            Memory::new(physical, &info).ok_or_else(|| DumpError::NotReadable(path.into(), NotReadable::NoPageTable))?;
         let symbols = Symbols::read(&memory, &info).unwrap_or_else(|fault| {
             remarks.push(facts::no_kallsyms(fault.name()));
             Symbols::default()

@@ -47,7 +47,7 @@ mod walk;
 
 pub use clock::{Clock, LogClock};
 pub use counts::Count;
-pub use error::{DumpError, Fault};
+pub use error::{Damage, DumpError, Fault, NoDump, NotReadable, Section, Unanswered};
 pub use files::{OpenFile, OpenFiles};
 pub use format::{Guest, Source};
 pub use kernel::{Description, Kernel};

@@ -4,7 +4,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use sysdock_table::{Batch, TableError, rows::Row};
 
-use crate::{Kernel, Part, Sink, error::Fault, tables, walk::Walk};
+use crate::{
+    Kernel, Part, Sink,
+    error::{Fault, Unanswered},
+    tables,
+    walk::Walk,
+};
 
 /// Limit for the bytes in one answer.
 const MOST_BYTES: u64 = 16 << 20;
@@ -111,11 +116,11 @@ pub enum Question {
 
 impl Kernel {
     /// Answer a question. Faults are part of the answer, at the value or the walk that they
-    /// concern; the error is a sentence about the question itself.
+    /// concern; the error is about the question itself.
     ///
     /// # Errors
-    /// A sentence: there is no such symbol, type, member or part.
-    pub fn answer(&self, question: &Question) -> Result<Value, String> {
+    /// [`Unanswered`]: there is no such symbol, type, member or part.
+    pub fn answer(&self, question: &Question) -> Result<Value, Unanswered> {
         match question {
             Question::Info => Ok(self.description().to_json()),
             Question::Tables { parts } => self.answer_tables(parts),
@@ -141,7 +146,7 @@ impl Kernel {
             Question::List { structure, head, member } => Ok(walked(&self.list(*head, self.offset(structure, member)?))),
             Question::Tree { structure, root, member } => {
                 let offset = self.offset(structure, member)?;
-                let walk = self.tree(*root, offset).map_err(|fault| fault.name().to_owned())?;
+                let walk = self.tree(*root, offset).map_err(Unanswered::Fault)?;
                 Ok(walked(&walk))
             }
             Question::Chain { structure, start, member } => Ok(walked(&self.chain(*start, self.offset(structure, member)?))),
@@ -153,31 +158,31 @@ impl Kernel {
         }
     }
 
-    fn named(&self, name: &str) -> Result<u64, String> {
-        self.symbols.address(name).ok_or_else(|| format!("no symbol {name:?}"))
+    fn named(&self, name: &str) -> Result<u64, Unanswered> {
+        self.symbols.address(name).ok_or_else(|| Unanswered::NoSymbol(name.into()))
     }
 
-    fn offset(&self, structure: &str, member: &str) -> Result<u64, String> {
-        let types = self.types_with(structure).ok_or_else(|| format!("no structure {structure:?}"))?;
+    fn offset(&self, structure: &str, member: &str) -> Result<u64, Unanswered> {
+        let types = self.types_with(structure).ok_or_else(|| Unanswered::NoStructure(structure.into()))?;
         let number = types.structure(structure).unwrap_or_default();
         let inside = |at: (u32, u64), name: &str| {
-            let field = types.member_of(at.0, name).ok_or_else(|| format!("no member {member:?} in {structure:?}"))?;
-            Ok::<_, String>((field.of_type, at.1 + field.offset))
+            let field = types.member_of(at.0, name).ok_or_else(|| Unanswered::NoMember(member.into(), structure.into()))?;
+            Ok::<_, Unanswered>((field.of_type, at.1 + field.offset))
         };
         member.split('.').try_fold((number, 0), inside).map(|(_, offset)| offset)
     }
 
-    fn answer_tables(&self, words: &[String]) -> Result<Value, String> {
-        let named = |word: &String| Part::named(word).ok_or_else(|| format!("no part {word:?}"));
+    fn answer_tables(&self, words: &[String]) -> Result<Value, Unanswered> {
+        let named = |word: &String| Part::named(word).ok_or_else(|| Unanswered::NoPart(word.clone()));
         let parts = words.iter().map(named).collect::<Result<Vec<_>, _>>()?;
         let mut found = Columns::default();
-        let outcome = tables::write_parts(self, &parts, &mut found).map_err(|error| error.to_string())?;
+        let outcome = tables::write_parts(self, &parts, &mut found).map_err(Unanswered::Table)?;
         let issues = outcome.issues.iter().map(|(_, detail)| detail);
         Ok(json!({ "tables": found.0, "issues": issues.collect::<Vec<_>>() }))
     }
 
-    fn answer_type(&self, name: &str) -> Result<Value, String> {
-        let types = self.types_with(name).ok_or_else(|| format!("no structure {name:?}"))?;
+    fn answer_type(&self, name: &str) -> Result<Value, Unanswered> {
+        let types = self.types_with(name).ok_or_else(|| Unanswered::NoStructure(name.into()))?;
         let number = types.structure(name).unwrap_or_default();
         let members = types.members(number).into_iter().map(|member| {
             let bits = member.field.bits.map(|(first, count)| [first, count]);
@@ -186,7 +191,7 @@ impl Kernel {
         Ok(json!({ "name": types.type_name(number), "bytes": types.size(number), "members": members.collect::<Vec<_>>() }))
     }
 
-    fn answer_read(&self, structure: &str, addresses: &[u64], members: &[String]) -> Result<Value, String> {
+    fn answer_read(&self, structure: &str, addresses: &[u64], members: &[String]) -> Result<Value, Unanswered> {
         let paths = members.iter().map(|member| self.path(structure, member)).collect::<Result<Vec<_>, _>>()?;
         let mut columns = vec![Vec::with_capacity(addresses.len()); paths.len()];
         let mut status = Vec::with_capacity(addresses.len());
@@ -203,9 +208,9 @@ impl Kernel {
         Ok(json!({ "columns": columns, "status": status }))
     }
 
-    fn answer_memory(&self, address: u64, length: u64) -> Result<Value, String> {
+    fn answer_memory(&self, address: u64, length: u64) -> Result<Value, Unanswered> {
         if length > MOST_BYTES {
-            return Err(format!("{length} bytes are more than can be read at once ({MOST_BYTES})"));
+            return Err(Unanswered::TooMuch { bytes: length, most: MOST_BYTES });
         }
         Ok(match self.visible(address, length).and_then(|()| self.memory.bytes(address, length)) {
             Ok(bytes) => json!({ "bytes": in_digits(&bytes), "status": "ok" }),
@@ -213,8 +218,8 @@ impl Kernel {
         })
     }
 
-    fn answer_search(&self, digits: &str, limit: usize) -> Result<Value, String> {
-        let wanted = from_digits(digits).filter(|bytes| !bytes.is_empty()).ok_or("the bytes to search for are none")?;
+    fn answer_search(&self, digits: &str, limit: usize) -> Result<Value, Unanswered> {
+        let wanted = from_digits(digits).filter(|bytes| !bytes.is_empty()).ok_or(Unanswered::NothingToSearch)?;
         let found = self.search(&wanted, limit.min(MOST_PLACES));
         let places =
             found.places.iter().map(|physical| json!({ "physical": physical, "address": self.memory.mapped(*physical) }));

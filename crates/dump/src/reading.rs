@@ -5,7 +5,10 @@
 use serde_json::Value;
 use sysdock_symbols::btf::{Field, Shape, Types};
 
-use crate::{error::Fault, kernel::Kernel};
+use crate::{
+    error::{Fault, Unanswered},
+    kernel::Kernel,
+};
 
 /// Limit for the elements of an array that are shown. Single elements can be requested.
 const MOST_ELEMENTS: usize = 4096;
@@ -27,48 +30,48 @@ struct Way<'t> {
 }
 
 impl Way<'_> {
-    fn enter_member(&mut self, name: &str) -> Result<(), String> {
+    fn enter_member(&mut self, name: &str) -> Result<(), Unanswered> {
         let inner = self.types.member_of(self.last.of_type, name).ok_or_else(|| {
             let type_name = self.types.type_name(self.last.of_type);
             if self.types.pointed(self.last.of_type).is_some() {
-                format!("{type_name:?} is a pointer: follow it by ->{name}")
+                Unanswered::MemberOfPointer { type_name, member: name.into() }
             } else {
-                format!("{type_name:?} has no member {name:?}")
+                Unanswered::NoMemberOfType { type_name, member: name.into() }
             }
         })?;
         self.last = Field { offset: self.last.offset + inner.offset, ..inner };
         Ok(())
     }
 
-    fn follow(&mut self) -> Result<(), String> {
+    fn follow(&mut self) -> Result<(), Unanswered> {
         let of_type = self
             .types
             .pointed(self.last.of_type)
-            .ok_or_else(|| format!("{:?} is not a pointer", self.types.type_name(self.last.of_type)))?;
+            .ok_or_else(|| Unanswered::NoPointer(self.types.type_name(self.last.of_type)))?;
         self.pointers.push(self.last.offset);
         self.last = Field { offset: 0, size: 0, bits: None, of_type };
         Ok(())
     }
 
-    fn enter_element(&mut self, place: &str) -> Result<(), String> {
-        let place: u64 = place.parse().map_err(|_| format!("[{place}] is not an element number"))?;
+    fn enter_element(&mut self, place: &str) -> Result<(), Unanswered> {
+        let place: u64 = place.parse().map_err(|_| Unanswered::NoElementNumber(place.into()))?;
         let array = self.types.type_name(self.last.of_type);
-        self.last = self.types.element(self.last, place).ok_or_else(|| format!("{array:?} is not an array"))?;
+        self.last = self.types.element(self.last, place).ok_or_else(|| Unanswered::NoArray(array))?;
         Ok(())
     }
 }
 
 impl Kernel {
-    /// Find a member. The error is a sentence about the path.
-    pub(crate) fn path(&self, structure: &str, text: &str) -> Result<Path, String> {
-        let types = self.types_with(structure).ok_or_else(|| format!("no structure {structure:?}"))?;
+    /// Find a member. The error is about the path.
+    pub(crate) fn path(&self, structure: &str, text: &str) -> Result<Path, Unanswered> {
+        let types = self.types_with(structure).ok_or_else(|| Unanswered::NoStructure(structure.into()))?;
         let of_type = types.structure(structure).unwrap_or_default();
         let mut way = Way { types, pointers: Vec::new(), last: Field { offset: 0, size: 0, bits: None, of_type } };
         let mut rest = text;
         let mut is_start = true;
         while is_start || !rest.is_empty() {
             if let Some(inside) = rest.strip_prefix('[') {
-                let (place, later) = inside.split_once(']').ok_or_else(|| format!("[ without ] in {text:?}"))?;
+                let (place, later) = inside.split_once(']').ok_or_else(|| Unanswered::Unclosed(text.into()))?;
                 way.enter_element(place)?;
                 rest = later;
                 continue;
@@ -77,7 +80,7 @@ impl Kernel {
                 way.follow()?;
                 rest = later;
             } else if !is_start {
-                rest = rest.strip_prefix('.').ok_or_else(|| format!("cannot be understood from {rest:?} on: {text:?}"))?;
+                rest = rest.strip_prefix('.').ok_or_else(|| Unanswered::NoPath { path: text.into(), rest: rest.into() })?;
             }
             let end = rest.find(|letter: char| !letter.is_alphanumeric() && letter != '_').unwrap_or(rest.len());
             let (name, later) = rest.split_at(end);

@@ -57,7 +57,7 @@ pub(crate) fn serve(arguments: &arguments::DumpServe) -> Result<u8, Message> {
     for line in io::stdin().lock().lines() {
         let line = line.map_err(|error| Message::bare(format!("standard input: {error}")))?;
         let answer = match serde_json::from_str::<Question>(&line) {
-            Ok(question) => kernel.answer(&question),
+            Ok(question) => kernel.answer(&question).map_err(messages::unanswered),
             Err(error) => Err(format!("not a question: {error}")),
         };
         let shown = match answer {

@@ -11,7 +11,7 @@ use super::{
     segments::{Segment, Segments},
     take_notes, u32_at, u64_at,
 };
-use crate::error::{DumpError, Fault};
+use crate::error::{Damage, DumpError, Fault, NoDump, NotReadable, Section};
 
 const HEADER_BYTES: usize = 64;
 const SEGMENT_BYTES: usize = 56;
@@ -29,22 +29,22 @@ struct Elf {
 }
 
 pub(super) fn open(bytes: Bytes, path: &Path) -> Result<(Box<dyn Physical>, About), DumpError> {
-    let damaged = |what: &str| DumpError::Damaged(path.into(), what.into());
-    let header = bytes.range(0, HEADER_BYTES as u64).ok_or_else(|| damaged("the ELF header is cut off"))?;
+    let cut = |section| DumpError::Damaged(path.into(), Damage::Cut(section));
+    let header = bytes.range(0, HEADER_BYTES as u64).ok_or_else(|| cut(Section::ElfHeader))?;
     let short = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);
     if header[4] != 2 || header[5] != 1 || short(18) != X86_64 {
-        return Err(DumpError::NotReadable(path.into(), "an ELF file of another machine than x86-64".into()));
+        return Err(DumpError::NotReadable(path.into(), NotReadable::ElfMachine));
     }
     if short(16) != CORE {
-        return Err(DumpError::NoDump(path.into(), "an ELF program or library, no core".into()));
+        return Err(DumpError::NoDump(path.into(), NoDump::ElfProgram));
     }
     let place = u64_at(&header, 32);
     let mut count = u64::from(short(56));
     if count == u64::from(MANY) {
-        let section = bytes.range(u64_at(&header, 40), 64).ok_or_else(|| damaged("the number of segments is cut off"))?;
+        let section = bytes.range(u64_at(&header, 40), 64).ok_or_else(|| cut(Section::SegmentCount))?;
         count = u64::from(u32_at(&section, 44));
     }
-    let table = bytes.range(place, count * SEGMENT_BYTES as u64).ok_or_else(|| damaged("the table of segments is cut off"))?;
+    let table = bytes.range(place, count * SEGMENT_BYTES as u64).ok_or_else(|| cut(Section::Segments))?;
     let format = match (bytes.is_kcore(), bytes.is_flattened()) {
         (true, _) => "kcore",
         (_, true) => "ELF, flattened",
@@ -70,7 +70,7 @@ pub(super) fn open(bytes: Bytes, path: &Path) -> Result<(Box<dyn Physical>, Abou
     }
     let segments = checked(segments, bytes.end(), &mut about);
     if segments.is_empty() {
-        return Err(DumpError::NoDump(path.into(), "an ELF core without memory".into()));
+        return Err(DumpError::NoDump(path.into(), NoDump::NoMemory));
     }
     Ok((Box::new(Elf { bytes: Arc::new(bytes), segments }), about))
 }

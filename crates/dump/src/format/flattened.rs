@@ -9,7 +9,7 @@ use std::{fs::File, os::unix::fs::FileExt, path::Path};
 
 use memmap2::Mmap;
 
-use crate::error::{DumpError, io_error};
+use crate::error::{DumpError, NoDump, io_error};
 
 const SIGNATURE: &[u8] = b"makedumpfile\0\0\0\0";
 const HEADER_BYTES: usize = 4096;
@@ -54,7 +54,7 @@ impl Bytes {
         let file = File::open(path).map_err(io_error(path))?;
         let kind = file.metadata().map_err(io_error(path))?;
         if !kind.is_file() {
-            return Err(DumpError::NoDump(path.into(), "not a regular file".into()));
+            return Err(DumpError::NoDump(path.into(), NoDump::NoRegularFile));
         }
         if path == Path::new(KCORE) {
             return Ok(Bytes { content: Content::Kcore(file), pieces: None, is_cut: false });

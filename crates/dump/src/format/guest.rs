@@ -21,7 +21,7 @@ use super::{
     About, Physical, Registers,
     segments::{Segment, Segments},
 };
-use crate::error::{DumpError, Fault, io_error};
+use crate::error::{DumpError, Fault, NoDump, NotReadable, io_error};
 
 /// A monitor serves one client at a time, and does not answer others.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -75,7 +75,7 @@ impl Guest {
         }
         let (segments, _) = Segments::of(segments);
         if segments.is_empty() {
-            return Err(DumpError::NoDump(socket.into(), "the monitor names no memory of a guest".into()));
+            return Err(DumpError::NoDump(socket.into(), NoDump::NoGuestMemory));
         }
         let registers = registers(&monitor.run_command("info registers -a")?);
         let memory = format!("/proc/{pid}/mem");
@@ -122,7 +122,7 @@ impl Monitor<'_> {
         let lines = BufReader::new(stream.try_clone().map_err(io_error(socket))?);
         let mut monitor = Monitor { socket, stream, lines };
         if monitor.line()?.get("QMP").is_none() {
-            return Err(DumpError::NoDump(socket.into(), "no monitor of qemu (QMP) answers there".into()));
+            return Err(DumpError::NoDump(socket.into(), NoDump::NoMonitor));
         }
         monitor.query(&json!({ "execute": "qmp_capabilities" }))?;
         Ok(monitor)
@@ -131,14 +131,11 @@ impl Monitor<'_> {
     fn line(&mut self) -> Result<Value, DumpError> {
         let mut line = String::new();
         let read = self.lines.read_line(&mut line).map_err(|error| match error.kind() {
-            io::ErrorKind::WouldBlock => {
-                let what = "the monitor does not answer: it serves one client at a time";
-                DumpError::NotReadable(self.socket.into(), what.into())
-            }
+            io::ErrorKind::WouldBlock => DumpError::NotReadable(self.socket.into(), NotReadable::MonitorBusy),
             _ => io_error(self.socket)(error),
         })?;
         let parsed = serde_json::from_str(&line).ok().filter(|_| read > 0);
-        parsed.ok_or_else(|| DumpError::NoDump(self.socket.into(), "no monitor of qemu (QMP) answers there".into()))
+        parsed.ok_or_else(|| DumpError::NoDump(self.socket.into(), NoDump::NoMonitor))
     }
 
     fn query(&mut self, request: &Value) -> Result<Value, DumpError> {
@@ -146,7 +143,7 @@ impl Monitor<'_> {
         loop {
             let mut answer = self.line()?;
             if let Some(error) = answer.get("error") {
-                return Err(DumpError::NotReadable(self.socket.into(), format!("the monitor refuses: {}", error["desc"])));
+                return Err(DumpError::NotReadable(self.socket.into(), NotReadable::MonitorRefuses(error["desc"].to_string())));
             }
             // Events come at any time.
             if let Some(found) = answer.get_mut("return") {

@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 use sysdock_table::facts::dump as facts;
 
 use super::{About, Physical, flattened::Bytes, take_notes, u32_at, u64_at};
-use crate::error::{DumpError, Fault};
+use crate::error::{Damage, DumpError, Fault, NotReadable, Section};
 
 const PAGE: usize = super::PAGE as usize;
 const HEADER_BYTES: u64 = 464;
@@ -71,27 +71,27 @@ struct State {
 }
 
 pub(super) fn open(bytes: Bytes, path: &Path) -> Result<(Box<dyn Physical>, About), DumpError> {
-    let damaged = |what: &str| DumpError::Damaged(path.into(), what.into());
-    let header = bytes.range(0, HEADER_BYTES).ok_or_else(|| damaged("the header is cut off"))?;
+    let damaged = |damage| DumpError::Damaged(path.into(), damage);
+    let header = bytes.range(0, HEADER_BYTES).ok_or_else(|| damaged(Damage::Cut(Section::Header)))?;
     let number = |at: usize| u32_at(&header, at);
     let (version, block, sub_blocks, bitmap_blocks) = (number(8), number(428), number(432), number(436));
     if block as usize != PAGE {
-        return Err(damaged(&format!("its blocks have {block} bytes; x86-64 has pages of {PAGE}")));
+        return Err(damaged(Damage::BlockBytes(block)));
     }
     let block = PAGE as u64;
     let machine = header[12 + 4 * 65..][..65].split(|byte| *byte == 0).next().unwrap_or_default();
     // In dumps that qemu wrote it is empty.
     if !matches!(machine, b"" | b"x86_64") {
         let machine = String::from_utf8_lossy(machine).into_owned();
-        return Err(DumpError::NotReadable(path.into(), format!("a dump of a machine {machine:?}; only x86_64 is read")));
+        return Err(DumpError::NotReadable(path.into(), NotReadable::Machine(machine)));
     }
     let mut about = About { format: if bytes.is_flattened() { "kdump, flattened" } else { "kdump" }, ..About::default() };
     read_sub_header(&bytes, block, version, &mut about);
     let half = u64::from(bitmap_blocks) * block / 2;
     let start = block * (1 + u64::from(sub_blocks));
-    let bitmap = bytes.range(start + half, half).ok_or_else(|| damaged("the bitmap of its pages is cut off"))?;
+    let bitmap = bytes.range(start + half, half).ok_or_else(|| damaged(Damage::Cut(Section::Bitmap)))?;
     if bitmap.is_empty() {
-        return Err(damaged("its bitmap of pages is empty"));
+        return Err(damaged(Damage::EmptyBitmap));
     }
     let bitmap: Vec<u64> = bitmap.chunks_exact(8).map(|word| u64::from_le_bytes(*word.first_chunk().expect("8 bytes"))).collect();
     let mut sum = 0_u32;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use sysdock_table::Fact;
 
-use crate::error::{DumpError, Fault};
+use crate::error::{DumpError, Fault, NoDump};
 use flattened::Bytes;
 pub use guest::Guest;
 
@@ -105,12 +105,12 @@ fn open_file(path: &Path) -> Result<(Box<dyn Physical>, About), DumpError> {
     let bytes = Bytes::open(path)?;
     let mut magic = [0; 8];
     if !bytes.read(0, &mut magic) {
-        return Err(DumpError::NoDump(path.into(), "shorter than the header of any dump".into()));
+        return Err(DumpError::NoDump(path.into(), NoDump::TooShort));
     }
     match &magic {
         [0x7f, b'E', b'L', b'F', ..] => elf::open(bytes, path),
         b"KDUMP   " | b"DISKDUMP" => kdump::open(bytes, path),
-        _ => Err(DumpError::NoDump(path.into(), "neither an ELF core nor a dump of makedumpfile".into())),
+        _ => Err(DumpError::NoDump(path.into(), NoDump::UnknownFormat)),
     }
 }
 
