@@ -10,7 +10,7 @@ use std::{
     fs::{File, OpenOptions, metadata},
     io::{self, Seek, SeekFrom},
     os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt},
-    path::Path,
+    path::PathBuf,
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -58,24 +58,34 @@ pub struct Cost {
     pub measurement: String,
 }
 
+/// Why a device was not measured.
+#[derive(Debug)]
+pub enum Unmeasured {
+    NoBlockDevice(PathBuf),
+    /// It has fewer bytes than are read.
+    TooSmall(PathBuf, u64),
+    /// Too few reads complete in the time for all.
+    TooSlow(PathBuf),
+    /// It may not be read, or a read failed.
+    Io(PathBuf, io::Error),
+}
+
 /// Measure the device of a target.
 ///
 /// # Errors
-/// The reason, as text: no block device, no right to read it, a read that failed.
-pub fn measure(target: &Target, cancel: &Cancel) -> Result<Cost, String> {
+/// [`Unmeasured`]: no block device, no right to read it, a read that failed.
+pub fn measure(target: &Target, cancel: &Cancel) -> Result<Cost, Unmeasured> {
     let path = target.device();
     if !metadata(path).is_ok_and(|status| status.file_type().is_block_device()) {
-        return Err(format!("{} is not a block device", path.display()));
+        return Err(Unmeasured::NoBlockDevice(path.into()));
     }
-    of_device(path, cancel).map_err(|error| format!("{}: {error}", path.display()))
-}
-
-fn of_device(path: &Path, cancel: &Cancel) -> io::Result<Cost> {
-    let mut file = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(path)?;
-    let size = file.seek(SeekFrom::End(0))?;
+    let failed = |error| Unmeasured::Io(path.into(), error);
+    let too_slow = || Unmeasured::TooSlow(path.into());
+    let mut file = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(path).map_err(failed)?;
+    let size = file.seek(SeekFrom::End(0)).map_err(failed)?;
     let needed = (IN_ORDER.count * IN_ORDER.bytes) as u64;
     if size < needed {
-        return Err(io::Error::other(format!("smaller than the {} MiB that are read for it", needed >> 20)));
+        return Err(Unmeasured::TooSmall(path.into(), needed));
     }
     let start = Instant::now();
     let seed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().subsec_nanos();
@@ -84,13 +94,13 @@ fn of_device(path: &Path, cancel: &Cancel) -> io::Result<Cost> {
     let (mut rounds, mut reads) = (Vec::new(), 0);
     while rounds.len() < ROUNDS && (rounds.is_empty() || start.elapsed() < FAST) {
         let places: Vec<u64> = (0..RANDOM.count).map(|_| place(RANDOM.bytes as u64)).collect();
-        let apart = timed(&file, &RANDOM, &places, cancel)?;
+        let apart = timed(&file, &RANDOM, &places, cancel).map_err(failed)?;
         reads += apart.len();
         rounds.push(time_of_each(&apart).ok_or_else(too_slow)?);
     }
     let first = place(IN_ORDER.bytes as u64).min(size - needed) / RANDOM.bytes as u64 * RANDOM.bytes as u64;
     let places: Vec<u64> = (0..IN_ORDER.count as u64).map(|number| first + number * IN_ORDER.bytes as u64).collect();
-    let in_order = timed(&file, &IN_ORDER, &places, cancel)?;
+    let in_order = timed(&file, &IN_ORDER, &places, cancel).map_err(failed)?;
     let (each, large) = (median(rounds), time_of_each(&in_order).ok_or_else(too_slow)?);
     let bytes_ns = large * RANDOM.bytes as f64 / IN_ORDER.bytes as f64;
     Ok(Cost {
@@ -98,10 +108,6 @@ fn of_device(path: &Path, cancel: &Cancel) -> io::Result<Cost> {
         bytes_per_second: (IN_ORDER.bytes as f64 * 1e9 / large) as u64,
         measurement: description(reads, in_order.len(), start.elapsed()),
     })
-}
-
-fn too_slow() -> io::Error {
-    io::Error::other("it is too slow to be measured in half a second")
 }
 
 fn median(mut values: Vec<f64>) -> f64 {

@@ -47,8 +47,8 @@ mod walk;
 /// The subject of a scan, as in `about` of `knowhow/tables`.
 pub const ABOUT: &str = "scan";
 
-pub use cost::{Cost, measure};
-pub use error::DiskError;
+pub use cost::{Cost, Unmeasured, measure};
+pub use error::{DiskError, Remedy};
 pub use method::{Outcome, Settings};
 pub use scan::scan;
 pub use target::Target;

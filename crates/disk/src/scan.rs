@@ -5,7 +5,7 @@ use std::{fs::File, os::unix::fs::FileExt, path::Path};
 use sysdock_table::{Cancel, Progress, Recording, facts::disk as facts};
 
 use crate::{
-    DiskError, Outcome, Settings, Target,
+    DiskError, Outcome, Remedy, Settings, Target,
     fs::METHODS,
     method::{Method, Unable, Work},
     target::TargetKind,
@@ -71,8 +71,7 @@ fn refuse_unmounted(methods: &[&dyn Method], target: &Target) -> Result<(), Disk
         None => Ok(()),
         Some(kind) => {
             let why = facts::only_while_mounted(kind);
-            let hint = "mount it, an image by `mount -o loop,ro IMAGE DIRECTORY`, and scan the mount point";
-            Err(DiskError::Refused(target.path.clone(), why, hint))
+            Err(DiskError::Refused(target.path.clone(), why, Remedy::MountImage))
         }
     }
 }

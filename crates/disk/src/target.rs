@@ -2,7 +2,6 @@
 
 use std::{
     fs::{File, metadata},
-    io,
     os::unix::fs::{FileTypeExt, MetadataExt},
     path::{Path, PathBuf},
 };
@@ -11,7 +10,7 @@ use sysdock_mounts::{self as mounts, Mount};
 
 use sysdock_table::facts::disk as facts;
 
-use crate::DiskError;
+use crate::error::{DiskError, Remedy};
 
 /// What is to be scanned.
 #[derive(Clone, Debug)]
@@ -43,7 +42,7 @@ impl Target {
         } else if kind.is_file() && File::open(&path).is_ok_and(|file| begins_in(&file)) {
             TargetKind::Image(None)
         } else if kind.is_dir() || kind.is_file() {
-            let none = || failed(io::Error::other("no mount holds it"));
+            let none = || DiskError::NoMount(path.clone());
             let mount = mounts::of(&path).map_err(failed)?.ok_or_else(none)?;
             if mount.point == path && mount.root == Path::new("/") {
                 TargetKind::FileSystem(mount)
@@ -51,7 +50,7 @@ impl Target {
                 TargetKind::Within(mount)
             }
         } else {
-            return Err(failed(io::Error::other("neither a folder, a file nor a block device")));
+            return Err(DiskError::NoTarget(path));
         };
         Ok(Target { path, place })
     }
@@ -89,7 +88,7 @@ impl Target {
             TargetKind::Within(_) => Ok(self.path.clone()),
             TargetKind::Image(None) => {
                 let why = facts::no_path_leads_there();
-                Err(DiskError::Refused(self.path.clone(), why, "mount it, and scan the mount point"))
+                Err(DiskError::Refused(self.path.clone(), why, Remedy::Mount))
             }
         }
     }

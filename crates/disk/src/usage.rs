@@ -57,7 +57,7 @@ pub fn add_usage(target: &Target, method: &str, list: &Path, recording: &mut Rec
     let mut found = Found::default();
     let mut used = FxHashMap::<u64, Use>::default();
     for entry in fs::read(list).map_err(failed)?.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()) {
-        let (done, path) = parse(entry).ok_or_else(|| failed(io::Error::other("not a list of used files")))?;
+        let (done, path) = parse(entry).ok_or_else(|| DiskError::NoUsageList(list.into()))?;
         match place(&path, &root, &*numbering) {
             Ok(Some(inode)) => {
                 used.entry(inode).and_modify(|known| known.add(&done)).or_insert(done);

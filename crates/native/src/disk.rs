@@ -93,7 +93,10 @@ fn write_environment(
 
 /// The cost of a request to the device, or the reason why it was not measured.
 fn measured(arguments: &arguments::Scan, target: &Target, cancel: &Cancel) -> Result<Cost, String> {
-    if arguments.no_measure { Err("--no-measure was given".into()) } else { sysdock_disk::measure(target, cancel) }
+    if arguments.no_measure {
+        return Err("--no-measure was given".into());
+    }
+    sysdock_disk::measure(target, cancel).map_err(messages::unmeasured)
 }
 
 fn said_of_device(cost: &Result<Cost, String>) {

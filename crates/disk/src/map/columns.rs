@@ -23,7 +23,7 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use sysdock_table::{FORMAT_VERSION, Part, TableEntry};
 
-use super::MapError;
+use super::{Damage, MapError};
 
 /// Number of rows in memory at a time.
 const ROWS_AT_A_TIME: usize = 1 << 14;
@@ -45,10 +45,11 @@ impl Tables {
     pub(super) fn open(folder: &Path) -> Result<Self, MapError> {
         let path = folder.join("recording.json");
         let text = fs::read(&path).map_err(|error| MapError::Io(path.clone(), error))?;
-        let listed: Listed = serde_json::from_slice(&text).map_err(|error| MapError::Damaged(path.clone(), error.to_string()))?;
+        let listed: Listed =
+            serde_json::from_slice(&text).map_err(|error| MapError::Damaged(path.clone(), Damage::Json(error)))?;
         if listed.format_version != FORMAT_VERSION {
-            let how = format!("format version {}, where {FORMAT_VERSION} is read", listed.format_version);
-            return Err(MapError::Damaged(path, how));
+            let damage = Damage::Version { found: listed.format_version, read: FORMAT_VERSION };
+            return Err(MapError::Damaged(path, damage));
         }
         Ok(Tables { folder: folder.into(), listed })
     }
@@ -64,12 +65,12 @@ impl Tables {
         &self,
         table: &str,
         columns: &[&str],
-        mut take: impl FnMut(&Rows) -> Result<(), String>,
+        mut take: impl FnMut(&Rows) -> Result<(), Damage>,
     ) -> Result<(), MapError> {
         let Some(entry) = self.listed.tables.get(table) else { return Ok(()) };
         for part in &entry.parts {
             let path = self.checked(part)?;
-            let damaged = |how: String| MapError::Damaged(path.clone(), how);
+            let damaged = |damage| MapError::Damaged(path.clone(), damage);
             let file = File::open(&path).map_err(|error| MapError::Io(path.clone(), error))?;
             let reader = caught(|| open(file, part.bytes)).map_err(damaged)?;
             for number in 0..reader.num_row_groups() {
@@ -86,14 +87,14 @@ impl Tables {
     /// reads as wrong numbers without an error.
     fn checked(&self, part: &Part) -> Result<PathBuf, MapError> {
         let path = self.folder.join(&part.file);
-        let damaged = |how: &str| MapError::Damaged(path.clone(), how.into());
+        let damaged = |damage| MapError::Damaged(path.clone(), damage);
         if !Path::new(&part.file).components().all(|component| matches!(component, Component::Normal(_))) {
-            return Err(damaged("not inside the recording"));
+            return Err(damaged(Damage::Outside));
         }
         let failed = |error: io::Error| MapError::Io(path.clone(), error);
         let status = fs::symlink_metadata(&path).map_err(failed)?;
         if !status.is_file() || status.len() != part.bytes {
-            return Err(damaged(&format!("not a plain file of {} bytes", part.bytes)));
+            return Err(damaged(Damage::NoFile(part.bytes)));
         }
         let mut file = File::open(&path).map_err(failed)?;
         let mut digest = Sha256::new();
@@ -105,19 +106,19 @@ impl Tables {
             }
         }
         let hash: String = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        if hash == part.sha256 { Ok(path) } else { Err(damaged("its content does not match the hash in recording.json")) }
+        if hash == part.sha256 { Ok(path) } else { Err(damaged(Damage::Hash)) }
     }
 }
 
 /// Open a part of this length.
-fn open(file: File, bytes: u64) -> Result<SerializedFileReader<File>, String> {
-    let reader = SerializedFileReader::new(file).map_err(|error| error.to_string())?;
-    if can_be_right(reader.metadata(), bytes) { Ok(reader) } else { Err("its footer is invalid".into()) }
+fn open(file: File, bytes: u64) -> Result<SerializedFileReader<File>, Damage> {
+    let reader = SerializedFileReader::new(file)?;
+    if can_be_right(reader.metadata(), bytes) { Ok(reader) } else { Err(Damage::Footer) }
 }
 
 /// The result of a call to the Parquet library, which panics on some malformed files.
-fn caught<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
-    panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err("the Parquet library cannot read it".into()))
+fn caught<T>(work: impl FnOnce() -> Result<T, Damage>) -> Result<T, Damage> {
+    panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(Damage::Panic))
 }
 
 /// From now on print nothing when a library that reads tables panics: the panic is caught, and
@@ -160,46 +161,46 @@ enum ColumnOf {
 }
 
 impl Group {
-    fn open(reader: &SerializedFileReader<File>, number: usize, wanted: &[&str]) -> Result<Self, String> {
-        let group = reader.get_row_group(number).map_err(|error| error.to_string())?;
-        let left = usize::try_from(group.metadata().num_rows()).map_err(|error| error.to_string())?;
+    fn open(reader: &SerializedFileReader<File>, number: usize, wanted: &[&str]) -> Result<Self, Damage> {
+        let group = reader.get_row_group(number)?;
+        let left = usize::try_from(group.metadata().num_rows()).map_err(Damage::Rows)?;
         let schema = reader.metadata().file_metadata().schema_descr();
         let mut columns = Vec::new();
         for (index, column) in schema.columns().iter().enumerate().filter(|(_, column)| wanted.contains(&column.name())) {
             columns.push((column.name().to_string(), ColumnOf::open(group.as_ref(), index)?));
         }
         // Without a column, nothing would limit the number of rows.
-        if columns.is_empty() { Err(format!("no column {}", wanted.join(", "))) } else { Ok(Group { left, columns }) }
+        if columns.is_empty() { Err(Damage::NoColumn(wanted.join(", "))) } else { Ok(Group { left, columns }) }
     }
 
     /// The next rows; `None` at the end.
-    fn next_rows(&mut self) -> Result<Option<Rows>, String> {
+    fn next_rows(&mut self) -> Result<Option<Rows>, Damage> {
         let count = self.left.min(ROWS_AT_A_TIME);
         if count == 0 {
             return Ok(None);
         }
         self.left -= count;
         let columns = self.columns.iter_mut().map(|(name, column)| Ok((name.clone(), column.next_values(count)?)));
-        Ok(Some(Rows { count, columns: columns.collect::<Result<_, String>>()? }))
+        Ok(Some(Rows { count, columns: columns.collect::<Result<_, Damage>>()? }))
     }
 }
 
 impl ColumnOf {
-    fn open(group: &dyn RowGroupReader, index: usize) -> Result<Self, String> {
+    fn open(group: &dyn RowGroupReader, index: usize) -> Result<Self, Damage> {
         let column = group.metadata().column(index).column_descr_ptr();
         if column.max_rep_level() > 0 || column.max_def_level() > 1 {
-            return Err(format!("column {} holds lists", column.name()));
+            return Err(Damage::Lists(column.name().into()));
         }
-        let pages = group.get_column_page_reader(index).map_err(|error| error.to_string())?;
+        let pages = group.get_column_page_reader(index)?;
         match column.physical_type() {
             PhysicalType::INT64 => Ok(ColumnOf::Int64(ColumnReaderImpl::new(column, pages))),
             PhysicalType::INT32 => Ok(ColumnOf::Int32(ColumnReaderImpl::new(column, pages))),
             PhysicalType::BYTE_ARRAY => Ok(ColumnOf::Text(ColumnReaderImpl::new(column, pages))),
-            _ => Err(format!("column {} holds neither integers nor texts", column.name())),
+            _ => Err(Damage::NoValues(column.name().into())),
         }
     }
 
-    fn next_values(&mut self, count: usize) -> Result<Values, String> {
+    fn next_values(&mut self, count: usize) -> Result<Values, Damage> {
         Ok(match self {
             ColumnOf::Int64(reader) => Values::Numbers(next_values(reader, count, |number| number)?),
             ColumnOf::Int32(reader) => Values::Numbers(next_values(reader, count, i64::from)?),
@@ -212,10 +213,9 @@ fn next_values<D: DataType, T>(
     reader: &mut ColumnReaderImpl<D>,
     count: usize,
     value: impl Fn(D::T) -> T,
-) -> Result<Vec<Option<T>>, String> {
+) -> Result<Vec<Option<T>>, Damage> {
     let (mut levels, mut present) = (Vec::new(), Vec::new());
-    let read = reader.read_records(count, Some(&mut levels), None, &mut present);
-    let (rows, ..) = read.map_err(|error| error.to_string())?;
+    let (rows, ..) = reader.read_records(count, Some(&mut levels), None, &mut present)?;
     let is_nullable = !levels.is_empty();
     let mut present = present.into_iter().map(value);
     let values: Vec<_> = if is_nullable {
@@ -223,7 +223,7 @@ fn next_values<D: DataType, T>(
     } else {
         present.map(Some).collect()
     };
-    if rows == count && values.len() == count { Ok(values) } else { Err("its columns differ in length".into()) }
+    if rows == count && values.len() == count { Ok(values) } else { Err(Damage::Lengths) }
 }
 
 /// Some rows of a table.
@@ -248,26 +248,26 @@ impl Rows {
     }
 
     /// A column of integers. `None` is NULL.
-    pub(super) fn numbers(&self, name: &str) -> Result<Vec<Option<i64>>, String> {
-        self.numbers_if_there(name)?.ok_or_else(|| format!("no column {name}"))
+    pub(super) fn numbers(&self, name: &str) -> Result<Vec<Option<i64>>, Damage> {
+        self.numbers_if_there(name)?.ok_or_else(|| Damage::NoColumn(name.into()))
     }
 
     /// A column of integers that older recordings do not have.
-    pub(super) fn numbers_if_there(&self, name: &str) -> Result<Option<Vec<Option<i64>>>, String> {
+    pub(super) fn numbers_if_there(&self, name: &str) -> Result<Option<Vec<Option<i64>>>, Damage> {
         match self.column(name) {
             Some(Values::Numbers(numbers)) => Ok(Some(numbers.clone())),
-            Some(Values::Texts(_)) => Err(format!("column {name} holds no integers")),
+            Some(Values::Texts(_)) => Err(Damage::NoIntegers(name.into())),
             None => Ok(None),
         }
     }
 
     /// The text of the first row; empty if it is NULL.
-    pub(super) fn first_text(&self, name: &str) -> Result<String, String> {
+    pub(super) fn first_text(&self, name: &str) -> Result<String, Damage> {
         Ok(self.all_texts(name)?.into_iter().next().unwrap_or_default())
     }
 
     /// A column with few rows of texts; empty if they are NULL.
-    pub(super) fn all_texts(&self, name: &str) -> Result<Vec<String>, String> {
+    pub(super) fn all_texts(&self, name: &str) -> Result<Vec<String>, Damage> {
         let found = RefCell::new(Vec::new());
         let keep = |text: Option<&str>| {
             found.borrow_mut().push(text.unwrap_or_default().to_string());
@@ -280,12 +280,12 @@ impl Rows {
 
     /// A column of texts, each converted by `meaning`, which is called once for equal texts in a
     /// row.
-    pub(super) fn texts<T: Copy>(&self, name: &str, meaning: impl Fn(Option<&str>) -> T) -> Result<Vec<T>, String> {
-        let wrong = || format!("column {name} holds no texts");
+    pub(super) fn texts<T: Copy>(&self, name: &str, meaning: impl Fn(Option<&str>) -> T) -> Result<Vec<T>, Damage> {
+        let wrong = || Damage::NoTexts(name.into());
         let texts = match self.column(name) {
             Some(Values::Texts(texts)) => texts,
             Some(Values::Numbers(_)) => return Err(wrong()),
-            None => return Err(format!("no column {name}")),
+            None => return Err(Damage::NoColumn(name.into())),
         };
         let missing = meaning(None);
         let mut last: Option<(&[u8], T)> = None;
@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     fn what_panics_is_an_error() {
-        assert_eq!(caught(|| Ok(7)), Ok(7));
+        assert!(matches!(caught(|| Ok(7)), Ok(7)));
         assert!(caught::<()>(|| panic!("as a library does")).is_err());
     }
 

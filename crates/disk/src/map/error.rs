@@ -1,14 +1,15 @@
-use std::{fmt, io, path::PathBuf};
+use std::{io, num::TryFromIntError, path::PathBuf};
 
-/// Why a map cannot be made. The text for people is formed in `native`.
+use parquet::errors::ParquetError;
+use sysdock_table::codes;
+
+/// Why a map cannot be made.
 #[derive(Debug)]
-#[non_exhaustive]
 pub enum MapError {
     /// A file of the recording cannot be read.
     Io(PathBuf, io::Error),
-    /// A file of the recording differs from recording.json, or from what a table must be: how it
-    /// differs.
-    Damaged(PathBuf, String),
+    /// A file of the recording differs from recording.json, or from what a table must be.
+    Damaged(PathBuf, Damage),
     /// The recording has no such table: it is not a scan of a disk.
     NoTable(PathBuf, &'static str),
     /// The recording contains nothing with this path.
@@ -17,16 +18,45 @@ pub enum MapError {
     Empty(PathBuf),
 }
 
-impl fmt::Display for MapError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            MapError::Io(path, error) => write!(f, "{}: {error}", path.display()),
-            MapError::Damaged(path, how) => write!(f, "{}: {how}", path.display()),
-            MapError::NoTable(path, table) => write!(f, "{}: no table {table}", path.display()),
-            MapError::NotFound(path) => write!(f, "{path}: not in this recording"),
-            MapError::Empty(path) => write!(f, "{}: a file system without any size", path.display()),
-        }
-    }
+/// How a file of a recording differs from what it must be.
+#[derive(Debug)]
+pub enum Damage {
+    /// recording.json is not understood.
+    Json(serde_json::Error),
+    /// recording.json has this version of the format, and not the one that is read.
+    Version {
+        found: u32,
+        read: u32,
+    },
+    /// The path of a part leads out of the recording.
+    Outside,
+    /// A part is no plain file of this length [B].
+    NoFile(u64),
+    /// The content of a part has another hash.
+    Hash,
+    /// A footer refers to what is not in the file.
+    Footer,
+    /// The Parquet library panicked.
+    Panic,
+    Parquet(ParquetError),
+    /// The number of rows is negative.
+    Rows(TryFromIntError),
+    /// The columns of a table differ in length.
+    Lengths,
+    /// A table lacks all of these columns.
+    NoColumn(String),
+    /// A column holds lists.
+    Lists(String),
+    /// A column holds neither integers nor texts.
+    NoValues(String),
+    NoIntegers(String),
+    NoTexts(String),
 }
 
-impl std::error::Error for MapError {}
+codes!(MapError { Io: "io", Damaged: "damaged", NoTable: "no-table", NotFound: "not-found", Empty: "empty" });
+
+impl From<ParquetError> for Damage {
+    fn from(error: ParquetError) -> Self {
+        Damage::Parquet(error)
+    }
+}

@@ -17,7 +17,7 @@ mod read;
 pub use class::{Class, Paint, Pattern};
 pub use columns::expect_panics_of_libraries;
 pub use curve::Curve;
-pub use error::MapError;
+pub use error::{Damage, MapError};
 pub use labels::{Group, Label, labels};
 pub use packed::{Packed, pack};
 pub use picture::{Picture, Settings, draw};

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{
-    Class, Group, MapError, Piece, Space,
+    Class, Damage, Group, MapError, Piece, Space,
     columns::{Rows, Tables},
 };
 use crate::{
@@ -289,7 +289,7 @@ impl Reader {
     }
 
     /// Add rows that belong to no file; those without a class are left out.
-    fn plain(&mut self, rows: &Rows, classes: &[impl Into<Option<Class>> + Copy]) -> Result<(), String> {
+    fn plain(&mut self, rows: &Rows, classes: &[impl Into<Option<Class>> + Copy]) -> Result<(), Damage> {
         let (starts, lengths) = (rows.numbers("physical_bytes")?, rows.numbers("length_bytes")?);
         let devices = rows.numbers("device")?;
         for row in 0..rows.count() {

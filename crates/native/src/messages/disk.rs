@@ -2,7 +2,10 @@
 
 use std::io;
 
-use sysdock_disk::{DiskError, map::MapError};
+use sysdock_disk::{
+    DiskError, Remedy, Unmeasured,
+    map::{Damage, MapError},
+};
 
 use super::Message;
 use crate::sentences;
@@ -21,31 +24,90 @@ impl From<DiskError> for Message {
                     _ => Message::bare(fact),
                 }
             }
+            DiskError::NoMount(path) => Message::bare(format!("{}: no mount holds it", path.display())),
+            DiskError::NoTarget(path) => {
+                Message::bare(format!("{}: neither a folder, a file nor a block device", path.display()))
+            }
             DiskError::NoFileSystem(path) => Message::new(
                 format!("{}: no known file system", path.display()),
                 "blkid shows what a device holds; a disk with partitions has a device for each",
             ),
-            DiskError::Refused(path, why, hint) => {
-                Message::new(format!("{}: {}", path.display(), sentences::sentence(&why)), hint)
+            DiskError::Refused(path, why, remedy) => {
+                Message::new(format!("{}: {}", path.display(), sentences::sentence(&why)), hint(remedy))
             }
-            other => Message::bare(other.to_string()),
+            DiskError::NoUsageList(path) => Message::bare(format!("{}: not a list of used files", path.display())),
         }
+    }
+}
+
+fn hint(remedy: Remedy) -> &'static str {
+    match remedy {
+        Remedy::Mount => "mount it, and scan the mount point",
+        Remedy::MountImage => "mount it, an image by `mount -o loop,ro IMAGE DIRECTORY`, and scan the mount point",
+        Remedy::ApplyJournal => "mount it once, or run e2fsck on a copy of it",
+        Remedy::CheckSuperBlock => "e2fsck -n shows more; dumpe2fs and mke2fs -n list backup superblocks",
+        Remedy::CopyAgain => "copy the image again",
+        Remedy::CopyInFull => "copy the image again; a sparse copy needs its full length",
+        Remedy::ScanMounted => "scan the mount point or the loop device",
+        Remedy::ScanOwner => "scan the device whose journal it is",
+    }
+}
+
+/// Why a request to a device has no known cost; part of the facts of a recording, too.
+pub(crate) fn unmeasured(why: Unmeasured) -> String {
+    match why {
+        Unmeasured::NoBlockDevice(path) => format!("{} is not a block device", path.display()),
+        Unmeasured::TooSmall(path, needed) => {
+            format!("{}: smaller than the {} MiB that are read for it", path.display(), needed >> 20)
+        }
+        Unmeasured::TooSlow(path) => format!("{}: it is too slow to be measured in half a second", path.display()),
+        Unmeasured::Io(path, error) => format!("{}: {error}", path.display()),
     }
 }
 
 impl From<MapError> for Message {
     fn from(error: MapError) -> Self {
-        let fact = error.to_string();
         match error {
-            MapError::Io(_, error) if error.kind() == io::ErrorKind::NotFound => {
-                Message::new(fact, "to record a disk: sysdock disk scan TARGET -o REC")
+            MapError::Io(path, error) => {
+                let fact = format!("{}: {error}", path.display());
+                match error.kind() {
+                    io::ErrorKind::NotFound => Message::new(fact, "to record a disk: sysdock disk scan TARGET -o REC"),
+                    _ => Message::bare(fact),
+                }
             }
-            MapError::Damaged(..) => Message::new(fact, "the recording was damaged or changed after it was written; scan again"),
-            MapError::NoTable(..) => Message::new(fact, "a map is drawn of what `sysdock disk scan` recorded"),
-            MapError::NotFound(_) => {
-                Message::new(fact, "give the path of a file or directory as `sysdock show REC disk/files` has it")
-            }
-            _ => Message::bare(fact),
+            MapError::Damaged(path, damage) => Message::new(
+                format!("{}: {}", path.display(), damaged(damage)),
+                "the recording was damaged or changed after it was written; scan again",
+            ),
+            MapError::NoTable(path, table) => Message::new(
+                format!("{}: no table {table}", path.display()),
+                "a map is drawn of what `sysdock disk scan` recorded",
+            ),
+            MapError::NotFound(path) => Message::new(
+                format!("{path}: not in this recording"),
+                "give the path of a file or directory as `sysdock show REC disk/files` has it",
+            ),
+            MapError::Empty(path) => Message::bare(format!("{}: a file system without any size", path.display())),
         }
+    }
+}
+
+fn damaged(damage: Damage) -> String {
+    match damage {
+        Damage::Json(error) => error.to_string(),
+        Damage::Version { found, read } => format!("format version {found}, where {read} is read"),
+        Damage::Outside => "not inside the recording".into(),
+        Damage::NoFile(bytes) => format!("not a plain file of {bytes} bytes"),
+        Damage::Hash => "its content does not match the hash in recording.json".into(),
+        Damage::Footer => "its footer is invalid".into(),
+        Damage::Panic => "the Parquet library cannot read it".into(),
+        Damage::Parquet(error) => error.to_string(),
+        Damage::Rows(error) => error.to_string(),
+        Damage::Lengths => "its columns differ in length".into(),
+        Damage::NoColumn(names) => format!("no column {names}"),
+        Damage::Lists(name) => format!("column {name} holds lists"),
+        Damage::NoValues(name) => format!("column {name} holds neither integers nor texts"),
+        Damage::NoIntegers(name) => format!("column {name} holds no integers"),
+        Damage::NoTexts(name) => format!("column {name} holds no texts"),
     }
 }

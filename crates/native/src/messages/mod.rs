@@ -11,6 +11,7 @@ mod strace;
 mod table;
 
 pub(crate) use bpf::full;
+pub(crate) use disk::unmeasured;
 pub(crate) use dump::unanswered;
 pub(crate) use strace::clock;
 

@@ -20,7 +20,7 @@ use super::{
     source::Source,
     super_block::SuperBlock,
 };
-use crate::extent::Extent;
+use crate::{error::Remedy, extent::Extent};
 
 pub(super) const MAGIC: u32 = 0xc03b_3998;
 
@@ -131,7 +131,7 @@ pub(super) fn replay(source: &Source, super_block: &SuperBlock, extents: &[Exten
 }
 
 fn unreadable(why: &str) -> Refusal {
-    Refusal::Because(facts::not_unmounted(facts::journal_unreadable(why)), "mount it once, or run e2fsck on a copy of it")
+    Refusal::Because(facts::not_unmounted(facts::journal_unreadable(why)), Remedy::ApplyJournal)
 }
 
 impl Journal<'_> {

@@ -24,7 +24,7 @@ use super::{
     source::Source,
     super_block::{self, SuperBlock, compat, incompat},
 };
-use crate::extent::Extent;
+use crate::{error::Remedy, extent::Extent};
 
 /// An open file system.
 pub(super) struct Opened {
@@ -55,7 +55,7 @@ pub(super) fn open(path: &Path, is_mounted: bool) -> Result<Opened, Refusal> {
         refuse_below_mount(path)?;
     }
     if room < super_block::PLACE + super_block::BYTES as u64 {
-        return Err(Refusal::Because(facts::cut_in_super_block(), "copy the image again"));
+        return Err(Refusal::Because(facts::cut_in_super_block(), Remedy::CopyAgain));
     }
     let mut source = Source::new(file.try_clone()?, 1024);
     let read = |source: &Source| source.read_bytes(super_block::PLACE, super_block::BYTES);
@@ -116,10 +116,7 @@ fn refuse_below_mount(path: &Path) -> Result<(), Refusal> {
             .is_ok_and(|other| (other.dev(), other.ino()) == (status.dev(), status.ino()));
         let device = Path::new("/dev").join(entry.file_name());
         if is_same && is_held(&device) {
-            return Err(Refusal::Because(
-                facts::image_of_mounted(device.to_string_lossy().into_owned()),
-                "scan the mount point or the loop device",
-            ));
+            return Err(Refusal::Because(facts::image_of_mounted(device.to_string_lossy().into_owned()), Remedy::ScanMounted));
         }
     }
     Ok(())
@@ -132,14 +129,13 @@ fn replay(
     room: u64,
     issues: &mut Issues,
 ) -> Result<((Source, SuperBlock), Fact), Refusal> {
-    const HINT: &str = "mount it once, or run e2fsck on a copy of it";
     let Some(number) = super_block.journal_inode() else {
         let why = if super_block.has_compat(compat::HAS_JOURNAL) { facts::journal_elsewhere() } else { facts::no_journal() };
-        return Err(Refusal::Because(facts::not_unmounted(why), HINT));
+        return Err(Refusal::Because(facts::not_unmounted(why), Remedy::ApplyJournal));
     };
     let fs = assemble(source, super_block, false, &mut Issues::default());
-    let extents =
-        extents_of(&fs, number).ok_or_else(|| Refusal::Because(facts::not_unmounted(facts::journal_not_found()), HINT))?;
+    let extents = extents_of(&fs, number)
+        .ok_or_else(|| Refusal::Because(facts::not_unmounted(facts::journal_not_found()), Remedy::ApplyJournal))?;
     let replay = journal::replay(&fs.source, &fs.super_block, &extents)?;
     let note = facts::journal_replayed(replay.transactions, replay.blocks());
     issues.add(word::JOURNAL_DAMAGED, replay.damaged, facts::copies_left_out);

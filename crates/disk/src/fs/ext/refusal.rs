@@ -4,30 +4,27 @@ use std::{io, path::Path};
 
 use sysdock_table::{Fact, facts::disk as facts};
 
-use crate::DiskError;
+use crate::error::{DiskError, Remedy};
 
 #[derive(Debug)]
 pub(super) enum Refusal {
     NoFileSystem,
     Io(io::Error),
     /// The reason, and what to do.
-    Because(Fact, &'static str),
+    Because(Fact, Remedy),
 }
 
 impl Refusal {
     /// A field of the super block, or of the journal's, is impossible.
     pub(super) fn damaged(field: &str) -> Self {
-        Refusal::Because(
-            facts::damaged_super_block(field),
-            "e2fsck -n shows more; dumpe2fs and mke2fs -n list backup superblocks",
-        )
+        Refusal::Because(facts::damaged_super_block(field), Remedy::CheckSuperBlock)
     }
 
     pub(super) fn at(self, path: &Path) -> DiskError {
         match self {
             Refusal::NoFileSystem => DiskError::NoFileSystem(path.into()),
             Refusal::Io(error) => DiskError::Io(path.into(), error),
-            Refusal::Because(why, hint) => DiskError::Refused(path.into(), why, hint),
+            Refusal::Because(why, remedy) => DiskError::Refused(path.into(), why, remedy),
         }
     }
 }

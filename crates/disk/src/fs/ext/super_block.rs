@@ -7,6 +7,7 @@ use super::{
     bytes::{le16, le32, le64, text, wide},
     refusal::Refusal,
 };
+use crate::error::Remedy;
 
 /// Offset and size of the first one [B].
 pub(super) const PLACE: u64 = 1024;
@@ -133,11 +134,11 @@ impl SuperBlock {
         }
         let incompat = le32(bytes, 0x60);
         if incompat & incompat::JOURNAL_DEV != 0 {
-            return Err(Refusal::Because(facts::journal_device(), "scan the device whose journal it is"));
+            return Err(Refusal::Because(facts::journal_device(), Remedy::ScanOwner));
         }
         if incompat & !UNDERSTOOD != 0 {
             let unknown = names(incompat & !UNDERSTOOD, &INCOMPAT);
-            return Err(Refusal::Because(facts::features(unknown), "mount it, and scan the mount point"));
+            return Err(Refusal::Because(facts::features(unknown), Remedy::Mount));
         }
         let ro_compat = le32(bytes, 0x64);
         let bits_64 = incompat & incompat::BITS_64 != 0;
@@ -188,7 +189,7 @@ impl SuperBlock {
         }
         self.groups = (self.blocks - self.first_block).div_ceil(self.blocks_per_group);
         if self.groups > MOST_GROUPS || self.blocks > MOST_BLOCKS || self.blocks_per_group > MOST_BLOCKS_PER_GROUP {
-            return Err(Refusal::Because(facts::too_large(), "mount it, and scan the mount point"));
+            return Err(Refusal::Because(facts::too_large(), Remedy::Mount));
         }
         let inodes = self.groups * u64::from(self.inodes_per_group);
         if self.inodes_per_group == 0 || u64::from(self.inodes_per_group) > bits || inodes != u64::from(self.inodes) {
@@ -196,10 +197,7 @@ impl SuperBlock {
         }
         let size = self.blocks * self.block_bytes;
         if size > room {
-            return Err(Refusal::Because(
-                facts::cut_off(size, room),
-                "copy the image again; a sparse copy needs its full length",
-            ));
+            return Err(Refusal::Because(facts::cut_off(size, room), Remedy::CopyInFull));
         }
         if inodes * self.inode_bytes as u64 > size {
             return Err(Refusal::damaged("number of inodes"));
