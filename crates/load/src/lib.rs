@@ -29,7 +29,7 @@ mod step;
 mod workers;
 mod workspace;
 
-pub use error::LoadError;
+pub use error::{LoadError, WrongAddress, WrongRequest, WrongStep};
 pub use measured::{LatencyClass, Measured, Progress, Status, write};
 pub use run::{Load, Settings};
 pub use step::{Item, Layout, Operation, Step, Sync};

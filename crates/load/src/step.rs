@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::LoadError;
+use crate::error::{LoadError, WrongStep};
 
 /// The kind of load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -178,31 +178,31 @@ impl Step {
     ///
     /// [`LoadError::Step`]
     pub fn check(&self) -> Result<(), LoadError> {
-        let wrong = |text: String| Err(LoadError::Step(text));
+        let wrong = |why| Err(LoadError::Step(why));
         if let Some(operation) = self.operations.iter().find(|operation| !self.item.operations().contains(operation)) {
-            return wrong(format!("{} has no operation {}", self.item.name(), operation.name()));
+            return wrong(WrongStep::Operation(self.item, *operation));
         }
         if !(1..=MOST_PROCESSES).contains(&self.processes) {
-            return wrong(format!("{} processes: from 1 to {MOST_PROCESSES}", self.processes));
+            return wrong(WrongStep::Processes { wanted: self.processes, most: MOST_PROCESSES });
         }
         if !(1..=LONGEST_REQUEST).contains(&self.length_bytes) {
-            return wrong(format!("a request of {} bytes: from 1 byte to 1 GiB", self.length_bytes));
+            return wrong(WrongStep::Length(self.length_bytes));
         }
         if self.direct && !self.length_bytes.is_multiple_of(512) {
-            return wrong(format!("direct requests of {} bytes: O_DIRECT needs a multiple of 512", self.length_bytes));
+            return wrong(WrongStep::DirectLength(self.length_bytes));
         }
         if !(1..=4096).contains(&self.depth) {
-            return wrong(format!("{} requests in progress: from 1 to 4096", self.depth));
+            return wrong(WrongStep::Depth(self.depth));
         }
         if !(0.0..=1.0).contains(&self.write_share) {
-            return wrong(format!("a write share of {}: from 0 to 1", self.write_share));
+            return wrong(WrongStep::WriteShare(self.write_share));
         }
         if self.time_ns == Some(0) || self.size_bytes == Some(0) || self.files == 0 {
-            return wrong("no time, no bytes or no files: nothing would be measured".into());
+            return wrong(WrongStep::Empty);
         }
         let needs_time = matches!(self.item, Item::Log | Item::RandomRead | Item::RandomMix | Item::Depth | Item::Control);
         if needs_time && self.time_ns.is_none() {
-            return wrong(format!("{} has no end of its own: it needs a time", self.item.name()));
+            return wrong(WrongStep::NoTime(self.item));
         }
         Ok(())
     }

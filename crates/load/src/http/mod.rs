@@ -21,7 +21,10 @@ use std::{io, sync::Arc, thread, time::Duration};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sysdock_table::Cancel;
 
-use crate::{LoadError, clock};
+use crate::{
+    clock,
+    error::{LoadError, WrongRequest},
+};
 
 use answered::Counts;
 pub use answered::{Answered, Errors, HttpLatency, OfUrl, Sum};
@@ -55,16 +58,12 @@ pub struct HttpLoad {
 
 impl HttpLoad {
     fn check(&self) -> Result<(), LoadError> {
-        let wrong = |why: &str| Err(LoadError::Address(why.into()));
+        let wrong = |why| Err(LoadError::Request(why));
         match self {
-            HttpLoad { rate: Some(rate), .. } if !(rate.is_finite() && *rate > 0.0 && *rate <= 1e7) => {
-                wrong("the rate is a number of requests a second, above 0 and up to 10 million")
-            }
-            HttpLoad { threads, connections, .. } if *threads == 0 || threads > connections => {
-                wrong("there are as many connections as threads, at least")
-            }
-            HttpLoad { time, timeout, .. } if time.is_zero() || timeout.is_zero() => wrong("times are longer than 0"),
-            HttpLoad { requests, .. } if requests.is_empty() => wrong("no request is given"),
+            HttpLoad { rate: Some(rate), .. } if !(rate.is_finite() && *rate > 0.0 && *rate <= 1e7) => wrong(WrongRequest::Rate),
+            HttpLoad { threads, connections, .. } if *threads == 0 || threads > connections => wrong(WrongRequest::Connections),
+            HttpLoad { time, timeout, .. } if time.is_zero() || timeout.is_zero() => wrong(WrongRequest::Time),
+            HttpLoad { requests, .. } if requests.is_empty() => wrong(WrongRequest::Empty),
             _ => Ok(()),
         }
     }
@@ -111,6 +110,6 @@ fn allow_connections(wanted: usize) -> Result<(), LoadError> {
     let raised = Rlimit { current: Some(wanted), maximum: limit.maximum.map(|maximum| maximum.max(wanted)) };
     setrlimit(Resource::Nofile, raised).map_err(|_| {
         let maximum = limit.maximum.unwrap_or(u64::MAX);
-        LoadError::Address(format!("this process may open {maximum} files only (ulimit -n)"))
+        LoadError::Request(WrongRequest::OpenFiles(maximum))
     })
 }

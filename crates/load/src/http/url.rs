@@ -2,7 +2,7 @@
 
 use std::net::{SocketAddr, ToSocketAddrs};
 
-use crate::LoadError;
+use crate::error::{LoadError, WrongAddress, WrongRequest};
 
 /// A request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,14 +28,13 @@ impl Request {
     pub fn lines(server: &str, text: &str) -> Result<Vec<Self>, LoadError> {
         let server = server.strip_suffix('/').unwrap_or(server);
         if server.strip_prefix("http://").unwrap_or_default().contains(['/', '?', '#']) {
-            let why = "a server whose requests are in a file is http://HOST[:PORT], without a path";
-            return Err(LoadError::Address(format!("{}: {why}", server.escape_debug())));
+            return Err(LoadError::Address(server.into(), WrongAddress::ServerWithPath));
         }
         let parse = |(number, line): (usize, &str)| match line.split_once(' ') {
             Some((method @ ("GET" | "POST"), path)) if path.starts_with('/') => {
                 Ok(Request { method: method.into(), url: format!("{server}{path}") })
             }
-            _ => Err(LoadError::Address(format!("line {} of the requests is neither `GET /PATH` nor `POST /PATH`", number + 1))),
+            _ => Err(LoadError::Request(WrongRequest::Line(number + 1))),
         };
         text.lines().enumerate().map(parse).collect()
     }
@@ -54,21 +53,21 @@ impl Target {
     /// The target and bytes of a request.
     pub(super) fn parse(request: &Request, keep_alive: bool) -> Result<Self, LoadError> {
         let Request { method, url } = request;
-        let wrong = |why: &str| LoadError::Address(format!("{}: {why}", url.escape_debug()));
-        let rest = url.strip_prefix("http://").ok_or_else(|| wrong("not an address that begins with http://"))?;
+        let wrong = |why| LoadError::Address(url.clone(), why);
+        let rest = url.strip_prefix("http://").ok_or_else(|| wrong(WrongAddress::Scheme))?;
         if rest.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
-            return Err(wrong("an address has no blanks"));
+            return Err(wrong(WrongAddress::Blanks));
         }
         let rest = rest.split('#').next().unwrap_or_default();
         let (host, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
         if host.is_empty() || host.contains('@') {
-            return Err(wrong("an address is http://HOST[:PORT][/PATH]"));
+            return Err(wrong(WrongAddress::Form));
         }
         // The last colon of [::1] does not precede a port.
         let has_port = host.rfind(':').is_some_and(|colon| !host[colon..].contains(']'));
         let with_port = if has_port { host.to_string() } else { format!("{host}:80") };
-        let found = with_port.to_socket_addrs().map_err(|error| wrong(&error.to_string()))?.next();
-        let address = found.ok_or_else(|| wrong("the name has no address"))?;
+        let found = with_port.to_socket_addrs().map_err(|error| wrong(WrongAddress::Lookup(error)))?.next();
+        let address = found.ok_or_else(|| wrong(WrongAddress::NoAddress))?;
         let path = if path.starts_with('/') { path.to_string() } else { format!("/{path}") };
         let connection = if keep_alive { "" } else { "Connection: close\r\n" };
         let length = if method == "POST" { "Content-Length: 0\r\n" } else { "" };
@@ -110,7 +109,7 @@ mod tests {
             "http://127.0.0.1:x/",
             "http://127.0.0.1/\r\nX: y",
         ] {
-            assert!(matches!(Target::parse(&Request::get(url), true), Err(LoadError::Address(_))), "{url}");
+            assert!(matches!(Target::parse(&Request::get(url), true), Err(LoadError::Address(..))), "{url}");
         }
     }
 
@@ -130,7 +129,10 @@ mod tests {
             ("http://127.0.0.1", "/a"),
             ("http://127.0.0.1/x", "GET /a"),
         ] {
-            assert!(matches!(Request::lines(server, text), Err(LoadError::Address(_))), "{server} {text}");
+            assert!(
+                matches!(Request::lines(server, text), Err(LoadError::Address(..) | LoadError::Request(_))),
+                "{server} {text}"
+            );
         }
     }
 }

@@ -2,9 +2,11 @@
 
 use std::io;
 
-use sysdock_load::LoadError;
+use sysdock_load::{LoadError, WrongAddress, WrongRequest, WrongStep};
 
 use super::Message;
+
+const HTTP_HELP: &str = "see `sysdock-native http-load --help`";
 
 impl From<LoadError> for Message {
     fn from(error: LoadError) -> Self {
@@ -26,10 +28,48 @@ impl From<LoadError> for Message {
                 format!("{}: not a directory", path.display()),
                 "choose a directory on the file system to be measured",
             ),
-            LoadError::Step(why) => Message::new(why, "see `sysdock-native load --help`"),
-            LoadError::Address(why) => Message::new(why, "see `sysdock-native http-load --help`"),
+            LoadError::Step(why) => Message::new(wrong_step(why), "see `sysdock-native load --help`"),
+            LoadError::Request(why) => Message::new(wrong_request(why), HTTP_HELP),
+            LoadError::Address(address, why) => {
+                Message::new(format!("{}: {}", address.escape_debug(), wrong_address(&why)), HTTP_HELP)
+            }
             LoadError::Http(error) => Message::bare(format!("the client failed: {error}")),
             LoadError::Table(error) => error.into(),
         }
+    }
+}
+
+fn wrong_step(why: WrongStep) -> String {
+    match why {
+        WrongStep::Operation(item, operation) => format!("{} has no operation {}", item.name(), operation.name()),
+        WrongStep::Processes { wanted, most } => format!("{wanted} processes: from 1 to {most}"),
+        WrongStep::Length(bytes) => format!("a request of {bytes} bytes: from 1 byte to 1 GiB"),
+        WrongStep::DirectLength(bytes) => format!("direct requests of {bytes} bytes: O_DIRECT needs a multiple of 512"),
+        WrongStep::Depth(depth) => format!("{depth} requests in progress: from 1 to 4096"),
+        WrongStep::WriteShare(share) => format!("a write share of {share}: from 0 to 1"),
+        WrongStep::Empty => "no time, no bytes or no files: nothing would be measured".into(),
+        WrongStep::NoTime(item) => format!("{} has no end of its own: it needs a time", item.name()),
+    }
+}
+
+fn wrong_request(why: WrongRequest) -> String {
+    match why {
+        WrongRequest::Line(number) => format!("line {number} of the requests is neither `GET /PATH` nor `POST /PATH`"),
+        WrongRequest::Rate => "the rate is a number of requests a second, above 0 and up to 10 million".into(),
+        WrongRequest::Connections => "there are as many connections as threads, at least".into(),
+        WrongRequest::Time => "times are longer than 0".into(),
+        WrongRequest::Empty => "no request is given".into(),
+        WrongRequest::OpenFiles(most) => format!("this process may open {most} files only (ulimit -n)"),
+    }
+}
+
+fn wrong_address(why: &WrongAddress) -> String {
+    match why {
+        WrongAddress::ServerWithPath => "a server whose requests are in a file is http://HOST[:PORT], without a path".into(),
+        WrongAddress::Scheme => "not an address that begins with http://".into(),
+        WrongAddress::Blanks => "an address has no blanks".into(),
+        WrongAddress::Form => "an address is http://HOST[:PORT][/PATH]".into(),
+        WrongAddress::Lookup(error) => error.to_string(),
+        WrongAddress::NoAddress => "the name has no address".into(),
     }
 }
