@@ -1,12 +1,14 @@
 //! Errors that prevent a run.
 
-use std::{ffi::OsString, io, path::PathBuf};
+use std::{ffi::OsString, fmt, io, path::PathBuf, process::ExitStatus};
 
 /// Why there was no run, or nothing is known about it.
 #[derive(Debug)]
 pub enum MeasureError {
     /// The command could not be executed.
     CannotRun(OsString, io::Error),
+    /// Its process ended before it could execute the command.
+    EndedBefore(OsString, ExitStatus),
     /// A file for its output could not be created.
     Output(PathBuf, io::Error),
     /// Its working directory does not exist.
@@ -17,6 +19,41 @@ pub enum MeasureError {
     NoSuchDevice(String),
     /// It does not end, even after it was killed.
     DoesNotEnd(u32),
-    /// A system call of ours failed: what was attempted.
-    System(&'static str, io::Error),
+    /// A system call of ours failed.
+    System(Attempt, io::Error),
 }
+
+/// What a system call was made for.
+#[derive(Clone, Copy, Debug)]
+pub enum Attempt {
+    BlockSignals,
+    AdoptOrphans,
+    MakeProcess,
+    GetMemory,
+}
+
+impl MeasureError {
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            MeasureError::CannotRun(..) => "cannot-run",
+            MeasureError::EndedBefore(..) => "ended-before",
+            MeasureError::Output(..) => "output",
+            MeasureError::Directory(..) => "directory",
+            MeasureError::Cpus(_) => "cpus",
+            MeasureError::NoSuchDevice(_) => "no-such-device",
+            MeasureError::DoesNotEnd(_) => "does-not-end",
+            MeasureError::System(..) => "system",
+        }
+    }
+}
+
+/// For developers: the text for people is formed in `native`.
+impl fmt::Display for MeasureError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = format!("{self:?}");
+        write!(f, "{}{}", self.code(), shown.trim_start_matches(char::is_alphanumeric))
+    }
+}
+
+impl std::error::Error for MeasureError {}

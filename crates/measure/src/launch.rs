@@ -20,7 +20,7 @@ use std::{
 
 use rustix::{thread::futex, time::Timespec};
 
-use crate::{Command, MeasureError, clock, signals::Signals, usage};
+use crate::{Attempt, Command, MeasureError, clock, signals::Signals, usage};
 
 const MADE: u32 = 0;
 const READY: u32 = 1;
@@ -154,7 +154,7 @@ impl Launched {
         // SAFETY: this process has one thread; the copy only makes system calls until it executes the program, or leaves.
         let pid = unsafe { libc::fork() };
         match pid {
-            ..0 => Err(MeasureError::System("make a process", io::Error::last_os_error())),
+            ..0 => Err(MeasureError::System(Attempt::MakeProcess, io::Error::last_os_error())),
             0 => become_command(&prepared, &words, &environment, signals, shared, parent),
             _ => {
                 let program = command.words[0].clone();
@@ -179,8 +179,7 @@ impl Launched {
             futex_wait(&self.page().state, MADE);
             if let Some(status) = status_of(self.pid) {
                 reap(self.pid);
-                let why = io::Error::other(format!("the process was ended before: {status}"));
-                return Err(self.failure().unwrap_or(MeasureError::CannotRun(self.program.clone(), why)));
+                return Err(self.failure().unwrap_or(MeasureError::EndedBefore(self.program.clone(), status)));
             }
         }
         match self.failure() {
@@ -225,7 +224,7 @@ fn page() -> Result<*mut Shared, MeasureError> {
     // SAFETY: allocates memory of zeros, which are a value of the struct.
     let page = unsafe { libc::mmap(ptr::null_mut(), size_of::<Shared>(), access, kind, -1, 0) };
     match page {
-        libc::MAP_FAILED => Err(MeasureError::System("get memory", io::Error::last_os_error())),
+        libc::MAP_FAILED => Err(MeasureError::System(Attempt::GetMemory, io::Error::last_os_error())),
         page => Ok(page.cast()),
     }
 }

@@ -38,6 +38,6 @@ mod waiting;
 
 pub use command::Command;
 pub use devices::DeviceUse;
-pub use error::MeasureError;
+pub use error::{Attempt, MeasureError};
 pub use machine::MachineUse;
 pub use measured::{Measured, measure};

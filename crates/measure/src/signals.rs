@@ -2,7 +2,7 @@
 
 use std::{io, mem, ptr, time::Duration};
 
-use crate::MeasureError;
+use crate::{Attempt, MeasureError};
 
 /// Signals that ask us to end.
 const ENDING: [libc::c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
@@ -46,7 +46,7 @@ impl Signals {
             let mut before: libc::sigset_t = mem::zeroed();
             match libc::sigprocmask(libc::SIG_BLOCK, &raw const waited_for, &raw mut before) {
                 0 => Ok(Signals { waited_for, before }),
-                _ => Err(MeasureError::System("block signals", io::Error::last_os_error())),
+                _ => Err(MeasureError::System(Attempt::BlockSignals, io::Error::last_os_error())),
             }
         }
     }

@@ -11,7 +11,7 @@ use std::{
 };
 
 use crate::{
-    MeasureError, clock,
+    Attempt, MeasureError, clock,
     launch::{self, Launched},
     signals::{Signals, Woken},
     taskstats::TaskStats,
@@ -181,5 +181,5 @@ impl Drop for Urgency {
 /// Make us the parent of orphans of the run, instead of the first process.
 pub(crate) fn adopt_orphans() -> Result<(), MeasureError> {
     let adopted = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
-    adopted.map_err(|error| MeasureError::System("adopt orphans", error.into()))
+    adopted.map_err(|error| MeasureError::System(Attempt::AdoptOrphans, error.into()))
 }

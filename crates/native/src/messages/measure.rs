@@ -2,7 +2,7 @@
 
 use std::io;
 
-use sysdock_measure::MeasureError;
+use sysdock_measure::{Attempt, MeasureError};
 
 use super::Message;
 
@@ -18,6 +18,10 @@ impl From<MeasureError> for Message {
                     ),
                     _ => Message::bare(format!("cannot run {program}: {error}")),
                 }
+            }
+            MeasureError::EndedBefore(program, status) => {
+                let program = program.to_string_lossy();
+                Message::bare(format!("cannot run {program}: the process was ended before: {status}"))
             }
             MeasureError::Output(path, error) => {
                 Message::new(format!("{}: {error}", path.display()), "--output and --errors name files that can be written")
@@ -35,7 +39,15 @@ impl From<MeasureError> for Message {
                 format!("process {pid} does not end, although it was killed"),
                 "it waits for a device or a server: see `cat /proc/PID/stack` and `dmesg`",
             ),
-            MeasureError::System(what, error) => Message::bare(format!("cannot {what}: {error}")),
+            MeasureError::System(attempt, error) => {
+                let what = match attempt {
+                    Attempt::BlockSignals => "block signals",
+                    Attempt::AdoptOrphans => "adopt orphans",
+                    Attempt::MakeProcess => "make a process",
+                    Attempt::GetMemory => "get memory",
+                };
+                Message::bare(format!("cannot {what}: {error}"))
+            }
         }
     }
 }
