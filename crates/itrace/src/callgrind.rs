@@ -11,7 +11,7 @@ use std::{
 };
 
 use rustc_hash::FxHashMap;
-use sysdock_table::{Recording, TableError, rows};
+use sysdock_table::{Recording, TableError, codes, rows};
 
 /// Longest line [B]: names of functions in C++ may have many thousand characters.
 const LONGEST_LINE: u64 = 1 << 20;
@@ -26,13 +26,52 @@ const COMM: usize = 15;
 pub enum ProfileError {
     /// The file cannot be read.
     Io(io::Error),
-    /// A line is invalid: its number, and the reason.
-    Line(u64, String),
-    /// It counts something other than instructions: what.
-    Events(String),
+    /// The line of this number is invalid.
+    Line(u64, WrongLine),
     /// It ends before its first costs.
     Empty,
 }
+
+/// What is wrong with a line.
+#[derive(Debug)]
+pub enum WrongLine {
+    /// It is longer than 1 MiB.
+    TooLong,
+    NotUnderstood,
+    /// A version of the format that is not known.
+    Version(String),
+    /// The number of a thread is expected.
+    NoThread,
+    /// Names of positions, which are not one to three.
+    PositionNames,
+    /// The profile counts these events, and no instructions.
+    Events(String),
+    /// The numbers of a total are expected.
+    NoTotal,
+    /// The costs of the calls before are expected.
+    NoCallCosts,
+    /// The number of calls is expected.
+    NoCallCount,
+    /// Calls of no function.
+    NoCallee,
+    /// This number has no name before the line.
+    NoName(u64),
+    /// Costs before the line of the events.
+    NoEvents,
+    NoPosition,
+    /// A position is not understood.
+    Position,
+    /// A number is expected.
+    NoNumber,
+    /// More numbers than there are events.
+    TooManyNumbers,
+    /// Costs before the first function.
+    NoFunction,
+    /// A sum has no room.
+    TooLarge,
+}
+
+codes!(ProfileError { Io: "io", Line: "line", Empty: "empty" });
 
 impl From<io::Error> for ProfileError {
     fn from(error: io::Error) -> ProfileError {
@@ -163,13 +202,10 @@ impl Profile {
             }
             number += 1;
             if line.len() as u64 == LONGEST_LINE {
-                return Err(ProfileError::Line(number, "is longer than 1 MiB".into()));
+                return Err(ProfileError::Line(number, WrongLine::TooLong));
             }
             let shown = String::from_utf8_lossy(&line);
-            file.line(shown.trim_end()).map_err(|wrong| match wrong {
-                Wrong::Is(what) => ProfileError::Line(number, what),
-                Wrong::Events(events) => ProfileError::Events(events),
-            })?;
+            file.line(shown.trim_end()).map_err(|wrong| ProfileError::Line(number, wrong))?;
         }
         file.end_part();
         let has_costs = file.columns.is_some();
@@ -203,44 +239,33 @@ impl Profile {
     }
 }
 
-enum Wrong {
-    Is(String),
-    Events(String),
-}
-
-impl From<&str> for Wrong {
-    fn from(what: &str) -> Wrong {
-        Wrong::Is(what.into())
-    }
-}
-
 impl File<'_> {
-    fn line(&mut self, line: &str) -> Result<(), Wrong> {
+    fn line(&mut self, line: &str) -> Result<(), WrongLine> {
         match line.bytes().next() {
             None | Some(b'#') => Ok(()),
             Some(b'0'..=b'9' | b'+' | b'-' | b'*') => self.costs(line),
             Some(_) => match key_of(line) {
                 Some((key, ':', value)) => self.header(key, value.trim()),
                 Some((key, _, value)) => self.place(key, value.trim()),
-                None => Err("is not understood".into()),
+                None => Err(WrongLine::NotUnderstood),
             },
         }
     }
 
-    fn header(&mut self, key: &str, value: &str) -> Result<(), Wrong> {
+    fn header(&mut self, key: &str, value: &str) -> Result<(), WrongLine> {
         match key {
-            "version" if value != "1" => return Err(Wrong::Is(format!("version {value} of the format is not known"))),
+            "version" if value != "1" => return Err(WrongLine::Version(value.into())),
             "part" => {
                 self.end_part();
                 self.thread = 1;
             }
             "pid" => self.pid = value.parse().ok(),
-            "thread" => self.thread = value.parse().map_err(|_| "the number of a thread is expected")?,
+            "thread" => self.thread = value.parse().map_err(|_| WrongLine::NoThread)?,
             "cmd" if self.profile.command.is_none() => self.profile.command = Some(value.to_owned()),
             "positions" => {
                 self.positions = value.split_whitespace().count();
                 if !(1..=3).contains(&self.positions) {
-                    return Err("one to three names of positions are expected".into());
+                    return Err(WrongLine::PositionNames);
                 }
             }
             "events" => self.columns = Some(self.columns_of(value)?),
@@ -252,19 +277,19 @@ impl File<'_> {
         Ok(())
     }
 
-    fn columns_of(&mut self, events: &str) -> Result<Columns, Wrong> {
+    fn columns_of(&mut self, events: &str) -> Result<Columns, WrongLine> {
         let names: Vec<&str> = events.split_whitespace().collect();
         let at = |name: &str| names.iter().position(|each| *each == name);
-        let Some(steps) = STEPS.iter().find_map(|name| at(name)) else { return Err(Wrong::Events(events.into())) };
+        let Some(steps) = STEPS.iter().find_map(|name| at(name)) else { return Err(WrongLine::Events(events.into())) };
         let columns = Columns { positions: self.positions, events: names.len(), steps, loads: at("Dr"), stores: at("Dw") };
         self.profile.counts_accesses |= columns.loads.is_some();
         Ok(columns)
     }
 
-    fn state(&mut self, value: &str, is_total: bool) -> Result<(), Wrong> {
+    fn state(&mut self, value: &str, is_total: bool) -> Result<(), WrongLine> {
         let Some(columns) = &self.columns else { return Ok(()) };
         let stated = value.split_whitespace().nth(columns.steps).map_or(Ok(0), str::parse);
-        self.summary = Some(stated.map_err(|_| "numbers are expected")?);
+        self.summary = Some(stated.map_err(|_| WrongLine::NoTotal)?);
         self.has_totals = is_total;
         Ok(())
     }
@@ -276,9 +301,9 @@ impl File<'_> {
     }
 
     /// Process a line such as `fn=(12) main`.
-    fn place(&mut self, key: &str, value: &str) -> Result<(), Wrong> {
+    fn place(&mut self, key: &str, value: &str) -> Result<(), WrongLine> {
         if self.call.is_some() {
-            return Err("the costs of calls are missing".into());
+            return Err(WrongLine::NoCallCosts);
         }
         match key {
             "ob" => self.object = Some(self.name('o', value)?),
@@ -295,7 +320,7 @@ impl File<'_> {
             "jfi" => drop(self.name('f', value)?),
             "jfn" => drop(self.name('n', value)?),
             "jump" | "jcnd" => {}
-            _ => return Err("is not understood".into()),
+            _ => return Err(WrongLine::NotUnderstood),
         }
         Ok(())
     }
@@ -306,47 +331,47 @@ impl File<'_> {
         self.profile.function(function)
     }
 
-    fn calls(&mut self, value: &str) -> Result<(), Wrong> {
-        let times = value.split_whitespace().next().and_then(number).ok_or("the number of calls is expected")?;
+    fn calls(&mut self, value: &str) -> Result<(), WrongLine> {
+        let times = value.split_whitespace().next().and_then(number).ok_or(WrongLine::NoCallCount)?;
         let [object, file, name] = std::mem::take(&mut self.called);
-        let name = name.ok_or("calls of no function (cfn=)")?;
+        let name = name.ok_or(WrongLine::NoCallee)?;
         let callee = self.function_at(object.or(self.object), file.or(self.file), name);
         self.call = Some((callee, times));
         Ok(())
     }
 
     /// The name in a line, which may define a number, or be one.
-    fn name(&mut self, space: char, value: &str) -> Result<u32, Wrong> {
+    fn name(&mut self, space: char, value: &str) -> Result<u32, WrongLine> {
         let short = value.strip_prefix('(').and_then(|rest| rest.split_once(')'));
         let Some((number, rest)) = short.and_then(|(digits, rest)| Some((digits.parse::<u64>().ok()?, rest.trim_start()))) else {
             return Ok(self.profile.intern(value));
         };
         if rest.is_empty() {
             let known = self.short.get(&(space, number)).copied();
-            return known.ok_or_else(|| Wrong::Is(format!("({number}) has no name before this line")));
+            return known.ok_or(WrongLine::NoName(number));
         }
         let name = self.profile.intern(rest);
         self.short.insert((space, number), name);
         Ok(name)
     }
 
-    fn costs(&mut self, line: &str) -> Result<(), Wrong> {
-        let columns = self.columns.clone().ok_or("costs before the line `events:`")?;
+    fn costs(&mut self, line: &str) -> Result<(), WrongLine> {
+        let columns = self.columns.clone().ok_or(WrongLine::NoEvents)?;
         let mut words = line.split_whitespace();
         for _ in 0..columns.positions {
-            let position = words.next().ok_or("a position is missing")?;
+            let position = words.next().ok_or(WrongLine::NoPosition)?;
             let digits = position.strip_prefix(['+', '-']).unwrap_or(position);
             if position != "*" && number(digits).is_none() {
-                return Err("a position is not understood".into());
+                return Err(WrongLine::Position);
             }
         }
-        let costs = words.map(|word| number(word).ok_or("a number is expected")).collect::<Result<Vec<u64>, _>>()?;
+        let costs = words.map(|word| number(word).ok_or(WrongLine::NoNumber)).collect::<Result<Vec<u64>, _>>()?;
         if costs.len() > columns.events {
-            return Err("has more numbers than there are events".into());
+            return Err(WrongLine::TooManyNumbers);
         }
         let cost = |column: Option<usize>| column.and_then(|at| costs.get(at)).copied().unwrap_or(0);
         let steps = cost(Some(columns.steps));
-        let function = self.function.ok_or("costs before the first function (fn=)")?;
+        let function = self.function.ok_or(WrongLine::NoFunction)?;
         let task = self.profile.task((self.pid, self.thread));
         if let Some((callee, times)) = self.call.take() {
             let arc = self.profile.arcs.entry((task, function, callee)).or_default();
@@ -371,8 +396,8 @@ fn number(word: &str) -> Option<u64> {
 }
 
 /// The sum of two numbers. Columns of tables have 63 bits.
-fn added(sum: u64, more: u64) -> Result<u64, Wrong> {
-    sum.checked_add(more).filter(|sum| i64::try_from(*sum).is_ok()).ok_or_else(|| "numbers are too large".into())
+fn added(sum: u64, more: u64) -> Result<u64, WrongLine> {
+    sum.checked_add(more).filter(|sum| i64::try_from(*sum).is_ok()).ok_or(WrongLine::TooLarge)
 }
 
 impl Profile {
@@ -557,7 +582,7 @@ mod tests {
 
     fn wrong(text: &str) -> String {
         match read(text) {
-            Err(ProfileError::Line(line, what)) => format!("{line}: {what}"),
+            Err(ProfileError::Line(line, what)) => format!("{line}: {what:?}"),
             other => format!("{other:?}"),
         }
     }
@@ -642,20 +667,20 @@ mod tests {
     #[test]
     fn what_is_damaged_is_said_with_its_line() {
         let head = "events: Ir\nfn=f\n";
-        assert_eq!(wrong("events: Ir\n1 1\n"), "2: costs before the first function (fn=)");
-        assert_eq!(wrong("fn=f\n1 1\n"), "2: costs before the line `events:`");
-        assert_eq!(wrong(&format!("{head}1 1 2\n")), "3: has more numbers than there are events");
-        assert_eq!(wrong(&format!("{head}1 x\n")), "3: a number is expected");
-        assert_eq!(wrong(&format!("{head}+x 1\n")), "3: a position is not understood");
-        assert_eq!(wrong(&format!("{head}calls=1 2\n")), "3: calls of no function (cfn=)");
-        assert_eq!(wrong(&format!("{head}cfn=g\ncalls=1 2\nfn=h\n")), "5: the costs of calls are missing");
-        assert_eq!(wrong(&format!("{head}cfn=(9)\n")), "3: (9) has no name before this line");
-        assert_eq!(wrong(&format!("{head}1 {}\n1 1\n", i64::MAX)), "4: numbers are too large");
-        assert_eq!(wrong(&format!("{head}something\n")), "3: is not understood");
-        assert_eq!(wrong(&format!("{head}what=1\n")), "3: is not understood");
-        assert_eq!(wrong("version: 2\n"), "1: version 2 of the format is not known");
-        assert_eq!(wrong(&"x".repeat(1 << 21)), "1: is longer than 1 MiB");
-        assert!(matches!(read("events: Cycles\n"), Err(ProfileError::Events(events)) if events == "Cycles"));
+        assert_eq!(wrong("events: Ir\n1 1\n"), "2: NoFunction");
+        assert_eq!(wrong("fn=f\n1 1\n"), "2: NoEvents");
+        assert_eq!(wrong(&format!("{head}1 1 2\n")), "3: TooManyNumbers");
+        assert_eq!(wrong(&format!("{head}1 x\n")), "3: NoNumber");
+        assert_eq!(wrong(&format!("{head}+x 1\n")), "3: Position");
+        assert_eq!(wrong(&format!("{head}calls=1 2\n")), "3: NoCallee");
+        assert_eq!(wrong(&format!("{head}cfn=g\ncalls=1 2\nfn=h\n")), "5: NoCallCosts");
+        assert_eq!(wrong(&format!("{head}cfn=(9)\n")), "3: NoName(9)");
+        assert_eq!(wrong(&format!("{head}1 {}\n1 1\n", i64::MAX)), "4: TooLarge");
+        assert_eq!(wrong(&format!("{head}something\n")), "3: NotUnderstood");
+        assert_eq!(wrong(&format!("{head}what=1\n")), "3: NotUnderstood");
+        assert_eq!(wrong("version: 2\n"), "1: Version(\"2\")");
+        assert_eq!(wrong(&"x".repeat(1 << 21)), "1: TooLong");
+        assert_eq!(wrong("events: Cycles\n"), "1: Events(\"Cycles\")");
         assert!(matches!(read("# callgrind format\n"), Err(ProfileError::Empty)));
     }
 

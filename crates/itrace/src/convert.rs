@@ -4,7 +4,7 @@ use std::{fs::File, path::Path, path::PathBuf, sync::mpsc, thread};
 
 use iced_x86::InstructionInfoFactory;
 use sysdock_itrace_file::{FileError, Reader, Writer};
-use sysdock_table::{Cancel, Recording, TableError};
+use sysdock_table::{Cancel, Recording, TableError, codes};
 
 use crate::{Mapping, TaskFact, TraceFacts, code::Code, following::Follower, images::Images, tables::Tables};
 
@@ -19,10 +19,12 @@ pub enum ItraceError {
     /// The event file cannot be read.
     File(PathBuf, FileError),
     /// The facts cannot be read.
-    Facts(PathBuf, String),
+    Facts(PathBuf, serde_json::Error),
     /// The recording cannot be written.
     Table(TableError),
 }
+
+codes!(ItraceError { File: "file", Facts: "facts", Table: "table" });
 
 impl From<TableError> for ItraceError {
     fn from(error: TableError) -> ItraceError {
@@ -72,12 +74,12 @@ impl Trace {
         let facts_file = folder.join(FACTS);
         if let Ok(text) = std::fs::read_to_string(&facts_file) {
             let more: sysdock_itrace_file::Facts =
-                serde_json::from_str(&text).map_err(|error| ItraceError::Facts(facts_file.clone(), error.to_string()))?;
+                serde_json::from_str(&text).map_err(|error| ItraceError::Facts(facts_file.clone(), error))?;
             all.extend(more);
         }
         all.extend(known.cloned().unwrap_or_default());
-        let facts = serde_json::from_value(serde_json::Value::Object(all))
-            .map_err(|error| ItraceError::Facts(facts_file, error.to_string()))?;
+        let facts =
+            serde_json::from_value(serde_json::Value::Object(all)).map_err(|error| ItraceError::Facts(facts_file, error))?;
         Ok(Trace { reader, facts })
     }
 

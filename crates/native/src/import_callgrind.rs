@@ -8,7 +8,7 @@ use std::{
 
 use sysdock_itrace::{
     ABOUT, TraceFacts,
-    callgrind::{Profile, ProfileError, is_profile},
+    callgrind::{Profile, is_profile},
 };
 use sysdock_strace::unpacked;
 use sysdock_table::{Capture, Ending, Folder, Manifest, Recording, Source, facts};
@@ -98,20 +98,9 @@ fn manifest(logs: &[PathBuf]) -> Manifest {
 fn read(files: Vec<(PathBuf, File)>) -> Result<Profile, Message> {
     let mut profile = Profile::default();
     for (path, file) in files {
-        let place = path.display();
-        let text = unpacked(file, BLOCK).map_err(|error| Message::bare(format!("{place}: {error}")))?;
-        profile.read(BufReader::with_capacity(BLOCK, text)).map_err(|error| match error {
-            ProfileError::Io(error) => Message::bare(format!("{place}: {error}")),
-            ProfileError::Line(line, what) => Message::new(
-                format!("{place}:{line}: {what}"),
-                "is the file damaged? https://valgrind.org/docs/manual/cl-format.html",
-            ),
-            ProfileError::Events(events) => Message::new(
-                format!("{place}: has no numbers of instructions (Ir), but of {events}"),
-                "valgrind --tool=callgrind PROGRAM counts instructions",
-            ),
-            ProfileError::Empty => Message::new(format!("{place}: a profile of callgrind without costs"), "was it cut off?"),
-        })?;
+        let text = unpacked(file, BLOCK).map_err(|error| Message::bare(format!("{}: {error}", path.display())))?;
+        let read = profile.read(BufReader::with_capacity(BLOCK, text));
+        read.map_err(|error| messages::profile(&path, error))?;
     }
     Ok(profile)
 }

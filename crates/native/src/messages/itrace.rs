@@ -1,8 +1,11 @@
 //! Errors of `sysdock-itrace` as text.
 
-use std::io;
+use std::{io, path::Path};
 
-use sysdock_itrace::ItraceError;
+use sysdock_itrace::{
+    ItraceError,
+    callgrind::{ProfileError, WrongLine},
+};
 use sysdock_itrace_file::FileError;
 
 use super::Message;
@@ -29,4 +32,44 @@ impl From<ItraceError> for Message {
             }
         }
     }
+}
+
+/// Why a profile of callgrind cannot be read.
+pub(crate) fn profile(path: &Path, error: ProfileError) -> Message {
+    let place = path.display();
+    match error {
+        ProfileError::Io(error) => Message::bare(format!("{place}: {error}")),
+        ProfileError::Line(line, wrong) => wrong_line(path, line, wrong),
+        ProfileError::Empty => Message::new(format!("{place}: a profile of callgrind without costs"), "was it cut off?"),
+    }
+}
+
+fn wrong_line(path: &Path, line: u64, wrong: WrongLine) -> Message {
+    let place = path.display();
+    let what = match wrong {
+        WrongLine::Events(events) => {
+            return Message::new(
+                format!("{place}: has no numbers of instructions (Ir), but of {events}"),
+                "valgrind --tool=callgrind PROGRAM counts instructions",
+            );
+        }
+        WrongLine::TooLong => "is longer than 1 MiB".into(),
+        WrongLine::NotUnderstood => "is not understood".into(),
+        WrongLine::Version(version) => format!("version {version} of the format is not known"),
+        WrongLine::NoThread => "the number of a thread is expected".into(),
+        WrongLine::PositionNames => "one to three names of positions are expected".into(),
+        WrongLine::NoTotal => "numbers are expected".into(),
+        WrongLine::NoCallCosts => "the costs of calls are missing".into(),
+        WrongLine::NoCallCount => "the number of calls is expected".into(),
+        WrongLine::NoCallee => "calls of no function (cfn=)".into(),
+        WrongLine::NoName(number) => format!("({number}) has no name before this line"),
+        WrongLine::NoEvents => "costs before the line `events:`".into(),
+        WrongLine::NoPosition => "a position is missing".into(),
+        WrongLine::Position => "a position is not understood".into(),
+        WrongLine::NoNumber => "a number is expected".into(),
+        WrongLine::TooManyNumbers => "has more numbers than there are events".into(),
+        WrongLine::NoFunction => "costs before the first function (fn=)".into(),
+        WrongLine::TooLarge => "numbers are too large".into(),
+    };
+    Message::new(format!("{place}:{line}: {what}"), "is the file damaged? https://valgrind.org/docs/manual/cl-format.html")
 }

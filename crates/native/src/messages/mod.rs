@@ -13,6 +13,7 @@ mod table;
 pub(crate) use bpf::full;
 pub(crate) use disk::unmeasured;
 pub(crate) use dump::unanswered;
+pub(crate) use itrace::profile;
 pub(crate) use strace::clock;
 
 use crate::terminal;
