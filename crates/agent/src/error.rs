@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf, time::Duration};
 
-use sysdock_bpf::ProbeError;
+use sysdock_bpf::accounting::AccountingError;
 use sysdock_table::TableError;
 
 use crate::settings::SettingsError;
@@ -14,8 +14,8 @@ pub enum AgentError {
     Io(PathBuf, io::Error),
     /// A folder of the spool or the lake, or a part in it, cannot be used.
     Table(TableError),
-    /// The kernel does not load the programs.
-    Probe(ProbeError),
+    /// The kernel does not load the programs, or another agent has its programs in it.
+    Accounting(AccountingError),
     /// The settings cannot be used.
     Settings(SettingsError),
     /// Another agent uses this spool.
@@ -45,9 +45,9 @@ impl From<TableError> for AgentError {
     }
 }
 
-impl From<ProbeError> for AgentError {
-    fn from(error: ProbeError) -> Self {
-        AgentError::Probe(error)
+impl From<AccountingError> for AgentError {
+    fn from(error: AccountingError) -> Self {
+        AgentError::Accounting(error)
     }
 }
 

@@ -36,8 +36,8 @@ fn record(folder: &Folder, command: &[String]) -> Result<u64, Box<dyn Error>> {
         no_loss: false,
         probe_list: Default::default(),
     };
-    let mut probes = Probes::load(&settings).map_err(|error| format!("{}: {}", error.step, error.reason))?;
-    probes.attach().map_err(|error| format!("{}: {}", error.step, error.reason))?;
+    let mut probes = Probes::load(&settings).map_err(|error| format!("{error:?}"))?;
+    probes.attach().map_err(|error| format!("{error:?}"))?;
     let mut spool = Spool::create(folder)?;
     spool.note(&Note::Start(Box::new(Start { command: Some(command.join(" ")), pid: Some(gate.pid()), ..Start::default() })))?;
     spool.note(&clock_note())?;

@@ -1,10 +1,9 @@
-use std::{fmt, io, path::PathBuf};
+use std::{io, path::PathBuf};
 
-use sysdock_table::TableError;
+use sysdock_table::{TableError, codes};
 
-/// Errors between the rings and the tables. The text for people is formed in `native`.
+/// Errors between the rings and the tables.
 #[derive(Debug)]
-#[non_exhaustive]
 pub enum BpfError {
     /// The spool cannot be created, read or written.
     Spool(PathBuf, io::Error),
@@ -17,6 +16,8 @@ pub enum BpfError {
     /// The recording cannot be written.
     Table(TableError),
 }
+
+codes!(BpfError { Spool: "spool", Full: "full", InUse: "in-use", NotASpool: "not-a-spool", Table: "table" });
 
 impl BpfError {
     /// An error of the spool at `path`. A full disk has a variant of its own.
@@ -36,17 +37,3 @@ impl From<TableError> for BpfError {
         BpfError::Table(error)
     }
 }
-
-impl fmt::Display for BpfError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            BpfError::Spool(path, error) => write!(f, "{}: {error}", path.display()),
-            BpfError::Full(path) => write!(f, "{}: no space left", path.display()),
-            BpfError::InUse(path) => write!(f, "{}: recording in progress", path.display()),
-            BpfError::NotASpool(path) => write!(f, "{}: no recorded events", path.display()),
-            BpfError::Table(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for BpfError {}

@@ -48,8 +48,8 @@ pub use error::BpfError;
 pub use families::{
     FAMILIES, Family, IO, PROBES, Recorded, STACKS, SYSCALLS, SYSTEM, chosen,
     probes::{
-        attach::Refused,
-        spec::{Ends, Probe, ProbeList},
+        attach::{NoPlace, Refused},
+        spec::{Ends, Probe, ProbeList, WrongProbe},
     },
     processes::{
         signals::name as signal_name,
@@ -62,11 +62,11 @@ pub use flight::{
     Dump, Flight, Flying, Held,
     recovery::{Elements, RINGS_MAP, Recovered, recover},
     store::MAP as FLIGHT_MAP,
-    triggers::{Cause, Trigger},
+    triggers::{Cause, Trigger, WrongTrigger},
 };
 pub use gate::Gate;
 pub use group::{Freezer, Group};
-pub use probes::{ProbeError, Probes, Settings};
+pub use probes::{ProbeError, Probes, Settings, Step};
 pub use stacks::kernel::{KernelNames, boot};
 pub use transport::{
     capture::{Capture, Totals},

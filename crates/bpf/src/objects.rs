@@ -13,7 +13,7 @@ use crate::{
         probes::{attach, spec::ProbeList},
         processes::Processes,
     },
-    probes::{ProbeError, failed},
+    probes::{ProbeError, Step, failed},
     programs::unpacked,
     transport::ring,
 };
@@ -37,17 +37,18 @@ pub(crate) fn load_first(config: &Config, cpus: usize, families: &[Family]) -> R
             Some(Shrink::Entries(_)) => map.set_max_entries(1),
             None => Ok(()),
         };
-        sized.map_err(failed("size the rings"))?;
+        sized.map_err(failed(Step::SizeRings))?;
     }
-    let calls = open.load().map_err(failed("load the programs for system calls"))?;
-    let processes = load_sharing(Processes::FAMILY.object, config, &calls, &[], "load the programs for processes")?;
+    let calls = open.load().map_err(failed(Step::LoadCalls))?;
+    let processes = load_sharing(Processes::FAMILY.object, config, &calls, &[], Step::LoadProcesses)?;
     Ok((calls, processes))
 }
 
 /// Load the programs of a family that fit this kernel. If none do, the error is that of the last
 /// attempt.
 pub(crate) fn load_family(family: Family, config: &Config, first: &Object) -> Result<Object, ProbeError> {
-    let mut tries = family.left_out.iter().map(|without| load_sharing(family.object, config, first, without, family.shows));
+    let mut tries =
+        family.left_out.iter().map(|without| load_sharing(family.object, config, first, without, Step::LoadFamily(family.name)));
     let mut loaded = tries.next().expect("each family has programs to try");
     while loaded.is_err()
         && let Some(next) = tries.next()
@@ -62,25 +63,19 @@ pub(crate) fn load_probes(probe_list: &ProbeList, config: &Config, first: &Objec
     let mut open = open(PROBES.object, config)?;
     for mut map in open.maps_mut() {
         if map.name() == OsStr::new(".rodata.probes") {
-            map.set_initial_value(&[u8::from(probe_list.stacks)]).map_err(failed(PROBES.shows))?;
+            map.set_initial_value(&[u8::from(probe_list.stacks)]).map_err(failed(Step::LoadFamily(PROBES.name)))?;
         }
     }
-    load_opened(open, first, &attach::unused(probe_list), PROBES.shows)
+    load_opened(open, first, &attach::unused(probe_list), Step::LoadFamily(PROBES.name))
 }
 
 /// Load an object that uses the maps of `first` where both have one of the same name. Programs
 /// named in `without` are left out.
-fn load_sharing(
-    object: &[u8],
-    config: &Config,
-    first: &Object,
-    without: &[&str],
-    step: &'static str,
-) -> Result<Object, ProbeError> {
+fn load_sharing(object: &[u8], config: &Config, first: &Object, without: &[&str], step: Step) -> Result<Object, ProbeError> {
     load_opened(open(object, config)?, first, without, step)
 }
 
-fn load_opened(mut open: OpenObject, first: &Object, without: &[&str], step: &'static str) -> Result<Object, ProbeError> {
+fn load_opened(mut open: OpenObject, first: &Object, without: &[&str], step: Step) -> Result<Object, ProbeError> {
     const SHARED: [&str; 7] = ["rings", "processes", "exec_tids", "reported", "layouts", "inode_ids", "inodes_left_out"];
     for mut program in open.progs_mut() {
         let left_out = without.iter().any(|name| program.name() == OsStr::new(name));
@@ -98,10 +93,10 @@ fn load_opened(mut open: OpenObject, first: &Object, without: &[&str], step: &'s
 
 /// Open a compressed object.
 pub(crate) fn open(object: &[u8], config: &Config) -> Result<OpenObject, ProbeError> {
-    let mut open = ObjectBuilder::default().open_memory(&unpacked(object)).map_err(failed("read the programs"))?;
+    let mut open = ObjectBuilder::default().open_memory(&unpacked(object)).map_err(failed(Step::ReadPrograms))?;
     for mut map in open.maps_mut() {
         if map.name() == OsStr::new(".rodata.config") {
-            map.set_initial_value(&config.bytes()).map_err(failed("set what to record"))?;
+            map.set_initial_value(&config.bytes()).map_err(failed(Step::SetConfig))?;
         }
     }
     Ok(open)

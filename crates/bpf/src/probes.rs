@@ -17,7 +17,7 @@ use crate::{
     families::{
         CPU, FAMILIES, Family, PROBES, SCHED, STACKS,
         probes::{
-            attach::{Refused, attach},
+            attach::{NoPlace, Refused, attach},
             spec::ProbeList,
         },
         processes::tasks::task_events,
@@ -60,16 +60,60 @@ pub struct Settings {
 #[derive(Debug)]
 pub struct ProbeError {
     /// The step that failed.
-    pub step: &'static str,
-    /// The kernel's reason.
+    pub step: Step,
+    /// The kernel's reason, as it or libbpf states it.
     pub reason: String,
+}
+
+impl ProbeError {
+    pub(crate) fn new(step: Step, error: &impl ToString) -> ProbeError {
+        ProbeError { step, reason: error.to_string() }
+    }
+}
+
+/// A step towards programs that record.
+#[derive(Clone, Copy, Debug)]
+pub enum Step {
+    CountCpus,
+    FindPidNamespace,
+    FindMountNamespace,
+    /// Identify the boot that maps belong to.
+    IdentifyBoot,
+    ReadPrograms,
+    /// Set what the programs record.
+    SetConfig,
+    SizeRings,
+    /// Load the programs of the only object.
+    Load,
+    LoadCalls,
+    LoadProcesses,
+    /// Load the programs of the family of this name.
+    LoadFamily(&'static str),
+    Attach,
+    AttachIterator,
+    NameProcesses,
+    MapRings,
+    /// Find the maps in which programs add up.
+    FindSums,
+    /// Map what was reported.
+    MapReported,
+    /// Pass on the code layouts of processes.
+    PassLayouts,
+    /// Read names of files from their ring.
+    ReadNames,
+    /// Take over the programs of another agent.
+    TakeOver,
+    KeepMap,
+    KeepProgram,
+    /// Keep all programs, in a folder.
+    KeepPrograms,
 }
 
 /// Hint for a process that has the capabilities, as others are requested by name.
 const NOT_PERMITTED: &str =
     "the bpf system call is not permitted; the seccomp profile of a container or the kernel's lockdown may forbid it";
 
-pub(crate) fn failed(step: &'static str) -> impl FnOnce(libbpf_rs::Error) -> ProbeError {
+pub(crate) fn failed(step: Step) -> impl FnOnce(libbpf_rs::Error) -> ProbeError {
     move |error| {
         let why = refusal::take();
         let reason = match why {
@@ -139,7 +183,7 @@ fn load_families(settings: &Settings, config: &Config, calls: &Object) -> Vec<Re
 fn name_processes(calls: &Object, pids: &[u32]) -> Result<(), ProbeError> {
     let map = calls.maps().find(|map| map.name() == OsStr::new("processes")).expect("the object has processes");
     for pid in pids {
-        map.update(&pid.to_ne_bytes(), &[1], MapFlags::ANY).map_err(failed("name the processes"))?;
+        map.update(&pid.to_ne_bytes(), &[1], MapFlags::ANY).map_err(failed(Step::NameProcesses))?;
     }
     Ok(())
 }
@@ -150,8 +194,7 @@ impl Probes {
     /// # Errors
     /// [`ProbeError`]: no permission, or the kernel lacks a feature.
     pub fn load(settings: &Settings) -> Result<Probes, ProbeError> {
-        let pid_namespace =
-            own_pid_namespace().map_err(|error| ProbeError { step: "find this PID namespace", reason: error.to_string() })?;
+        let pid_namespace = own_pid_namespace().map_err(|error| ProbeError::new(Step::FindPidNamespace, &error))?;
         let mut config = Config {
             target: settings.target.clone(),
             secret: settings.secret,
@@ -165,7 +208,7 @@ impl Probes {
             layouts: wanted_stacks(settings) != Stacks::Off || settings.families.contains(&CPU) || settings.probe_list.stacks,
         };
         refusal::listen();
-        let cpus = libbpf_rs::num_possible_cpus().map_err(failed("count the CPUs"))?;
+        let cpus = libbpf_rs::num_possible_cpus().map_err(failed(Step::CountCpus))?;
         let mut without_stacks = facts::not_requested();
         let (calls, processes) = match load_first(&config, cpus, &settings.families) {
             Err(error) if config.stacks != Stacks::Off => {
@@ -197,22 +240,21 @@ impl Probes {
         }
         let map = calls.maps().find(|map| map.name() == OsStr::new("rings")).expect("the object has rings");
         let rings = ring::map(map.as_fd().as_raw_fd(), cpus, settings.ring_bytes)
-            .map_err(|error| ProbeError { step: "map the rings", reason: error.to_string() })?;
+            .map_err(|error| ProbeError::new(Step::MapRings, &error))?;
         if let Target::Processes(pids) = &settings.target {
             name_processes(&calls, pids)?;
         }
         let mut sums = Vec::new();
         for Loaded { object, family, .. } in &objects {
             let of_family = family.as_ref().map_or(Ok(Vec::new()), |family| Sums::of(family, object));
-            sums.extend(of_family.map_err(failed("find what programs add up"))?);
+            sums.extend(of_family.map_err(failed(Step::FindSums))?);
         }
         objects.insert(0, Loaded { object: calls, family: None, is_idle: !settings.calls });
         let Settings { secret, sample_period, .. } = *settings;
         let (links, reported) = (Vec::new(), Vec::new());
         let mut probes =
             Probes { objects, links, rings, sums, families, secret, sample_period, layouts: config.layouts, reported };
-        probes.reported =
-            probes.find_reported().map_err(|error| ProbeError { step: "map what was reported", reason: error.to_string() })?;
+        probes.reported = probes.find_reported().map_err(|error| ProbeError::new(Step::MapReported, &error))?;
         Ok(probes)
     }
 
@@ -229,7 +271,7 @@ impl Probes {
         let mut reporter = LayoutReporter::new(self.secret, monotonic_ns());
         for pid in pids {
             let Some(layout) = reporter.layout(*pid) else { continue };
-            map.update(&pid.to_ne_bytes(), &layout, MapFlags::ANY).map_err(failed("pass on the code layouts of processes"))?;
+            map.update(&pid.to_ne_bytes(), &layout, MapFlags::ANY).map_err(failed(Step::PassLayouts))?;
         }
         Ok(reporter.events)
     }
@@ -256,7 +298,7 @@ impl Probes {
             }
             match (attach_all(object, family.as_ref(), self.sample_period), family) {
                 (Ok(links), _) => self.links.extend(links),
-                (Err(error), None) => return Err(failed("attach a program")(error)),
+                (Err(error), None) => return Err(failed(Step::Attach)(error)),
                 (Err(error), Some(family)) => {
                     let state = self.families.iter_mut().find(|state| state.family == family.name);
                     state.expect("each family has a state").missing = Some(facts::refused(error.to_string()));
@@ -278,7 +320,7 @@ impl Probes {
                 let state = self.families.iter().find(|state| state.family == PROBES.name);
                 return Err((
                     probe.text.clone(),
-                    state.and_then(|state| state.missing.as_ref()).map_or_else(String::new, refusal),
+                    NoPlace::Programs(state.and_then(|state| state.missing.as_ref()).map_or_else(String::new, refusal)),
                 ));
             }
             (None, None) => {}

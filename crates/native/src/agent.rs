@@ -15,12 +15,12 @@ use sysdock_agent::{
     Agent, AgentError, Collector, CollectorOptions, Event, JobAnswer, Landing, MetricsOptions, Options, Settings, SettingsFile,
     Target, query_job,
 };
-use sysdock_bpf::accounting::remove_pins;
+use sysdock_bpf::accounting::{AccountingError, remove_pins};
 use sysdock_table::Cancel;
 
 use crate::{
     arguments::{AgentPrint, AgentRun, AgentStop, AgentVerb, Collect, PrintFormat},
-    messages::{Message, note},
+    messages::{self, Message, note},
     signals,
 };
 
@@ -243,10 +243,11 @@ fn stop(arguments: &AgentStop) -> Result<u8, Message> {
     match remove_pins(&folder) {
         Ok(0) => note("no programs of an agent are left in the kernel"),
         Ok(number) => note(&format!("removed the programs of {number} agents")),
-        Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
-            return Err(Message::new(error.to_string(), "end it by SIGTERM: it removes its programs itself"));
+        Err(AccountingError::AgentRuns) => {
+            return Err(Message::new(messages::AGENT_RUNS, "end it by SIGTERM: it removes its programs itself"));
         }
-        Err(error) => return Err(Message::new(format!("{}: {error}", folder.display()), "run as root")),
+        Err(AccountingError::Io(error)) => return Err(Message::new(format!("{}: {error}", folder.display()), "run as root")),
+        Err(AccountingError::Probe(error)) => return Err(AgentError::from(AccountingError::Probe(error)).into()),
     }
     Ok(0)
 }

@@ -8,6 +8,8 @@ use clap::{
 };
 use sysdock_bpf::Stacks;
 
+use crate::messages;
+
 #[derive(Debug, Parser)]
 #[command(name = "sysdock-native", version = version(), about = "Record programs and import their traces (the native half of sysdock)")]
 struct CommandLine {
@@ -884,7 +886,7 @@ pub(crate) struct Record {
     #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = ring)]
     pub(crate) ring: u32,
     /// Record requests: a function (u:PATH:FUNCTION) from its start to its return, or 'PROBE -> PROBE'. Not with strace.
-    #[arg(long, value_name = "REQUEST", value_parser = sysdock_bpf::Ends::parse)]
+    #[arg(long, value_name = "REQUEST", value_parser = request)]
     pub(crate) request: Vec<sysdock_bpf::Ends>,
     /// Record where in the program probes are reached, with source lines.
     #[arg(long)]
@@ -919,7 +921,7 @@ pub(crate) struct Details {
     pub(crate) freq: Option<u32>,
     /// Record each time a place is reached: u:PATH:FUNCTION(TYPE,...), ur:PATH:FUNCTION (its return), usdt:PATH:PROVIDER:NAME(TYPE,...),
     /// t:CATEGORY:EVENT. Not with strace.
-    #[arg(long, value_name = "PROBE", value_parser = sysdock_bpf::Probe::parse)]
+    #[arg(long, value_name = "PROBE", value_parser = probe)]
     pub(crate) probe: Vec<sysdock_bpf::Probe>,
 }
 
@@ -1070,7 +1072,16 @@ fn cpu_list(text: &str) -> Result<Cpus, String> {
 }
 
 fn trigger(text: &str) -> Result<(String, sysdock_bpf::Trigger), String> {
-    sysdock_bpf::Trigger::parse(text, duration).map(|trigger| (text.into(), trigger))
+    let trigger = sysdock_bpf::Trigger::parse(text, duration).map_err(messages::wrong_trigger)?;
+    Ok((text.into(), trigger))
+}
+
+fn probe(text: &str) -> Result<sysdock_bpf::Probe, String> {
+    sysdock_bpf::Probe::parse(text).map_err(|wrong| messages::wrong_probe(&wrong))
+}
+
+fn request(text: &str) -> Result<sysdock_bpf::Ends, String> {
+    sysdock_bpf::Ends::parse(text).map_err(|wrong| messages::wrong_probe(&wrong))
 }
 
 /// Parse a name that is used as a file name.

@@ -195,7 +195,7 @@ pub(crate) fn prepare(arguments: &arguments::Record) -> Result<Prepared, Refusal
         no_loss: arguments.no_loss,
         probe_list: probe_list(arguments)?,
     };
-    let refused = |error: sysdock_bpf::ProbeError| Refusal::Unable(format!("{}: {}", error.step, error.reason));
+    let refused = |error: sysdock_bpf::ProbeError| Refusal::Unable(format!("{}: {}", messages::step(error.step), error.reason));
     let begun = Instant::now();
     let mut probes = Probes::load(&settings).map_err(refused)?;
     if gate.is_none() {
@@ -236,13 +236,13 @@ fn probe_list(arguments: &arguments::Record) -> Result<ProbeList, Message> {
         return Err(Message::new("no place is named that could be recorded", "name it: --probe u:PATH:FUNCTION"));
     }
     ProbeList::new(&arguments.details.probe, &arguments.request, arguments.probe_stacks)
-        .map_err(|reason| Message::new(reason, "name fewer, or record several times"))
+        .map_err(|wrong| Message::new(messages::wrong_probe(&wrong), "name fewer, or record several times"))
 }
 
 /// Unlike a family, a probe that cannot be attached ends the recording, because the user named it.
 fn cannot_probe((probe, reason): Refused) -> Refusal {
     Refusal::Error(Message::new(
-        format!("{probe}: cannot be recorded: {reason}"),
+        format!("{probe}: cannot be recorded: {}", messages::no_place(reason)),
         "docs/howto/probe-a-program.md describes what can be probed",
     ))
 }

@@ -19,10 +19,10 @@ use crate::{
         self, AccountKey, CallCounts, CallKey, EndedCounts, JobFileCounts, JobFileKey, JobFileName, Layout, LiveCounts, until_nul,
     },
     live::path_of,
-    probes::{ProbeError, failed},
+    probes::{ProbeError, Step, failed},
 };
 
-pub use pins::{RUNNING, remove as remove_pins};
+pub use pins::{AccountingError, remove as remove_pins};
 pub use settings::{Variable, VariableKind};
 
 pub(crate) const OBJECT: &[u8] = programs!("accounts");
@@ -287,8 +287,8 @@ impl Accounting {
     /// system.
     ///
     /// # Errors
-    /// [`ProbeError`]: no permission, or the kernel lacks a feature.
-    pub fn begin(variables: &[Variable], pins: Option<&Path>) -> Result<(Accounting, LeftOut), ProbeError> {
+    /// [`AccountingError`]: no permission, the kernel lacks a feature, or an agent is running.
+    pub fn begin(variables: &[Variable], pins: Option<&Path>) -> Result<(Accounting, LeftOut), AccountingError> {
         let (settings, left_out) = settings::bytes(variables).map_err(|error| no_proc(&error))?;
         let loaded = pins::load_or_find(&settings, pins)?;
         let sent = Names::default();
@@ -298,8 +298,8 @@ impl Accounting {
             keep_name(&mut kept.borrow_mut(), bytes);
             0
         };
-        builder.add(&loaded.maps["names"], keep).map_err(failed("read names of files"))?;
-        let names = builder.build().map_err(failed("read names of files"))?;
+        builder.add(&loaded.maps["names"], keep).map_err(failed(Step::ReadNames))?;
+        let names = builder.build().map_err(failed(Step::ReadNames))?;
         let accounting = Accounting {
             maps: loaded.maps,
             iterator: loaded.iterator,
@@ -529,7 +529,7 @@ impl Layout for ProcessAccount {
 }
 
 fn no_proc(error: &io::Error) -> ProbeError {
-    ProbeError { step: "find this mount namespace", reason: error.to_string() }
+    ProbeError::new(Step::FindMountNamespace, error)
 }
 
 /// Convert a device number of the kernel, in which the minor number has 20 bits.

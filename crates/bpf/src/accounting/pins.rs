@@ -15,15 +15,14 @@ use rustix::{
     fs::{FlockOperation, flock},
     io::Errno,
 };
+use sysdock_table::codes;
 
 use super::OBJECT;
 use crate::{
     live,
-    probes::{ProbeError, failed},
+    probes::{ProbeError, Step, failed},
 };
 
-/// Why programs cannot be resumed or removed.
-pub const RUNNING: &str = "an agent is running on this node";
 const PREFIX: &str = "sysdock-agent-";
 const ITERATOR: &str = "list_threads";
 const MAPS: [&str; 10] =
@@ -40,30 +39,64 @@ pub(super) struct Loaded {
     pub(super) lock: Option<File>,
 }
 
-pub(super) fn load_or_find(settings: &[u8], pins: Option<&Path>) -> Result<Loaded, ProbeError> {
-    let Some(pins) = pins else { return load(settings) };
+/// Why jobs cannot be accounted, or pinned programs cannot be removed.
+#[derive(Debug)]
+pub enum AccountingError {
+    /// The kernel does not load the programs.
+    Probe(ProbeError),
+    /// An agent is running on this node.
+    AgentRuns,
+    /// A folder or file cannot be accessed.
+    Io(io::Error),
+}
+
+codes!(AccountingError { Probe: "probe", AgentRuns: "agent-runs", Io: "io" });
+
+impl AccountingError {
+    /// The same error as one of this step.
+    fn of(self, step: Step) -> AccountingError {
+        match self {
+            AccountingError::Io(error) => ProbeError::new(step, &error).into(),
+            other => other,
+        }
+    }
+}
+
+impl From<ProbeError> for AccountingError {
+    fn from(error: ProbeError) -> Self {
+        AccountingError::Probe(error)
+    }
+}
+
+impl From<io::Error> for AccountingError {
+    fn from(error: io::Error) -> Self {
+        AccountingError::Io(error)
+    }
+}
+
+pub(super) fn load_or_find(settings: &[u8], pins: Option<&Path>) -> Result<Loaded, AccountingError> {
+    let Some(pins) = pins else { return Ok(load(settings)?) };
     let folder = pins.join(format!("{PREFIX}{:08x}", crc32c::crc32c_append(crc32c::crc32c(OBJECT), settings)));
-    let refused = |error: io::Error| ProbeError { step: "take over the programs of another agent", reason: error.to_string() };
     if folder.exists() {
-        let lock = lock(&folder).map_err(refused)?;
+        let lock = lock(&folder).map_err(|error| error.of(Step::TakeOver))?;
         if let Ok(found) = find(&folder) {
             return Ok(Loaded { lock: Some(lock), ..found });
         }
     }
     // Pinned programs of another version, with other settings, or incomplete ones.
-    remove(pins).map_err(refused)?;
+    remove(pins).map_err(|error| error.of(Step::TakeOver))?;
     let loaded = load(settings)?;
     pin(loaded, &folder)
 }
 
 /// Lock the folder in which an agent pins its programs. The kernel releases the lock when the
 /// process ends.
-fn lock(folder: &Path) -> io::Result<File> {
+fn lock(folder: &Path) -> Result<File, AccountingError> {
     let file = File::open(folder)?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(file),
-        Err(Errno::WOULDBLOCK) => Err(io::Error::new(io::ErrorKind::ResourceBusy, RUNNING)),
-        Err(error) => Err(error.into()),
+        Err(Errno::WOULDBLOCK) => Err(AccountingError::AgentRuns),
+        Err(error) => Err(io::Error::from(error).into()),
     }
 }
 
@@ -71,8 +104,8 @@ fn lock(folder: &Path) -> io::Result<File> {
 /// agents.
 ///
 /// # Errors
-/// A folder or file cannot be removed; [`io::ErrorKind::ResourceBusy`]: an agent is running.
-pub fn remove(pins: &Path) -> io::Result<usize> {
+/// A folder or file cannot be removed, or an agent is running.
+pub fn remove(pins: &Path) -> Result<usize, AccountingError> {
     let mut number = 0;
     for entry in fs::read_dir(pins)? {
         let entry = entry?;
@@ -93,7 +126,7 @@ fn load(settings: &[u8]) -> Result<Loaded, ProbeError> {
     let mut links = Vec::new();
     let mut iterator = None;
     for program in object.progs_mut() {
-        let link = program.attach().map_err(failed("attach a program"))?;
+        let link = program.attach().map_err(failed(Step::Attach))?;
         if program.name() == ITERATOR { iterator = Some(link) } else { links.push(link) }
     }
     let maps = handles(&object)?;
@@ -104,7 +137,7 @@ fn load(settings: &[u8]) -> Result<Loaded, ProbeError> {
 fn handles(object: &Object) -> Result<FxHashMap<&'static str, MapHandle>, ProbeError> {
     let find = |name: &&'static str| {
         let map = object.maps().find(|map| map.name() == *name).expect("the object has this map");
-        Ok((*name, MapHandle::try_from(&map).map_err(failed("keep a map"))?))
+        Ok((*name, MapHandle::try_from(&map).map_err(failed(Step::KeepMap))?))
     };
     MAPS.iter().map(find).collect()
 }
@@ -121,17 +154,17 @@ fn find(folder: &Path) -> libbpf_rs::Result<Loaded> {
     Ok(Loaded { maps, iterator, links: Vec::new(), generation, is_found: true, lock: None })
 }
 
-fn pin(mut loaded: Loaded, folder: &Path) -> Result<Loaded, ProbeError> {
-    let refused = |error: io::Error| ProbeError { step: "keep the programs", reason: format!("{}: {error}", folder.display()) };
+fn pin(mut loaded: Loaded, folder: &Path) -> Result<Loaded, AccountingError> {
+    let refused = |error: io::Error| ProbeError::new(Step::KeepPrograms, &format!("{}: {error}", folder.display()));
     fs::create_dir(folder).map_err(refused)?;
-    loaded.lock = Some(lock(folder).map_err(refused)?);
+    loaded.lock = Some(lock(folder).map_err(|error| error.of(Step::KeepPrograms))?);
     for (name, map) in &mut loaded.maps {
-        map.pin(folder.join(name)).map_err(failed("keep a map"))?;
+        map.pin(folder.join(name)).map_err(failed(Step::KeepMap))?;
     }
     for (number, link) in loaded.links.iter_mut().enumerate() {
-        link.pin(folder.join(format!("link_{number}"))).map_err(failed("keep a program"))?;
+        link.pin(folder.join(format!("link_{number}"))).map_err(failed(Step::KeepProgram))?;
     }
-    loaded.iterator.pin(folder.join(ITERATOR)).map_err(failed("keep a program"))?;
+    loaded.iterator.pin(folder.join(ITERATOR)).map_err(failed(Step::KeepProgram))?;
     fs::hard_link(folder.join("lost"), folder.join("complete")).map_err(refused)?;
     Ok(loaded)
 }
@@ -144,5 +177,5 @@ fn generation(map: &MapHandle) -> io::Result<String> {
 }
 
 fn unknown_generation(error: &io::Error) -> ProbeError {
-    ProbeError { step: "identify this boot", reason: error.to_string() }
+    ProbeError::new(Step::IdentifyBoot, error)
 }

@@ -15,8 +15,19 @@ use crate::{
 
 /// Signals that commonly end processes without a fault. They count only if the user names them.
 const USUAL: [&str; 4] = ["SIGTERM", "SIGINT", "SIGHUP", "SIGPIPE"];
-const FORMS: &str = "call:TIME, call/NAME:TIME, run-queue:TIME, lock:TIME, pressure/cpu:PERCENT (or memory, io), signal, \
-                     signal:NAME, probe or command:COMMAND";
+/// What is wrong with a trigger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WrongTrigger {
+    /// It has none of the forms of a trigger.
+    Form,
+    /// Its time is none: why, as the parser of times states it.
+    Time(String),
+    /// Pressure of something other than cpu, memory and io.
+    Resource,
+    /// Not a percentage from 1 to 100.
+    Percent,
+    NoSignal(String),
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trigger {
@@ -50,11 +61,11 @@ impl Trigger {
     /// Parse what a user wrote; `duration` parses times.
     ///
     /// # Errors
-    /// What is wrong, as text.
-    pub fn parse(text: &str, duration: fn(&str) -> Result<Duration, String>) -> Result<Trigger, String> {
+    /// What is wrong.
+    pub fn parse(text: &str, duration: fn(&str) -> Result<Duration, String>) -> Result<Trigger, WrongTrigger> {
         let (what, value) = text.split_once(':').map_or((text, None), |(what, value)| (what, Some(value)));
         let (what, detail) = what.split_once('/').map_or((what, None), |(what, detail)| (what, Some(detail)));
-        let time = || duration(value.unwrap_or_default());
+        let time = || duration(value.unwrap_or_default()).map_err(WrongTrigger::Time);
         match (what, detail, value) {
             ("call", name, Some(_)) => Ok(Trigger::Call { name: name.map(str::to_string), than: time()? }),
             ("run-queue", None, Some(_)) => Ok(Trigger::RunQueue(time()?)),
@@ -64,16 +75,16 @@ impl Trigger {
             ("signal", None, Some(names)) => Ok(Trigger::Signal(names.split(',').map(full_name).collect::<Result<_, _>>()?)),
             ("probe", None, None) => Ok(Trigger::Probe),
             ("command", None, Some(command)) if !command.is_empty() => Ok(Trigger::Command(command.into())),
-            _ => Err(format!("no such trigger: write {FORMS}")),
+            _ => Err(WrongTrigger::Form),
         }
     }
 
-    fn pressure(resource: &str, percent: &str) -> Result<Trigger, String> {
+    fn pressure(resource: &str, percent: &str) -> Result<Trigger, WrongTrigger> {
         let resource = ["cpu", "memory", "io"].into_iter().find(|known| *known == resource);
-        let resource = resource.ok_or("there is pressure of cpu, memory and io")?;
+        let resource = resource.ok_or(WrongTrigger::Resource)?;
         match percent.strip_suffix('%').unwrap_or(percent).parse() {
             Ok(percent @ 1..=100) => Ok(Trigger::Pressure { resource, percent }),
-            _ => Err("not a percentage from 1 to 100".into()),
+            _ => Err(WrongTrigger::Percent),
         }
     }
 
@@ -91,10 +102,10 @@ impl Trigger {
 }
 
 /// The full name of a signal that is given with or without SIG.
-fn full_name(name: &str) -> Result<String, String> {
+fn full_name(name: &str) -> Result<String, WrongTrigger> {
     let name = if name.starts_with("SIG") { name.to_string() } else { format!("SIG{name}") };
     let is_known = (1..=64).any(|number| signals::name(number) == name);
-    if is_known { Ok(name) } else { Err(format!("{name}: no such signal")) }
+    if is_known { Ok(name) } else { Err(WrongTrigger::NoSignal(name)) }
 }
 
 /// The event that fired a trigger.
@@ -356,7 +367,7 @@ mod tests {
         text.parse().map(Duration::from_secs).map_err(|_| format!("{text}: not a time"))
     }
 
-    fn parsed(text: &str) -> Result<Trigger, String> {
+    fn parsed(text: &str) -> Result<Trigger, WrongTrigger> {
         Trigger::parse(text, seconds)
     }
 

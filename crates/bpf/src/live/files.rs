@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::Sums;
 use crate::{
     events::{FileKey, FileName, FileSum, Layout, PATH_CUT, PATH_DELETED, PATH_NO_DIRECTORY, until_nul},
-    probes::{ProbeError, failed},
+    probes::{ProbeError, Step, failed},
 };
 
 pub(super) const OBJECT: &[u8] = programs!("live_files");
@@ -85,8 +85,8 @@ impl FileSums {
             keep_name(&mut kept.borrow_mut(), bytes);
             0
         };
-        builder.add(&map, keep).map_err(failed("read names of files"))?;
-        let ring = builder.build().map_err(failed("read names of files"))?;
+        builder.add(&map, keep).map_err(failed(Step::ReadNames))?;
+        let ring = builder.build().map_err(failed(Step::ReadNames))?;
         Ok(FileSums { ring, names, sums })
     }
 

@@ -16,7 +16,7 @@ use crate::{
     config::{Config, Stacks, Target, own_pid_namespace},
     events::Layout,
     objects,
-    probes::{ProbeError, failed},
+    probes::{ProbeError, Step, failed},
     refusal,
 };
 
@@ -43,7 +43,7 @@ impl Sums {
     /// Load and attach the programs.
     fn begin(object: &[u8]) -> Result<Sums, ProbeError> {
         let object = load(object)?;
-        let links = objects::attach_all(&object, None, Duration::ZERO).map_err(failed("attach a program"))?;
+        let links = objects::attach_all(&object, None, Duration::ZERO).map_err(failed(Step::Attach))?;
         Ok(Sums { _links: links, object })
     }
 
@@ -71,10 +71,8 @@ fn load(object: &[u8]) -> Result<Object, ProbeError> {
 
 /// Load programs for all processes, with initial values of further maps: names and bytes.
 pub(crate) fn load_with(object: &[u8], values: &[(&str, &[u8])]) -> Result<Object, ProbeError> {
-    const STEP: &str = "load the programs";
     refusal::listen();
-    let pid_namespace =
-        own_pid_namespace().map_err(|error| ProbeError { step: "find this PID namespace", reason: error.to_string() })?;
+    let pid_namespace = own_pid_namespace().map_err(|error| ProbeError::new(Step::FindPidNamespace, &error))?;
     let config = Config {
         target: Target::All,
         secret: 0,
@@ -86,16 +84,16 @@ pub(crate) fn load_with(object: &[u8], values: &[(&str, &[u8])]) -> Result<Objec
         layouts: false,
     };
     let mut open = objects::open(object, &config)?;
-    let cpus = libbpf_rs::num_possible_cpus().map_err(failed("count the CPUs"))?;
+    let cpus = libbpf_rs::num_possible_cpus().map_err(failed(Step::CountCpus))?;
     // Only the number of rings matters.
     if let Some(mut map) = open.maps_mut().find(|map| map.name() == OsStr::new("rings")) {
-        map.set_max_entries(cpus as u32).and_then(|()| map.set_value_size(8)).map_err(failed(STEP))?;
+        map.set_max_entries(cpus as u32).and_then(|()| map.set_value_size(8)).map_err(failed(Step::Load))?;
     }
     for (name, bytes) in values {
         let mut map = open.maps_mut().find(|map| map.name() == OsStr::new(name)).expect("the object has this map");
-        map.set_initial_value(bytes).map_err(failed(STEP))?;
+        map.set_initial_value(bytes).map_err(failed(Step::Load))?;
     }
-    open.load().map_err(failed(STEP))
+    open.load().map_err(failed(Step::Load))
 }
 
 /// Numbers as keys of maps.

@@ -3,9 +3,11 @@
 use std::io;
 
 use sysdock_agent::{AgentError, SettingsError};
-use sysdock_bpf::accounting::RUNNING;
+use sysdock_bpf::accounting::AccountingError;
 
-use super::Message;
+use super::{Message, step};
+
+pub(crate) const AGENT_RUNS: &str = "an agent is running on this node";
 
 impl From<AgentError> for Message {
     fn from(error: AgentError) -> Self {
@@ -15,12 +17,13 @@ impl From<AgentError> for Message {
                 Message::new(format!("{}: {error}", path.display()), "run as root")
             }
             AgentError::Io(path, error) => Message::bare(format!("{}: {error}", path.display())),
-            AgentError::Probe(error) if error.reason == RUNNING => Message::new(
-                RUNNING,
+            AgentError::Accounting(AccountingError::AgentRuns) => Message::new(
+                AGENT_RUNS,
                 "one agent counts for the whole node; a second one for a trial needs --no-pin and its own --spool",
             ),
-            AgentError::Probe(error) => Message::new(
-                format!("cannot {}: {}", error.step, error.reason),
+            AgentError::Accounting(AccountingError::Io(error)) => Message::bare(error.to_string()),
+            AgentError::Accounting(AccountingError::Probe(error)) => Message::new(
+                format!("cannot {}: {}", step(error.step), error.reason),
                 "programs in the kernel need root, or CAP_BPF, CAP_PERFMON and CAP_SYS_RESOURCE; see docs/explain/kernel-recorder.md",
             ),
             AgentError::Settings(error) => settings(error),

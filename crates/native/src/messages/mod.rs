@@ -10,7 +10,8 @@ mod measure;
 mod strace;
 mod table;
 
-pub(crate) use bpf::full;
+pub(crate) use agent::AGENT_RUNS;
+pub(crate) use bpf::{full, no_place, step, wrong_probe, wrong_trigger};
 pub(crate) use disk::unmeasured;
 pub(crate) use dump::unanswered;
 pub(crate) use itrace::profile;

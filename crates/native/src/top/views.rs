@@ -12,7 +12,11 @@ use super::{
     processes::Rows,
     table::{Cell, Column, Table, Unit},
 };
-use crate::{arguments::TopView, messages::Message, privileges};
+use crate::{
+    arguments::TopView,
+    messages::{self, Message},
+    privileges,
+};
 
 /// Reads the activity since the last time.
 pub(super) trait View {
@@ -231,7 +235,7 @@ fn begin(view: TopView, with_calls: bool) -> Result<Box<dyn View>, Message> {
 pub(super) fn cannot(what: &str, error: &ProbeError) -> Message {
     let missing = privileges::missing();
     if missing.is_empty() {
-        let fact = format!("top: {what}: this kernel refuses to {}: {}", error.step, error.reason);
+        let fact = format!("top: {what}: this kernel refuses to {}: {}", messages::step(error.step), error.reason);
         return Message::new(fact, "the views process, cgroup and device do without");
     }
     let fact = format!("top: {what} needs {}", missing.join(" and "));

@@ -10,7 +10,19 @@ use super::spec::{Argument, At, Kind, MOST_ARGUMENTS, Probe, ProbeList};
 const EVERY_PROCESS: i32 = -1;
 
 /// A probe that cannot be attached, as the user wrote it, and the reason.
-pub type Refused = (String, String);
+pub type Refused = (String, NoPlace);
+
+/// The most likely reason why a probe cannot be attached.
+#[derive(Debug)]
+pub enum NoPlace {
+    /// The file has no such function.
+    Function(String, String),
+    /// The file has no such probe: provider and name.
+    Usdt(String, String, String),
+    /// The programs for probes were refused: the kernel's reason.
+    Programs(String),
+    Other(libbpf_rs::Error),
+}
 
 /// Names of programs that no probe needs.
 pub(crate) fn unused(probe_list: &ProbeList) -> Vec<&'static str> {
@@ -33,7 +45,7 @@ pub(crate) fn attach(object: &Object, probe_list: &ProbeList) -> Result<Vec<Link
     let described = object.maps().find(|map| map.name() == OsStr::new("probes")).expect("the object has probes");
     let mut links = Vec::new();
     for (number, probe) in (0u32..).zip(&probe_list.probes) {
-        let refused = |error: libbpf_rs::Error| (probe.text.clone(), reason(probe, &error));
+        let refused = |error: libbpf_rs::Error| (probe.text.clone(), reason(probe, error));
         described.update(&number.to_ne_bytes(), &bytes(&probe.arguments), MapFlags::ANY).map_err(refused)?;
         let name = program_of(&probe.at);
         let program = object.progs_mut().find(|program| program.name() == OsStr::new(name)).expect("the object has programs");
@@ -60,17 +72,16 @@ fn attach_one(program: &ProgramMut<'_>, probe: &Probe, cookie: u64) -> libbpf_rs
     }
 }
 
-/// The most likely reason for a refusal.
-fn reason(probe: &Probe, error: &libbpf_rs::Error) -> String {
+fn reason(probe: &Probe, error: libbpf_rs::Error) -> NoPlace {
     let is_missing = error.kind() == libbpf_rs::ErrorKind::NotFound;
     match &probe.at {
         At::Entry(path, function) | At::Return(path, function) if is_missing => {
-            format!("{path} has no function {function}; of a stripped program only those are known that `nm -D` lists")
+            NoPlace::Function(path.clone(), function.clone())
         }
         At::Usdt(path, provider, name) if is_missing => {
-            format!("{path} has no probe {provider}:{name}; `readelf -n` lists those that it has")
+            NoPlace::Usdt(path.clone(), provider.clone(), name.clone())
         }
-        _ => error.to_string(),
+        _ => NoPlace::Other(error),
     }
 }
 

@@ -18,8 +18,38 @@ const MOST_PROBES: usize = 256;
 pub(super) const MOST_ARGUMENTS: usize = 6;
 /// Folders of events in tracefs; on older systems it is mounted below debugfs.
 const EVENTS: [&str; 2] = ["/sys/kernel/tracing/events", "/sys/kernel/debug/tracing/events"];
-const FORM: &str =
-    "write u:PATH:FUNCTION(TYPE,...), ur:PATH:FUNCTION(TYPE), usdt:PATH:PROVIDER:NAME(TYPE,...) or t:CATEGORY:EVENT(FIELD,...)";
+
+/// What is wrong with a probe, or a request made of two.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WrongProbe {
+    /// It has none of the forms of a probe.
+    Form,
+    /// A request is neither a function nor two probes.
+    RequestForm,
+    /// The list of arguments does not end.
+    Unclosed,
+    /// There is no file of this path.
+    NoFile(String),
+    /// No program or library of this name is found.
+    NotFound(String),
+    /// More arguments than this.
+    TooManyArguments(usize),
+    /// More fields than this.
+    TooManyFields(usize),
+    /// More probes than this.
+    TooManyProbes(usize),
+    /// The type of an argument is none.
+    NoType(String),
+    /// Category and event of a tracepoint that does not exist.
+    NoTracepoint(String, String),
+    /// Tracepoints cannot be seen by this user, or on this machine.
+    NoTracefs,
+    /// The tracepoint has no such field, but others.
+    NoField {
+        name: String,
+        there: Vec<String>,
+    },
+}
 
 /// Type of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -114,21 +144,21 @@ impl Probe {
     ///
     /// # Errors
     /// What is wrong with the text.
-    pub fn parse(text: &str) -> Result<Probe, String> {
+    pub fn parse(text: &str) -> Result<Probe, WrongProbe> {
         let (place, list) = match text.split_once('(') {
             None => (text, None),
-            Some((place, rest)) => (place, Some(rest.strip_suffix(')').ok_or("the list of arguments does not end with `)`")?)),
+            Some((place, rest)) => (place, Some(rest.strip_suffix(')').ok_or(WrongProbe::Unclosed)?)),
         };
         let words: Vec<&str> = place.split(':').collect();
         if words.iter().any(|word| word.is_empty()) {
-            return Err(FORM.into());
+            return Err(WrongProbe::Form);
         }
         let at = match words[..] {
             ["u", path, function] => At::Entry(found(path)?, function.into()),
             ["ur", path, function] => At::Return(found(path)?, function.into()),
             ["usdt", path, provider, name] => At::Usdt(found(path)?, provider.into(), name.into()),
             ["t", category, event] => At::Tracepoint(category.into(), event.into()),
-            _ => return Err(FORM.into()),
+            _ => return Err(WrongProbe::Form),
         };
         let list: Option<Vec<&str>> = list.map(|list| list.split(',').map(str::trim).filter(|word| !word.is_empty()).collect());
         let arguments = match (&at, list) {
@@ -202,13 +232,13 @@ impl Ends {
     ///
     /// # Errors
     /// What is wrong with the text.
-    pub fn parse(text: &str) -> Result<Ends, String> {
+    pub fn parse(text: &str) -> Result<Ends, WrongProbe> {
         if let Some((begin, end)) = text.split_once("->") {
             return Ok(Ends { text: text.into(), begin: Probe::parse(begin.trim())?, end: Probe::parse(end.trim())? });
         }
         let begin = Probe::parse(text)?;
         let At::Entry(path, function) = &begin.at else {
-            return Err("write a function as u:PATH:FUNCTION, or two probes as 'BEGIN -> END'".into());
+            return Err(WrongProbe::RequestForm);
         };
         let end = Probe::parse(&format!("ur:{path}:{function}"))?;
         Ok(Ends { text: text.into(), begin, end })
@@ -220,7 +250,7 @@ impl ProbeList {
     ///
     /// # Errors
     /// There are too many.
-    pub fn new(probes: &[Probe], requests: &[Ends], stacks: bool) -> Result<ProbeList, String> {
+    pub fn new(probes: &[Probe], requests: &[Ends], stacks: bool) -> Result<ProbeList, WrongProbe> {
         let mut probe_list = ProbeList { stacks, ..ProbeList::default() };
         probes.iter().for_each(|probe| _ = probe_list.number(probe));
         for Ends { begin, end, .. } in requests {
@@ -228,7 +258,7 @@ impl ProbeList {
             probe_list.requests.push(Request { name, begin, end });
         }
         if probe_list.probes.len() > MOST_PROBES {
-            Err(format!("at most {MOST_PROBES} probes can be recorded"))
+            Err(WrongProbe::TooManyProbes(MOST_PROBES))
         } else {
             Ok(probe_list)
         }
@@ -243,58 +273,58 @@ impl ProbeList {
 }
 
 /// Path of a program or library. A name without a folder is searched for.
-fn found(path: &str) -> Result<String, String> {
+fn found(path: &str) -> Result<String, WrongProbe> {
     const LIBRARIES: &str = "/usr/local/lib:/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:/lib64:/usr/lib64:/lib:/usr/lib";
     let whole = |path: &Path| path.canonicalize().ok().filter(|path| path.is_file()).map(|path| path.display().to_string());
     if path.contains('/') {
-        return whole(Path::new(path)).ok_or_else(|| format!("{path}: no such file"));
+        return whole(Path::new(path)).ok_or_else(|| WrongProbe::NoFile(path.into()));
     }
     let folders = std::env::var("PATH").unwrap_or_default();
     let mut places = folders.split(':').chain(LIBRARIES.split(':')).filter(|folder| !folder.is_empty());
     let place = places.find_map(|folder| whole(&Path::new(folder).join(path)));
-    place.ok_or_else(|| format!("{path}: no program in PATH and no library of this name; give its path"))
+    place.ok_or_else(|| WrongProbe::NotFound(path.into()))
 }
 
-fn arguments(list: &[&str], is_result: bool) -> Result<Vec<Argument>, String> {
+fn arguments(list: &[&str], is_result: bool) -> Result<Vec<Argument>, WrongProbe> {
     let most = if is_result { 1 } else { MOST_ARGUMENTS };
     if list.len() > most {
-        return Err(format!("at most {most} can be recorded"));
+        return Err(WrongProbe::TooManyArguments(most));
     }
     let argument = |(number, word): (usize, &&str)| {
         let (name, kind) = word.split_once('=').map_or((None, *word), |(name, kind)| (Some(name.trim()), kind.trim()));
-        let kind = Kind::of(kind).ok_or_else(|| format!("{kind}: not a type: i8, i16, i32, i64, u8, u16, u32, u64 or str"))?;
+        let kind = Kind::of(kind).ok_or_else(|| WrongProbe::NoType(kind.into()))?;
         let usual = || if is_result { "result".into() } else { format!("arg{}", number + 1) };
         Ok(Argument { name: name.map_or_else(usual, Into::into), kind, place: None })
     };
     list.iter().enumerate().map(argument).collect()
 }
 
-fn format_of(category: &str, event: &str) -> Result<String, String> {
+fn format_of(category: &str, event: &str) -> Result<String, WrongProbe> {
     if [category, event].iter().any(|word| word.contains(['/', '.'])) {
-        return Err(FORM.into());
+        return Err(WrongProbe::Form);
     }
     let read = |folder: &&str| fs::read_to_string(format!("{folder}/{category}/{event}/format")).ok();
     EVENTS.iter().find_map(read).ok_or_else(|| {
         if EVENTS.iter().any(|folder| Path::new(folder).join("sched").is_dir()) {
-            format!("{category}:{event}: no such tracepoint; /sys/kernel/tracing/available_events lists them")
+            WrongProbe::NoTracepoint(category.into(), event.into())
         } else {
-            "tracepoints cannot be seen here: root sees them where tracefs is mounted: mount -t tracefs tracefs /sys/kernel/tracing".into()
+            WrongProbe::NoTracefs
         }
     })
 }
 
 /// Fields of a tracepoint from its format (Documentation/trace/events.rst): the named ones, or all
 /// that can be recorded.
-fn fields(format: &str, names: Option<&[&str]>) -> Result<Vec<Argument>, String> {
+fn fields(format: &str, names: Option<&[&str]>) -> Result<Vec<Argument>, WrongProbe> {
     let all: Vec<Argument> = format.lines().filter_map(field).collect();
     let Some(names) = names else { return Ok(all.into_iter().take(MOST_ARGUMENTS).collect()) };
     if names.len() > MOST_ARGUMENTS {
-        return Err(format!("at most {MOST_ARGUMENTS} fields can be recorded"));
+        return Err(WrongProbe::TooManyFields(MOST_ARGUMENTS));
     }
     let named = |name: &&str| {
-        all.iter().find(|field| field.name == **name).cloned().ok_or_else(|| {
-            let there: Vec<&str> = all.iter().map(|field| field.name.as_str()).collect();
-            format!("{name}: no such field; there are {}", there.join(", "))
+        all.iter().find(|field| field.name == **name).cloned().ok_or_else(|| WrongProbe::NoField {
+            name: (*name).into(),
+            there: all.iter().map(|field| field.name.clone()).collect(),
         })
     };
     names.iter().map(named).collect()
@@ -343,14 +373,14 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said() {
         let wrong = |text: &str| Probe::parse(text).unwrap_err();
-        assert!(wrong("u:sh").starts_with("write u:PATH"));
-        assert!(wrong("x:sh:main").starts_with("write u:PATH"));
-        assert!(wrong("u:/no/where:main").contains("no such file"));
-        assert!(wrong("u:sh:main(i33)").contains("not a type"));
-        assert!(wrong("u:sh:main(i32").contains("does not end"));
-        assert!(wrong("u:sh:main(i8,i8,i8,i8,i8,i8,i8)").contains("at most 6"));
-        assert!(wrong("ur:sh:main(i8,i8)").contains("at most 1"));
-        assert!(Ends::parse("ur:sh:main").unwrap_err().contains("BEGIN -> END"));
+        assert_eq!(wrong("u:sh"), WrongProbe::Form);
+        assert_eq!(wrong("x:sh:main"), WrongProbe::Form);
+        assert_eq!(wrong("u:/no/where:main"), WrongProbe::NoFile("/no/where".into()));
+        assert_eq!(wrong("u:sh:main(i33)"), WrongProbe::NoType("i33".into()));
+        assert_eq!(wrong("u:sh:main(i32"), WrongProbe::Unclosed);
+        assert_eq!(wrong("u:sh:main(i8,i8,i8,i8,i8,i8,i8)"), WrongProbe::TooManyArguments(6));
+        assert_eq!(wrong("ur:sh:main(i8,i8)"), WrongProbe::TooManyArguments(1));
+        assert_eq!(Ends::parse("ur:sh:main").unwrap_err(), WrongProbe::RequestForm);
     }
 
     #[test]
@@ -368,7 +398,8 @@ mod tests {
         ];
         assert_eq!(shown(&fields(format, None).unwrap()), all);
         assert_eq!(shown(&fields(format, Some(&["pid"])).unwrap()), [all[1]]);
-        assert!(fields(format, Some(&["uid"])).unwrap_err().ends_with("there are filename, pid, comm, call_site"));
+        let there = ["filename", "pid", "comm", "call_site"].map(String::from).to_vec();
+        assert_eq!(fields(format, Some(&["uid"])), Err(WrongProbe::NoField { name: "uid".into(), there }));
     }
 
     #[test]
