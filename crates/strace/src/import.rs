@@ -2,7 +2,6 @@
 
 use std::{
     collections::VecDeque,
-    fmt,
     fs::File,
     io,
     path::{Path, PathBuf},
@@ -11,7 +10,9 @@ use std::{
 
 use chrono::NaiveDate;
 use sysdock_calls::{ABOUT, CallRows, Issue, Issues, MappingRows, RESTARTED_CALLS, SignalRows, syscalls::Calls};
-use sysdock_table::{Cancel, Ending, Manifest, Progress, ROWS_PER_PART, Recording, Source, TableError, facts::issues as facts};
+use sysdock_table::{
+    Cancel, Ending, Manifest, Progress, ROWS_PER_PART, Recording, Source, TableError, codes, facts::issues as facts,
+};
 
 use crate::{
     aio::UnderWay,
@@ -56,7 +57,6 @@ pub struct Options {
 
 /// Reason why an import failed.
 #[derive(Debug)]
-#[non_exhaustive]
 pub enum ImportError {
     /// The input cannot be opened or read.
     Input(PathBuf, io::Error),
@@ -79,20 +79,14 @@ impl From<TableError> for ImportError {
     }
 }
 
-impl fmt::Display for ImportError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ImportError::Input(path, error) => write!(f, "{}: {error}", path.display()),
-            ImportError::Empty(path) => write!(f, "{}: empty", path.display()),
-            ImportError::NotStrace(path, lines, ..) => write!(f, "{}: nothing understood in {lines} lines", path.display()),
-            ImportError::Foreign(path, sign) => write!(f, "{}: a log of another tool: {:?}", path.display(), sign.tool),
-            ImportError::NoSuchLog(name, _) => write!(f, "no log of the name {name}"),
-            ImportError::Table(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for ImportError {}
+codes!(ImportError {
+    Input: "input",
+    Empty: "empty",
+    NotStrace: "not-strace",
+    Foreign: "foreign",
+    NoSuchLog: "no-such-log",
+    Table: "table",
+});
 
 /// The initial manifest of a recording made from a log, live or imported.
 #[must_use]

@@ -40,7 +40,6 @@ impl From<ImportError> for Message {
                 Message::new(format!("--offset {name}: no log of that name"), format!("the logs are: {}", logs.join(", ")))
             }
             ImportError::Table(error) => error.into(),
-            other => Message::bare(other.to_string()),
         }
     }
 }
