@@ -29,7 +29,7 @@ use crate::{
     exposition::{Destination, Exposition, Health},
     node::{Mounts, Node},
     otlp::Done,
-    outcome::Outcome,
+    outcome::{Outcome, Rejection},
     rows::Origin,
     sampling::{ReadingContext, Sampled, State},
     sending::{self, Progress, Target, Way},
@@ -78,8 +78,8 @@ pub enum Event {
     /// Number of series of metrics that find no room from now on; what they count is added up under
     /// one name.
     Dropped(usize),
-    /// A receiver of OTLP refused points, which are lost.
-    Rejected(String),
+    /// A receiver of OTLP refused this many points, which are lost.
+    Rejected(u64, Rejection),
     /// A batch could not be kept for the second destination, and is missing there.
     Unkept(AgentError),
     /// Metrics are no longer served.
@@ -421,7 +421,7 @@ fn report(outcome: Result<Outcome, AgentError>, on_event: &dyn Fn(Event)) {
     on_event(match outcome {
         Ok(Outcome::Idle | Outcome::Landed) => return,
         Ok(Outcome::Refused(why)) => Event::Refused(why),
-        Ok(Outcome::Rejected(why)) => Event::Rejected(why),
+        Ok(Outcome::Rejected(points, why)) => Event::Rejected(points, why),
         Err(error) => Event::Waits(error),
     });
 }

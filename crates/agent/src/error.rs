@@ -3,7 +3,8 @@
 use std::{io, path::PathBuf, time::Duration};
 
 use sysdock_bpf::accounting::AccountingError;
-use sysdock_table::TableError;
+use sysdock_table::{TableError, codes};
+use ureq::http::StatusCode;
 
 use crate::settings::SettingsError;
 
@@ -25,12 +26,16 @@ pub enum AgentError {
     /// The address to push to is invalid.
     Address(String),
     /// The collector cannot be reached, or does not accept batches.
-    Collector(String),
+    Collector(Unsent),
     /// The receiver of OTLP cannot be reached, or asks for a later attempt, after this time if it
     /// states one.
-    Otlp(String, Option<Duration>),
-    /// A certificate or key cannot be used.
+    Otlp(Unsent, Option<Duration>),
+    /// A certificate or key cannot be used: why, as the library for TLS states it.
     Certificate(PathBuf, String),
+    /// Others may read this file of tokens.
+    OthersRead(PathBuf),
+    /// This file of tokens has none.
+    NoToken(PathBuf),
     /// The lake has a format that this version does not know.
     NewerLake(PathBuf),
     /// A batch took too long to land.
@@ -38,6 +43,36 @@ pub enum AgentError {
     /// No agent answers at this socket.
     NoAgent(PathBuf, io::Error),
 }
+
+/// Why batches were not sent.
+#[derive(Debug)]
+pub enum Unsent {
+    Unreachable(ureq::Error),
+    /// The status with which it says that it is not ready.
+    NotReady(StatusCode),
+    /// The status of its answer, and the text of it.
+    Answers(StatusCode, String),
+    /// The batches cannot be compressed.
+    Pack(io::Error),
+}
+
+codes!(AgentError {
+    Io: "io",
+    Table: "table",
+    Accounting: "accounting",
+    Settings: "settings",
+    InUse: "in-use",
+    Kernel: "kernel",
+    Address: "address",
+    Collector: "collector",
+    Otlp: "otlp",
+    Certificate: "certificate",
+    OthersRead: "others-read",
+    NoToken: "no-token",
+    NewerLake: "newer-lake",
+    TooLate: "too-late",
+    NoAgent: "no-agent",
+});
 
 impl From<TableError> for AgentError {
     fn from(error: TableError) -> Self {

@@ -15,8 +15,8 @@ use sysdock_table::{Folder, rows::JobSamples};
 
 use crate::{
     batch::{Batch, DAY_NS},
-    error::AgentError,
-    outcome::Outcome,
+    error::{AgentError, Unsent},
+    outcome::{Outcome, Rejection},
     spool::{Spool, Waiting},
     sums::{GROUPS, Group, Metric, Unit},
 };
@@ -75,8 +75,8 @@ pub(crate) struct Receiver {
 /// Outcome of a request.
 enum Taken {
     All,
-    /// This many points were refused, and must not be sent again; with the reason.
-    Not(u64, String),
+    /// This many points were refused, and must not be sent again.
+    Not(u64, Rejection),
 }
 
 impl Receiver {
@@ -97,14 +97,14 @@ impl Receiver {
             let end = (rows + MOST_ROWS).min(batch.job_samples.len());
             if let Taken::Not(points, why) = self.post(&batch.job_samples[rows..end])? {
                 self.done.refused += points;
-                rejected = Some(format!("{points} points: {why}"));
+                rejected = Some((points, why));
             }
             rows = end;
             (self.done.agent, self.done.sequence, self.done.rows) = (batch.agent.clone(), batch.sequence, rows);
             self.done.keep(spool.folder())?;
         }
         spool.landed(waiting)?;
-        Ok(rejected.map_or(Outcome::Landed, Outcome::Rejected))
+        Ok(rejected.map_or(Outcome::Landed, |(points, why)| Outcome::Rejected(points, why)))
     }
 
     fn post(&self, rows: &[JobSamples<'static>]) -> Result<Taken, AgentError> {
@@ -116,15 +116,15 @@ impl Receiver {
         if let Some(token) = &self.token {
             post = post.header("authorization", format!("Bearer {token}"));
         }
-        let mut answer = post.send(request.to_string()).map_err(|error| AgentError::Otlp(error.to_string(), None))?;
-        let status = answer.status().as_u16();
+        let mut answer = post.send(request.to_string()).map_err(|error| AgentError::Otlp(Unsent::Unreachable(error), None))?;
+        let status = answer.status();
         let after = answer.headers().get("retry-after").and_then(|value| value.to_str().ok()).and_then(wait_of);
         let text = answer.body_mut().with_config().limit(LONGEST_ANSWER).read_to_string().unwrap_or_default();
-        match status {
+        match status.as_u16() {
             200..=299 => Ok(partly(&text)),
             // The statuses for which the specification demands a retry.
-            429 | 502 | 503 | 504 => Err(AgentError::Otlp(format!("it answers {status}"), after)),
-            _ => Ok(Taken::Not(points, format!("it answers {status}: {}", text.chars().take(200).collect::<String>()))),
+            429 | 502 | 503 | 504 => Err(AgentError::Otlp(Unsent::NotReady(status), after)),
+            _ => Ok(Taken::Not(points, Rejection { status: Some(status.as_u16()), text: text.chars().take(200).collect() })),
         }
     }
 }
@@ -148,7 +148,8 @@ fn partly(answer: &str) -> Taken {
     let partial = &answer["partialSuccess"];
     let rejected = &partial["rejectedDataPoints"];
     let points = rejected.as_u64().or_else(|| rejected.as_str()?.parse().ok()).unwrap_or(0);
-    if points == 0 { Taken::All } else { Taken::Not(points, partial["errorMessage"].as_str().unwrap_or_default().into()) }
+    let text = || partial["errorMessage"].as_str().unwrap_or_default().into();
+    if points == 0 { Taken::All } else { Taken::Not(points, Rejection { status: None, text: text() }) }
 }
 
 /// An `ExportMetricsServiceRequest`, with a resource for each job and a metric for each column, and

@@ -10,5 +10,14 @@ pub(crate) enum Outcome {
     /// Batches were refused, and set aside.
     Refused(String),
     /// OTLP points were refused, and are lost.
-    Rejected(String),
+    Rejected(u64, Rejection),
+}
+
+/// Why a receiver of OTLP refused points.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rejection {
+    /// The status of its answer; `None`: it accepted other points of the request.
+    pub status: Option<u16>,
+    /// What it says.
+    pub text: String,
 }

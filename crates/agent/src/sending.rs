@@ -17,7 +17,7 @@ use sysdock_table::Cancel;
 
 use crate::{
     batch::{Batch, DAY_NS},
-    error::AgentError,
+    error::{AgentError, Unsent},
     lake::Lake,
     otlp::{Done, Receiver},
     outcome::Outcome,
@@ -63,13 +63,13 @@ impl Tokens {
     /// Read a file of tokens. Lines that begin with `#` are comments.
     ///
     /// # Errors
-    /// [`AgentError::Io`], also for a file that others may read, and for one without a token.
+    /// [`AgentError`]: it cannot be read, others may read it, or it has no token.
     pub fn read(path: &Path) -> Result<Tokens, AgentError> {
         use std::os::unix::fs::PermissionsExt;
         let failed = |error| AgentError::Io(path.into(), error);
         let text = fs::read_to_string(path).map_err(failed)?;
         if fs::metadata(path).map_err(failed)?.permissions().mode() & 0o077 != 0 {
-            return Err(failed(std::io::Error::other("others may read this file of tokens (chmod 600)")));
+            return Err(AgentError::OthersRead(path.into()));
         }
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
         let all: Vec<_> = lines
@@ -78,7 +78,7 @@ impl Tokens {
                 Some((words.next()?.to_string(), words.next().map(str::to_string)))
             })
             .collect();
-        if all.is_empty() { Err(failed(std::io::Error::other("there is no token in this file"))) } else { Ok(Tokens(all)) }
+        if all.is_empty() { Err(AgentError::NoToken(path.into())) } else { Ok(Tokens(all)) }
     }
 
     /// Whether a token allows sending for a cluster; `None`: the token is unknown.
@@ -115,7 +115,7 @@ pub(crate) struct Progress {
 impl Progress {
     pub(crate) fn add(&self, outcome: &Result<Outcome, AgentError>) {
         match outcome {
-            Ok(Outcome::Landed | Outcome::Rejected(_)) => {
+            Ok(Outcome::Landed | Outcome::Rejected(..)) => {
                 let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
                 self.sent_ns.store(since.as_nanos() as i64, Ordering::Relaxed);
             }
@@ -246,18 +246,19 @@ fn into_lake(lake: &mut Lake, spool: &Spool, chosen: &[Waiting]) -> Result<Outco
 }
 
 fn push(agent: &ureq::Agent, url: &str, token: &str, spool: &Spool, chosen: &[Waiting]) -> Result<Outcome, AgentError> {
-    let unreachable = |error: ureq::Error| AgentError::Collector(error.to_string());
+    let failed = AgentError::Collector;
+    let unreachable = |error| failed(Unsent::Unreachable(error));
     // If nothing listens there, nothing was sent, and the batches need not be marked as sent.
     let ready = agent.get(format!("{url}/v1/ready")).call().map_err(unreachable)?;
     if ready.status() != 200 {
-        return Err(AgentError::Collector(format!("it is not ready: {}", ready.status())));
+        return Err(failed(Unsent::NotReady(ready.status())));
     }
     let mut body = Vec::new();
     for waiting in chosen {
         body.extend(spool.line(waiting)?);
         spool.about_to_send(waiting)?;
     }
-    let packed = zstd::encode_all(&body[..], 1).map_err(|error| AgentError::Collector(error.to_string()))?;
+    let packed = zstd::encode_all(&body[..], 1).map_err(|error| failed(Unsent::Pack(error)))?;
     let was_sent = chosen.first().is_some_and(|one| one.was_sent);
     let sent = agent
         .post(format!("{url}/v1/batches"))
@@ -269,7 +270,7 @@ fn push(agent: &ureq::Agent, url: &str, token: &str, spool: &Spool, chosen: &[Wa
     let status = answer.status();
     let text = answer.body_mut().read_to_string().unwrap_or_default();
     if status != 200 {
-        return Err(AgentError::Collector(format!("it answers {status}: {}", text.trim())));
+        return Err(failed(Unsent::Answers(status, text.trim().into())));
     }
     let Answer { refused } = serde_json::from_str(&text).unwrap_or_default();
     for (place, waiting) in chosen.iter().enumerate() {
@@ -360,7 +361,7 @@ mod tests {
         let path = folder.path().join("tokens");
         fs::write(&path, "# those of the site\nsecret-a a\n\nsecret-all\n").expect("written");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("set");
-        assert!(matches!(Tokens::read(&path), Err(AgentError::Io(..))), "others may read it");
+        assert!(matches!(Tokens::read(&path), Err(AgentError::OthersRead(_))), "others may read it");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("set");
         let tokens = Tokens::read(&path).expect("it is fine");
         assert_eq!([tokens.allows("secret-a", "a"), tokens.allows("secret-a", "b")], [Some(true), Some(false)]);

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, fs, io, path::Path, time::Duration};
 
 use serde::Deserialize;
 use sysdock_bpf::accounting::{Variable, VariableKind};
+use sysdock_table::codes;
 
 /// The file of settings.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -63,13 +64,15 @@ pub struct SiteGroup {
 pub enum SettingsError {
     /// The file cannot be read.
     Io(io::Error),
-    /// The file is not valid: line and reason.
-    Toml(String),
+    /// The file is not valid.
+    Toml(toml::de::Error),
     /// A group has no `{job}`.
     NoPlace(String),
     /// Names are to be hidden, but there is no secret.
     NoSecret,
 }
+
+codes!(SettingsError { Io: "io", Toml: "toml", NoPlace: "no-place", NoSecret: "no-secret" });
 
 /// How the agent works.
 #[derive(Clone, Debug)]
@@ -113,7 +116,7 @@ impl SettingsFile {
     /// [`SettingsError`].
     pub fn read(path: &Path) -> Result<SettingsFile, SettingsError> {
         let text = fs::read_to_string(path).map_err(SettingsError::Io)?;
-        toml::from_str(&text).map_err(|error| SettingsError::Toml(error.to_string()))
+        toml::from_str(&text).map_err(SettingsError::Toml)
     }
 }
 
@@ -169,7 +172,7 @@ mod tests {
     use super::*;
 
     fn parsed(text: &str) -> Result<Settings, SettingsError> {
-        let file: SettingsFile = toml::from_str(text).map_err(|error| SettingsError::Toml(error.to_string()))?;
+        let file: SettingsFile = toml::from_str(text).map_err(SettingsError::Toml)?;
         Settings::new(&file, "host1")
     }
 

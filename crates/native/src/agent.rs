@@ -151,7 +151,10 @@ fn report(event: Event) {
         }
         Event::Waits(error) => note(&format!("batches wait in the spool: {}", Message::from(error).text())),
         Event::Refused(why) => note(&format!("a batch was refused and put aside: {why}")),
-        Event::Rejected(why) => note(&format!("the OTLP receiver refused data that is not sent again: {why}")),
+        Event::Rejected(points, why) => {
+            let why = messages::rejected(points, &why);
+            note(&format!("the OTLP receiver refused data that is not sent again: {why}"));
+        }
         Event::Unkept(error) => {
             note(&format!("a batch is missing at the OTLP receiver: {}", Message::from(error).text()));
         }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use sysdock_agent::{AgentError, SettingsError};
+use sysdock_agent::{AgentError, Rejection, SettingsError, Unsent};
 use sysdock_bpf::accounting::AccountingError;
 
 use super::{Message, step};
@@ -33,11 +33,19 @@ impl From<AgentError> for Message {
             ),
             AgentError::Kernel(error) => Message::bare(format!("the kernel's counters cannot be read: {error}")),
             AgentError::Address(url) => Message::new(format!("{url}: not a valid destination"), "write https://HOST:PORT"),
-            AgentError::Collector(why) => Message::bare(format!("the collector: {why}")),
-            AgentError::Otlp(why, None) => Message::bare(format!("the OTLP receiver: {why}")),
-            AgentError::Otlp(why, Some(after)) => {
-                Message::bare(format!("the OTLP receiver: {why}; it requests a wait of {} s", after.as_secs()))
+            AgentError::Collector(why) => Message::bare(format!("the collector: {}", unsent(&why))),
+            AgentError::Otlp(why, after) => {
+                let why = match why {
+                    Unsent::NotReady(status) => format!("it answers {}", status.as_u16()),
+                    why => unsent(&why),
+                };
+                let wait = after.map(|after| format!("; it requests a wait of {} s", after.as_secs()));
+                Message::bare(format!("the OTLP receiver: {why}{}", wait.unwrap_or_default()))
             }
+            AgentError::OthersRead(path) => {
+                Message::bare(format!("{}: others may read this file of tokens (chmod 600)", path.display()))
+            }
+            AgentError::NoToken(path) => Message::bare(format!("{}: there is no token in this file", path.display())),
             AgentError::Certificate(path, why) => {
                 Message::new(format!("{}: {why}", path.display()), "certificates and keys are read in PEM")
             }
@@ -56,7 +64,7 @@ impl From<AgentError> for Message {
 fn settings(error: SettingsError) -> Message {
     match error {
         SettingsError::Io(error) => Message::bare(error.to_string()),
-        SettingsError::Toml(why) => Message::bare(why),
+        SettingsError::Toml(error) => Message::bare(error.to_string()),
         SettingsError::NoPlace(segment) => Message::new(
             format!("group `{segment}` does not contain the place of the job"),
             "write it as in segment = \"job_{job}\"",
@@ -65,5 +73,22 @@ fn settings(error: SettingsError) -> Message {
             "`hide` needs `secret`",
             "names are hashed with it: write a text that only this site knows, the same on all nodes",
         ),
+    }
+}
+
+fn unsent(why: &Unsent) -> String {
+    match why {
+        Unsent::Unreachable(error) => error.to_string(),
+        Unsent::NotReady(status) => format!("it is not ready: {status}"),
+        Unsent::Answers(status, text) => format!("it answers {status}: {text}"),
+        Unsent::Pack(error) => error.to_string(),
+    }
+}
+
+/// Points that a receiver of OTLP refused, and why.
+pub(crate) fn rejected(points: u64, why: &Rejection) -> String {
+    match why {
+        Rejection { status: Some(status), text } => format!("{points} points: it answers {status}: {text}"),
+        Rejection { status: None, text } => format!("{points} points: {text}"),
     }
 }

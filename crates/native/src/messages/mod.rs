@@ -10,7 +10,7 @@ mod measure;
 mod strace;
 mod table;
 
-pub(crate) use agent::AGENT_RUNS;
+pub(crate) use agent::{AGENT_RUNS, rejected};
 pub(crate) use bpf::{full, no_place, step, wrong_probe, wrong_trigger};
 pub(crate) use disk::unmeasured;
 pub(crate) use dump::unanswered;
