@@ -299,7 +299,10 @@ impl Recorder<'_> {
         let text = name + &cause.text;
         match self.flight.take(&Cause { text: text.clone(), ..*cause }) {
             Ok(dump) => self.triggered.write(dump, text),
-            Err(error) => messages::note(&format!("the recording that a trigger requested cannot be written: {error}")),
+            Err(error) => {
+                let why = messages::not_taken(error);
+                messages::note(&format!("the recording that a trigger requested cannot be written: {why}"));
+            }
         }
     }
 
@@ -323,7 +326,7 @@ impl Recorder<'_> {
                 thread::spawn(move || dump.write(&mut stream));
                 Ok(())
             }
-            Err(error) => control::answer(&mut stream, &json!({ "error": error.to_string() })),
+            Err(error) => control::answer(&mut stream, &json!({ "error": messages::not_taken(error) })),
         }
     }
 

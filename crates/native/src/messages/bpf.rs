@@ -35,6 +35,14 @@ pub(crate) fn full(spool: &Path) -> String {
     format!("{}: the disk is full, or the file is larger than this shell's limit (ulimit -f)", spool.display())
 }
 
+/// Why a flight recorder, whose spool is memory, cannot pass on its events.
+pub(crate) fn not_taken(error: BpfError) -> String {
+    match error {
+        BpfError::Full(path) => format!("{}: no space left", path.display()),
+        other => Message::from(other).text(),
+    }
+}
+
 /// A step of the recorder, after "cannot".
 pub(crate) fn step(step: Step) -> &'static str {
     match step {
