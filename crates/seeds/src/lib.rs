@@ -156,12 +156,10 @@ fn heads(folder: &Path, found: &mut Vec<Vec<u8>>) {
 }
 
 /// Numbers that look random and are the same each time (xorshift).
-#[derive(Debug)]
-pub struct Random(pub u64);
+struct Random(u64);
 
 impl Random {
-    /// The next number, which is less than `limit`.
-    pub fn below(&mut self, limit: usize) -> usize {
+    fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
