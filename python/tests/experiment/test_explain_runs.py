@@ -16,7 +16,7 @@ from sysdock.experiment.explaining import LOCK_WAITS, profile, recorder, servers
 from sysdock.library import Library
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the kernel recorder needs root")
-BLOCKS = 8
+BLOCKS = 16
 
 
 def compare(folder: Path, *words: str) -> Result:
