@@ -75,12 +75,8 @@ fn attach_one(program: &ProgramMut<'_>, probe: &Probe, cookie: u64) -> libbpf_rs
 fn reason(probe: &Probe, error: libbpf_rs::Error) -> NoPlace {
     let is_missing = error.kind() == libbpf_rs::ErrorKind::NotFound;
     match &probe.at {
-        At::Entry(path, function) | At::Return(path, function) if is_missing => {
-            NoPlace::Function(path.clone(), function.clone())
-        }
-        At::Usdt(path, provider, name) if is_missing => {
-            NoPlace::Usdt(path.clone(), provider.clone(), name.clone())
-        }
+        At::Entry(path, function) | At::Return(path, function) if is_missing => NoPlace::Function(path.clone(), function.clone()),
+        At::Usdt(path, provider, name) if is_missing => NoPlace::Usdt(path.clone(), provider.clone(), name.clone()),
         _ => NoPlace::Other(error),
     }
 }

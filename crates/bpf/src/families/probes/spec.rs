@@ -45,10 +45,7 @@ pub enum WrongProbe {
     /// Tracepoints cannot be seen by this user, or on this machine.
     NoTracefs,
     /// The tracepoint has no such field, but others.
-    NoField {
-        name: String,
-        there: Vec<String>,
-    },
+    NoField { name: String, there: Vec<String> },
 }
 
 /// Type of an argument.
@@ -257,11 +254,7 @@ impl ProbeList {
             let (begin, end, name) = (probe_list.number(begin), probe_list.number(end), begin.name().to_string());
             probe_list.requests.push(Request { name, begin, end });
         }
-        if probe_list.probes.len() > MOST_PROBES {
-            Err(WrongProbe::TooManyProbes(MOST_PROBES))
-        } else {
-            Ok(probe_list)
-        }
+        if probe_list.probes.len() > MOST_PROBES { Err(WrongProbe::TooManyProbes(MOST_PROBES)) } else { Ok(probe_list) }
     }
 
     fn number(&mut self, probe: &Probe) -> usize {
