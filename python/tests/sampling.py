@@ -1,17 +1,19 @@
-"""How many are tried of what is tried by samples: few with every change, more in `tools/check more`, all when asked for.
+"""Sample sizes of tests: small in `tools/check`, larger in `tools/check more`.
 
-SYSDOCK_SAMPLES is `few` (as when it is not set), `more` or `all`.
+The environment variable SYSDOCK_SAMPLES selects them: `few` (the default), `more` or `all`.
 """
 
 import os
 from typing import TypeVar
 
 _WANTED = os.environ.get("SYSDOCK_SAMPLES", "few")
+if _WANTED not in ("few", "more", "all"):
+    raise ValueError(f"SYSDOCK_SAMPLES is {_WANTED!r}: few, more or all")
 ALL = _WANTED == "all"
 
 T = TypeVar("T")
 
 
 def sampled(few: T, more: T) -> T:
-    """The one for every change, or that for whoever has an hour."""
+    """Returns `more` where a larger sample was selected."""
     return few if _WANTED == "few" else more

@@ -61,28 +61,6 @@ pub enum FileError {
     Damaged(u64),
 }
 
-impl FileError {
-    #[must_use]
-    pub fn code(&self) -> &'static str {
-        match self {
-            FileError::Io(_) => "io",
-            FileError::NoEventFile => "no-event-file",
-            FileError::Version(_) => "version",
-            FileError::Damaged(_) => "damaged",
-        }
-    }
-}
-
-/// For developers: the text for people is formed in `native`.
-impl std::fmt::Display for FileError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let shown = format!("{self:?}");
-        write!(f, "{}{}", self.code(), shown.trim_start_matches(char::is_alphanumeric))
-    }
-}
-
-impl std::error::Error for FileError {}
-
 impl From<std::io::Error> for FileError {
     fn from(error: std::io::Error) -> FileError {
         FileError::Io(error)

@@ -1,6 +1,6 @@
 //! Errors that prevent a run.
 
-use std::{ffi::OsString, fmt, io, path::PathBuf, process::ExitStatus};
+use std::{ffi::OsString, io, path::PathBuf, process::ExitStatus};
 
 /// Why there was no run, or nothing is known about it.
 #[derive(Debug)]
@@ -31,29 +31,3 @@ pub enum Attempt {
     MakeProcess,
     GetMemory,
 }
-
-impl MeasureError {
-    #[must_use]
-    pub fn code(&self) -> &'static str {
-        match self {
-            MeasureError::CannotRun(..) => "cannot-run",
-            MeasureError::EndedBefore(..) => "ended-before",
-            MeasureError::Output(..) => "output",
-            MeasureError::Directory(..) => "directory",
-            MeasureError::Cpus(_) => "cpus",
-            MeasureError::NoSuchDevice(_) => "no-such-device",
-            MeasureError::DoesNotEnd(_) => "does-not-end",
-            MeasureError::System(..) => "system",
-        }
-    }
-}
-
-/// For developers: the text for people is formed in `native`.
-impl fmt::Display for MeasureError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = format!("{self:?}");
-        write!(f, "{}{}", self.code(), shown.trim_start_matches(char::is_alphanumeric))
-    }
-}
-
-impl std::error::Error for MeasureError {}

@@ -53,7 +53,8 @@ def _parsed(text: str, place: str) -> Site:
         raise UserError(
             f"not TOML: {error}", "`sysdock threshold FILE... -o site.toml` writes one", place
         ) from None
-    entries = Entries(Path(place), 'as: [rates."/work"], and below it read_bytes_s = 1.2e9')
+    hint = 'as: [rates."/work"], and below it read_bytes_s = 1.2e9, write_bytes_s = 0.9e9'
+    entries = Entries(Path(place), hint)
     ratio = content.get("ratio", {})
     threshold = ratio.get("threshold") if isinstance(ratio, dict) else None
     has_rates_only = "ratio" not in content and "rates" in content
@@ -61,7 +62,7 @@ def _parsed(text: str, place: str) -> Site:
         raise UserError("no `threshold` between 0 and 1 below [ratio]", "as: threshold = 0.1", place)
     rates = dict(entries.tables(content, "rates"))
     for folder, values in rates.items():
-        entries.closed(f"rates of `{folder}`", values, _RATE_KEYS.values())
+        entries.closed(f"the table of the rates of `{folder}`", values, _RATE_KEYS.values())
         if not folder.startswith("/") or not all(map(_is_rate, values.values())):
             raise entries.wrong(f"the rates of `{folder}` are invalid")
     records = ratio.get("records")

@@ -39,10 +39,10 @@ def write_firefox(session: Session, out: IO[bytes], most: int) -> Written:
     timed = session.recording.has_durations
     threads = {row[0]: _thread(*row, timed=timed) for row in session.fetch(THREADS_SQL)}
     stacks = stacks_of(session)
-    for ts_ns, dur_ns, life, call, class_, path, moved, offset, errno, stack in calls_of(session, most):
-        if life not in threads:
-            threads[life] = _thread(life, life, life, life, "", "", timed=timed)
-        thread = threads[life]
+    for ts_ns, dur_ns, task_id, call, class_, path, moved, offset, errno, stack in calls_of(session, most):
+        if task_id not in threads:
+            threads[task_id] = _thread(task_id, task_id, task_id, task_id, "", "", timed=timed)
+        thread = threads[task_id]
         at, took = (ts_ns - start) / _NS_PER_MS, None if dur_ns is None else dur_ns / _NS_PER_MS
         category = tree.category(class_ or "other")
         given = zip((name for name, _ in _FIELDS), (path, moved, offset, errno), strict=True)
@@ -119,7 +119,7 @@ def _columns(rows: list[dict[str, Any]], names: Iterable[str]) -> dict[str, Any]
 
 
 def _thread(
-    life: int, process: int, pid: int, tid: int, comm: str, command: str, *, timed: bool
+    task_id: int, process: int, pid: int, tid: int, comm: str, command: str, *, timed: bool
 ) -> dict[str, Any]:
     """A thread without calls yet. Ids are used again, and by other hosts: numbers of tasks are not."""
     program = comm or command.partition(" ")[0] or "?"
@@ -132,10 +132,10 @@ def _thread(
         "pausedRanges": [],
         "name": f"{program} {tid}",
         "processName": f"{program} {pid}",
-        "isMainThread": life == process,
+        "isMainThread": task_id == process,
         "showMarkersInTimeline": True,
         "pid": str(process),
-        "tid": life,
+        "tid": task_id,
         "samples": {
             **{name: [] for name in ("stack", "time", "weight")},
             "weightType": "tracing-ms" if timed else "samples",

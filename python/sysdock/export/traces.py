@@ -53,18 +53,18 @@ def write_chrome(session: Session, out: IO[bytes], most: int) -> Written:
 
     out.write(b'{"displayTimeUnit":"ns","traceEvents":[')
     threads = {}
-    for life, process, pid, tid, comm, command in session.fetch(THREADS_SQL):
+    for task_id, process, pid, tid, comm, command in session.fetch(THREADS_SQL):
         # Ids are used again, and by other hosts; numbers of tasks are not.
-        threads[life] = (process, life)
+        threads[task_id] = (process, task_id)
         name = f"{comm or command.partition(' ')[0]} {pid}"
-        if life == process:
-            emit({"ph": "M", "name": "process_name", "pid": process, "tid": life, "args": {"name": name}})
+        if task_id == process:
+            emit({"ph": "M", "name": "process_name", "pid": process, "tid": task_id, "args": {"name": name}})
         thread = {"name": f"{comm} {tid}"}
-        emit({"ph": "M", "name": "thread_name", "pid": process, "tid": life, "args": thread})
+        emit({"ph": "M", "name": "thread_name", "pid": process, "tid": task_id, "args": thread})
     start = session.recording.manifest["started_ns"]
     shown = 0
-    for ts_ns, dur_ns, life, call, class_, path, moved, offset, errno, _ in calls_of(session, most):
-        process, thread_id = threads.get(life, (life, life))
+    for ts_ns, dur_ns, task_id, call, class_, path, moved, offset, errno, _ in calls_of(session, most):
+        process, thread_id = threads.get(task_id, (task_id, task_id))
         given = {"path": path, "bytes": moved, "offset": offset, "error": errno}
         event = {"name": call, "cat": class_, "ph": "X" if dur_ns is not None else "i", "pid": process}
         event |= {"tid": thread_id, "ts": (ts_ns - start) / 1000}
@@ -97,9 +97,9 @@ def write_perfetto(session: Session, out: IO[bytes], most: int) -> Written:
 
     With the scheduler recorded, also its events: which thread each CPU ran, and the states of threads.
     """
-    for number, (life, process, pid, tid, comm, command) in enumerate(session.fetch(THREADS_SQL)):
+    for number, (task_id, process, pid, tid, comm, command) in enumerate(session.fetch(THREADS_SQL)):
         name = comm or command.partition(" ")[0] or "?"
-        if life == process:
+        if task_id == process:
             about = message([(1, pid), (6, name)])
             write_packet(
                 out,
@@ -108,7 +108,7 @@ def write_perfetto(session: Session, out: IO[bytes], most: int) -> Written:
             )
         about = message([(1, pid), (2, tid), (5, name)])
         track: list[Field] = [
-            (UUID, _thread_track(life)),
+            (UUID, _thread_track(task_id)),
             (_PARENT, _process_track(process)),
             (_THREAD, about),
         ]
@@ -120,20 +120,20 @@ def write_perfetto(session: Session, out: IO[bytes], most: int) -> Written:
     # written with the next one of its thread. At most one call of a thread is open.
     open_ends: dict[int, int] = {}
     shown = 0
-    for ts_ns, dur_ns, life, call, class_, path, moved, offset, errno, _ in calls_of(session, most):
+    for ts_ns, dur_ns, task_id, call, class_, path, moved, offset, errno, _ in calls_of(session, most):
         at = ts_ns - start
-        if life in open_ends:
-            _slice_end(out, life, min(open_ends.pop(life), at))
+        if task_id in open_ends:
+            _slice_end(out, task_id, min(open_ends.pop(task_id), at))
         notes = [("path", path), ("bytes", moved), ("offset", offset), ("error", errno)]
         kind = BEGIN if dur_ns is not None else _INSTANT
-        event = [(EVENT_TYPE, kind), (EVENT_TRACK, _thread_track(life)), (EVENT_CATEGORY, class_)]
+        event = [(EVENT_TYPE, kind), (EVENT_TRACK, _thread_track(task_id)), (EVENT_CATEGORY, class_)]
         event += [(EVENT_NAME, call), *(_note(*note) for note in notes if note[1] is not None)]
         write_packet(out, [(TIMESTAMP, at), (TRACK_EVENT, message(event))])
         if dur_ns is not None:
-            open_ends[life] = at + dur_ns
+            open_ends[task_id] = at + dur_ns
         shown += 1
-    for life, end in open_ends.items():
-        _slice_end(out, life, end)
+    for task_id, end in open_ends.items():
+        _slice_end(out, task_id, end)
     for one in marks_of(session):
         instant: list[Field] = [
             (EVENT_TYPE, _INSTANT),
@@ -147,8 +147,8 @@ def write_perfetto(session: Session, out: IO[bytes], most: int) -> Written:
     return Written(shown, calls_total(session))
 
 
-def _slice_end(out: IO[bytes], life: int, at: int) -> None:
-    event = message([(EVENT_TYPE, END), (EVENT_TRACK, _thread_track(life))])
+def _slice_end(out: IO[bytes], task_id: int, at: int) -> None:
+    event = message([(EVENT_TYPE, END), (EVENT_TRACK, _thread_track(task_id))])
     write_packet(out, [(TIMESTAMP, at), (TRACK_EVENT, event)])
 
 
@@ -169,8 +169,8 @@ def _process_track(process: int) -> int:
     return 2 * process + 2
 
 
-def _thread_track(life: int) -> int:
-    return 2 * life + 1
+def _thread_track(task_id: int) -> int:
+    return 2 * task_id + 1
 
 
 def calls_of(session: Session, most: int) -> Iterator[tuple[Any, ...]]:

@@ -122,17 +122,11 @@ mod tests {
         let text = String::from_utf8(target.request).expect("text");
         assert!(text.starts_with("POST /c HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n"), "{text}");
         assert!(text.ends_with("\r\nContent-Length: 0\r\n\r\n"), "{text}");
-        for (server, text) in [
-            ("http://127.0.0.1", "GET /a\n\n"),
-            ("http://127.0.0.1", "PUT /a"),
-            ("http://127.0.0.1", "GET a"),
-            ("http://127.0.0.1", "/a"),
-            ("http://127.0.0.1/x", "GET /a"),
-        ] {
-            assert!(
-                matches!(Request::lines(server, text), Err(LoadError::Address(..) | LoadError::Request(_))),
-                "{server} {text}"
-            );
+        for text in ["GET /a\n\n", "PUT /a", "GET a", "/a"] {
+            let found = Request::lines("http://127.0.0.1", text);
+            assert!(matches!(found, Err(LoadError::Request(WrongRequest::Line(_)))), "{text}");
         }
+        let found = Request::lines("http://127.0.0.1/x", "GET /a");
+        assert!(matches!(found, Err(LoadError::Address(_, WrongAddress::ServerWithPath))));
     }
 }
