@@ -41,7 +41,9 @@ def test_it_measures_predicts_and_says_why(kept: tuple[Path, dict[str, Any]]) ->
     one = rows["simple_update", 1]
     # A flush and half a millisecond of computing.
     assert one["predicted_tps"] == pytest.approx(1 / (one["flush_ns"] / 1e9 + 0.0005), rel=0.15)
-    assert one["commits_per_flush"] == 1
+    # Each commit flushes; the log writer, every 200 ms, may flush a transaction's first records before it commits.
+    flushes_of_writer = 1 / (0.2 * one["predicted_tps"])
+    assert 1 / (1 + flushes_of_writer) - 1e-3 <= one["commits_per_flush"] <= 1
     assert rows["simple_update", 8]["predicted_tps"] > one["predicted_tps"]
     assert rows["select", 1]["predicted_tps"] == pytest.approx(2000, rel=0.05)
     assert said["explanation"][0].startswith("One commit is one flush of the log")
