@@ -16,7 +16,7 @@ from scheduling import FilesOrTests, turn
 from sysdock.analysis import Session
 from sysdock.errors import UserError
 from sysdock.library import Library
-from sysdock.recording import Filters, Recording
+from sysdock.recording import Filters, Recording, instances
 from sysdock.recording.native import find_native
 from xdist.remote import Producer
 
@@ -26,6 +26,8 @@ KNOWHOW = Path(__file__).resolve().parents[2] / "knowhow"
 os.environ["SYSDOCK_CONFIG"] = ""
 for _name in ("SYSDOCK_LANGUAGE", "SYSDOCK_RECORDER", "NO_COLOR"):
     os.environ.pop(_name, None)
+
+instances.reuse()
 
 # A shell starts what it runs in the background with SIGINT and SIGQUIT ignored, and nohup with SIGHUP; every program that a test
 # starts would inherit that, and no recorder passes on what it ignores.

@@ -9,7 +9,8 @@ from pathlib import Path
 from sysdock.analysis.errors import engine_errors
 from sysdock.errors import UserError
 from sysdock.library import Library
-from sysdock.recording import Recording, connect
+from sysdock.recording import Recording
+from sysdock.recording.views import Views
 from sysdock.recording.writing import add_part, empty_capture, empty_manifest, write_manifest
 
 # Replacements of ids on a page: the column of the id, and the table that has both.
@@ -47,12 +48,13 @@ def add_rows(folder: Path, library: Library, name: str, rows: Sequence[Mapping[s
     if unknown:
         raise UserError(f"the table `{name}` has no column `{min(map(str, unknown))}`", place=_PLACE)
     recording = Recording.open(folder)
-    connection = connect(recording, library, ["paths", "processes"])
+    views = Views(recording, library)
+    views.make(["paths", "processes"])
     ids: dict[str, dict[str, int]] = {}
     for key, (id_, side_table) in _NAMES.items():
-        known = connection.execute(f"SELECT {key}, min({id_}) FROM {side_table} GROUP BY 1").fetchall()
+        known = views.connection.execute(f"SELECT {key}, min({id_}) FROM {side_table} GROUP BY 1").fetchall()
         ids[key] = {str(text): number for text, number in known}
-    connection.close()
+    views.close()
     values = []
     for row in rows:
         full = {

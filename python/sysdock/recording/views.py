@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import re
-import tempfile
 import threading
 import weakref
 from collections.abc import Iterable
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sysdock.errors import NotComputed, UserError
 from sysdock.library import DerivedColumn, Library, Table, undefined_table
+from sysdock.recording import instances
 from sysdock.recording.applied import AppliedFilters
 from sysdock.recording.filters import Filters
 from sysdock.recording.limits import is_trusted, limits_of
@@ -78,8 +78,6 @@ class Views:
         filters: Filters | None = None,
         settings: dict[str, str] | None = None,
     ) -> None:
-        from sysdock.engine import duckdb
-
         self.recording = recording
         self.library = library
         self._made: dict[str, Joins] = {}
@@ -95,19 +93,17 @@ class Views:
         self._available: dict[tuple[str, ...], list[str]] = {}
         # Held while a summary is counted; another thread that needs it waits.
         self._counting = threading.RLock()
-        # DuckDB would spill into the working folder, which may be the user's project.
-        self._spill = None
         config: Settings = {**engine_settings(recording), **(settings or {})}
-        if "temp_directory" not in config:
-            self._spill = tempfile.TemporaryDirectory(prefix="sysdock-", ignore_cleanup_errors=True)
-            config["temp_directory"] = self._spill.name
-        self.connection = duckdb.connect(config=config)
+        self._instance: instances.Instance | None = instances.start(config, type(self).__name__)
+        self._is_shared = False
+        self.connection = self._instance.connection.cursor()
         self._applied = AppliedFilters(filters or Filters(), recording, self.connection, self._stored)
 
     def for_thread(self) -> Self:
         """The same views on a separate connection, for another thread. Summaries are counted once."""
         other = copy.copy(self)
-        other.connection, other._spill, other._made = self.connection.cursor(), None, {}
+        self._is_shared = True
+        other.connection, other._instance, other._made = self.connection.cursor(), None, {}
         other._applied = AppliedFilters(
             self._applied.filters, self.recording, other.connection, other._stored, self.notes
         )
@@ -295,14 +291,15 @@ class Views:
 
     def outlive(self) -> None:
         """Leaves the connection to the caller: what it needs on disk is removed when it is gone."""
-        if self._spill:
-            weakref.finalize(self.connection, self._spill.cleanup)
+        if self._instance and self._instance.spill:
+            weakref.finalize(self.connection, self._instance.spill.cleanup)
 
     def close(self) -> None:
         """Closes the connection and removes what it spilled."""
         self.connection.close()
-        if self._spill:
-            self._spill.cleanup()
+        if self._instance:
+            instances.end(self._instance, self._is_shared)
+            self._instance = None
 
     def _make_view(self, table: Table, wanted: Joins) -> None:
         """A view of `table` with the joined columns of the joins in `wanted`."""
