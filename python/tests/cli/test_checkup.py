@@ -8,12 +8,12 @@ import signal
 import subprocess
 import sys
 import tarfile
-import time
 import tomllib
 from pathlib import Path
 
 import pytest
 from make_recording import RecordingMaker
+from waiting import wait_for
 
 REAL = Path(__file__).resolve().parents[3] / "testdata" / "checkup"
 
@@ -140,13 +140,13 @@ def test_a_signal_reaches_the_command_and_its_death_is_the_status(cli) -> None:
 
 def wait_for_child(pid: int) -> None:
     """Until the process runs `sleep`."""
-    for _ in range(1000):
+
+    def runs() -> bool:
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         # Before its exec it has the name of its parent.
-        if children and Path(f"/proc/{children[0]}/comm").read_text() == "sleep\n":
-            return
-        time.sleep(0.01)
-    raise AssertionError("no child")
+        return bool(children) and Path(f"/proc/{children[0]}/comm").read_text() == "sleep\n"
+
+    wait_for(runs, "sleep")
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from make_recording import RecordingMaker, part_entry
+from waiting import wait_for
 
 LIMITED = """
 import os, resource, sys, time
@@ -92,35 +90,26 @@ def test_a_verb_that_is_killed_leaves_no_process(cli, maker: RecordingMaker, ver
         started.kill()
         started.wait()
     assert children
-    assert ends(children)
+    wait_for(lambda: not any(map(is_running, children)), "the end of the children")
 
 
 def wait_for_children(pid: int) -> list[int]:
     """Ids of its children, as soon as there are any that the kernel ends with it."""
     path = Path(f"/proc/{pid}/task/{pid}/children")
-    for _ in range(3000):
-        found = [int(word) for word in path.read_text().split()]
-        if found and all(is_busy(child) for child in found):
-            return found
-        time.sleep(0.01)
-    return []
+    found: list[int] = []
+
+    def are_there() -> bool:
+        found[:] = [int(word) for word in path.read_text().split()]
+        return bool(found) and all(is_busy(child) for child in found)
+
+    wait_for(are_there, "a child")
+    return found
 
 
 def is_busy(pid: int) -> bool:
     """Whether its limits are set, which comes after that."""
     text = Path(f"/proc/{pid}/limits").read_text()
     return any(line.startswith("Max core file size") and line.split()[4] == "0" for line in text.splitlines())
-
-
-def ends(pids: list[int]) -> bool:
-    """Whether they are gone some time soon."""
-    for _ in range(3000):
-        if not any(is_running(pid) for pid in pids):
-            return True
-        time.sleep(0.01)
-    for pid in pids:
-        os.kill(pid, signal.SIGKILL)
-    return False
 
 
 def is_running(pid: int) -> bool:

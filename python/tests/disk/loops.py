@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 import ext_images
 import pytest
 from ext_images import run
+from waiting import wait_for
 
 MIB = 1 << 20
 FALLOC_FL_KEEP_SIZE, FALLOC_FL_PUNCH_HOLE = 1, 2
@@ -36,10 +36,9 @@ def loop(image: Path) -> Iterator[Path]:
     try:
         yield device
     finally:
-        for _ in range(50):
-            if "busy" not in run("losetup", "--detach", device, may_fail=True):
-                break
-            time.sleep(0.1)
+        wait_for(
+            lambda: "busy" not in run("losetup", "--detach", device, may_fail=True), f"{device}", every_s=0.1
+        )
 
 
 @contextmanager

@@ -6,7 +6,6 @@ import os
 import re
 import struct
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from sysdock.sentences import fact, facts_from_json, listed, say
+from waiting import wait_for
 
 sys.path.insert(0, str(Path(__file__).parent))
 from ext_images import needs, run
@@ -349,11 +349,8 @@ def test_the_map_shows_each_device_whole_and_each_break_once(kind: str, found: F
 
 def forget(device: str) -> None:
     """Has the kernel forget a device; what looks at each device that was unmounted may hold it for a while."""
-    for _ in range(200):
-        if run("btrfs", "device", "scan", "--forget", device, may_fail=True) == "":
-            return
-        time.sleep(0.1)
-    run("btrfs", "device", "scan", "--forget", device)
+    command = ("btrfs", "device", "scan", "--forget", device)
+    wait_for(lambda: run(*command, may_fail=True) == "", f"{device} to be forgotten", every_s=0.1)
 
 
 def test_a_missing_device_is_said(tmp_path: Path) -> None:

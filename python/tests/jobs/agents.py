@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 from sysdock.analysis import Session
 from sysdock.recording.lake import Lake, is_lake
 from sysdock.recording.native import find_native
+from waiting import wait_for
 
 NATIVE = find_native()
 
@@ -50,14 +49,6 @@ class Agent:
         return subprocess.run(
             [NATIVE, "agent", "print", *options], capture_output=True, text=True, check=False, timeout=600
         )
-
-
-def wait_for(condition: Callable[[], object]) -> None:
-    """Until it holds; a minute is enough on the busiest machine."""
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come about"
-        time.sleep(0.05)
 
 
 def run_job(job: str, script: str, folder: Path, **environment: str) -> None:

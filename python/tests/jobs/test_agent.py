@@ -16,9 +16,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from agents import NATIVE, Agent, rows, run_job, wait_for
+from agents import NATIVE, Agent, rows, run_job
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from sysdock.recording.lake import Lake
+from waiting import wait_for
 
 ROOT = Path(__file__).resolve().parents[3]
 SECOND = 1_000_000_000

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import dashboards
 import pytest
-from agents import Agent, run_job, wait_for
+from agents import Agent, run_job
 from test_open_metrics import port_of, scrape
+from waiting import wait_for
 
 
 @pytest.mark.root

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from agents import NATIVE, Agent, rows, run_job, wait_for
+from agents import NATIVE, Agent, rows, run_job
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from waiting import wait_for
 
 KIND = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 Series = dict[tuple[str, frozenset[tuple[str, str]]], float]

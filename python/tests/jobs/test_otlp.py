@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents import NATIVE, Agent, rows, run_job, wait_for
+from agents import NATIVE, Agent, rows, run_job
 from google.protobuf import json_format
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+from waiting import wait_for
 
 Answer = tuple[int, dict[str, str], dict[str, object]]
 FINE: Answer = (200, {}, {})

@@ -10,12 +10,12 @@ import re
 import shutil
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from waiting import wait_for
 
 SSHD = "/usr/sbin/sshd"
 PORT = 2277
@@ -88,6 +88,13 @@ def _host(folder: Path, number: int) -> Iterator[str]:
         subprocess.run(["ip", "netns", "delete", name], capture_output=True)
 
 
+def answers(address: str) -> bool:
+    """Whether sshd takes connections."""
+    with suppress(OSError), socket.create_connection((address, PORT), timeout=1):
+        return True
+    return False
+
+
 @contextmanager
 def _sshd(folder: Path, inside: list[str], address: str) -> Iterator[None]:
     config = folder / "sshd_config"
@@ -97,13 +104,10 @@ def _sshd(folder: Path, inside: list[str], address: str) -> Iterator[None]:
     )
     server = subprocess.Popen([*inside, SSHD, "-D", "-e", "-f", str(config)], stderr=subprocess.PIPE)
     try:
-        for _ in range(100):
-            with suppress(OSError), socket.create_connection((address, PORT), timeout=1):
-                break
-            if server.poll() is not None:
-                assert server.stderr
-                pytest.fail(f"sshd ended: {server.stderr.read().decode()}")
-            time.sleep(0.05)
+        wait_for(lambda: answers(address) or server.poll() is not None, "an answer of sshd")
+        if server.poll() is not None:
+            assert server.stderr
+            pytest.fail(f"sshd ended: {server.stderr.read().decode()}")
         yield
     finally:
         server.terminate()

@@ -18,6 +18,7 @@ from sysdock.analysis import Session
 from sysdock.cli.bench import _ITEMS
 from sysdock.health.planned import load_class, plan_file
 from sysdock.recording import Recording
+from waiting import wait_for
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "disk"))
 from loops import MIB, made
@@ -189,10 +190,7 @@ def test_ctrl_c_leaves_what_was_done(data: Path) -> None:
     process = subprocess.Popen(
         words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
-    for _ in range(600):
-        if list(data.glob(".sysdock-load-*/*log*")):
-            break
-        time.sleep(0.05)
+    wait_for(lambda: list(data.glob(".sysdock-load-*/*log*")), "the log")
     time.sleep(0.3)
     os.killpg(process.pid, signal.SIGINT)
     out, said = process.communicate(timeout=600)

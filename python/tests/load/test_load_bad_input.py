@@ -20,6 +20,7 @@ import pytest
 from hung_fuse import hung
 from load_runs import children, command, left, load
 from sysdock.recording import Recording
+from waiting import wait_for
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "disk"))
 from loops import needs_root
@@ -175,10 +176,7 @@ def test_a_worker_that_hangs_leaves_a_row_for_each_operation(tmp_path: Path):
     with tmpfs(tmp_path / "mount", "size=1m") as point:
         words = command(point, *options, "--patience", "2s", "--rows")
         with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as run:
-            for _ in range(400):
-                if list(point.glob(".sysdock-load-*/d0/f0-19")):
-                    break
-                time.sleep(0.05)
+            wait_for(lambda: list(point.glob(".sysdock-load-*/d0/f0-19")), "the last file")
             [worker] = children(run.pid)
             os.kill(worker, signal.SIGSTOP)
             out, _ = run.communicate(timeout=600)
@@ -240,12 +238,7 @@ def test_what_a_killed_run_leaves_is_removed_by_the_next(tmp_path: Path):
         run.kill()
     assert len(workers) == 2
     assert left(tmp_path) != []
-    for _ in range(100):
-        if not any(os.path.exists(f"/proc/{pid}/exe") for pid in workers):
-            break
-        time.sleep(0.05)
-    else:
-        pytest.fail("workers live on")
+    wait_for(lambda: not any(os.path.exists(f"/proc/{pid}/exe") for pid in workers), "the end of the workers")
     assert load(tmp_path, "--item", "control", "--for", "100ms").status == 0
     assert left(tmp_path) == []
 

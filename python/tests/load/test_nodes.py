@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,7 @@ from sysdock.analysis import Session
 from sysdock.recording import Recording
 from sysdock.recording.native import find_native
 from sysdock.sentences import fact, facts_from_json, json_of, say
+from waiting import wait_for
 
 PLAN = """
 title = "Small"
@@ -85,14 +86,6 @@ def generators(data: Path) -> list[int]:
         if len(words) > 3 and words[1] == b"load" and words[2] == os.fsencode(data):
             found[int(entry.name)] = parent
     return [pid for pid, parent in found.items() if parent not in found]
-
-
-def wait_for(done: Callable[[], bool]) -> None:
-    for _ in range(400):
-        if done():
-            return
-        time.sleep(0.05)
-    pytest.fail("it did not come to that in 20 s")
 
 
 def test_two_hosts_make_one_row(tmp_path: Path, two: tuple[list[str], str]) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from small_disk import small_disk
+from waiting import wait_for
 
 LOGS = Path(__file__).resolve().parents[3] / "testdata" / "strace"
 Import = Callable[..., Path]
@@ -360,9 +361,7 @@ def test_a_killed_import_leaves_its_closed_parts(
     stop = threading.Event()
     feed(tmp_path / "fifo", stop, 2_400_000)
     process = subprocess.Popen([native, "import", tmp_path / "fifo", "-o", tmp_path / "rec"])
-    deadline = time.monotonic() + 60
-    while not manifest_has_part(tmp_path / "rec", manifest) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_for(lambda: manifest_has_part(tmp_path / "rec", manifest), "the first part")
     process.kill()
     process.wait(600)
     stop.set()

@@ -19,6 +19,7 @@ from recorders import Recorder, recorder_or_skip
 from small_disk import resize, small_disk
 from sysdock.library import Library
 from sysdock.recording import Recording, connect
+from waiting import wait_for
 
 PROGRAM = Path(__file__).resolve().parents[3] / "testdata" / "programs" / "counter.c"
 KILLS = int(os.environ.get("SYSDOCK_KILLS", "20"))
@@ -44,14 +45,6 @@ def kernel(native: Path) -> Recorder:
 def rows(recording: Path, sql: str, table: str = "calls") -> list[tuple]:
     """Rows as every analysis sees them."""
     return connect(Recording.open(recording), Library(), [table]).execute(sql).fetchall()
-
-
-def wait_for(condition: Callable[[], object], what: str, seconds: float = 20) -> None:
-    """Wait until a condition holds."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"waited in vain for {what}"
-        time.sleep(0.005)
 
 
 def size(path: Path) -> int:
@@ -180,14 +173,6 @@ def groups() -> set[Path]:
     return {group for folder in found for group in folder.rglob("sysdock-*") if group.is_dir()}
 
 
-def goes(group: Path) -> bool:
-    """Whether it is gone soon."""
-    deadline = time.monotonic() + 20
-    while group.exists() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return not group.exists()
-
-
 @pytest.mark.parametrize("still", [False, True])
 def test_the_control_group_of_a_killed_recorder_goes_and_its_command_goes_on(
     kernel: Recorder, tmp_path: Path, still: bool
@@ -209,7 +194,7 @@ def test_the_control_group_of_a_killed_recorder_goes_and_its_command_goes_on(
         (group / "cgroup.freeze").write_text("1")
     recorder.kill()
     recorder.wait(600)
-    assert goes(group)
+    wait_for(lambda: not group.exists(), "the end of the control group")
     recorder.stdin.close()
     assert recorder.stdout.read() == "on\n"
 

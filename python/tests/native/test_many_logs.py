@@ -17,6 +17,7 @@ import pytest
 from sysdock.library import Library
 from sysdock.recording import Recording, connect
 from sysdock.recording.merging import Wishes, merge
+from waiting import wait_for
 
 DATA = Path(__file__).resolve().parents[3] / "testdata"
 PYTHON = [sys.executable, "-I", "-S"]
@@ -487,10 +488,7 @@ def test_ctrl_c_ends_following_with_a_recording_of_what_was_there(
     log.write_text("".join(lines) + "4242 1700000000.0000")
     command = [native, "import", log, "-o", tmp_path / "rec", "--follow"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 10
-    while position(process.pid, log) < log.stat().st_size:
-        assert time.monotonic() < deadline, "it does not read"
-        time.sleep(0.02)
+    wait_for(lambda: position(process.pid, log) >= log.stat().st_size, "the end of the log")
     process.send_signal(signal.SIGINT)
     assert process.wait(600) == 130
     assert process.stderr.read() == ""

@@ -27,6 +27,7 @@ from sysdock.probe.series import find, parse_every
 from sysdock.probe.target import Busy, target_of, unit_name
 from sysdock.recording import Recording
 from sysdock.recording import native as programs
+from waiting import wait_for
 
 Call = Callable[..., Result]
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
@@ -164,14 +165,15 @@ def test_a_probe_that_is_killed_half_way_takes_nothing_with_it(
 
 def _generator_of(pid: int) -> int:
     """The first child of a process, when it runs the generator: before that it holds the lock, too."""
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    found: list[str] = []
+
+    def runs() -> bool:
+        found[:] = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         lines = [Path(f"/proc/{each}/cmdline").read_bytes() for each in (pid, *found[:1])]
-        if len(lines) == 2 and lines[1] not in (b"", lines[0]):
-            return int(found[0])
-        time.sleep(0.05)
-    raise AssertionError("it started nothing")
+        return len(lines) == 2 and lines[1] not in (b"", lines[0])
+
+    wait_for(runs, "the generator")
+    return int(found[0])
 
 
 def _wait_until_dead(pid: int) -> None:
@@ -252,11 +254,7 @@ def test_a_mount_that_hangs_is_given_up(
         status = call("status", "--series", series, "--lang", "en")
         assert status.return_value == 2
         assert "did not answer within 5 s" in status.stdout
-    for _ in range(400):
-        if not _users_of(data):
-            break
-        time.sleep(0.05)
-    assert _users_of(data) == []
+    wait_for(lambda: not _users_of(data), "the end of those who use the directory")
     [(item, said)] = rows(series, library, "SELECT item, status FROM probe_results")
     assert (item, said) == ("probe", "timeout")
     assert list(data.iterdir()) == []
