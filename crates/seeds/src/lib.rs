@@ -34,8 +34,22 @@ pub fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a folder")
 }
 
-/// Give every seed of a target to `read`, then `mutations` mutated ones, cut to `longest` bytes. An input that `read` does not end well with is
-/// kept in `fuzz/artifacts`, where `tools/break fuzz 1 TARGET FILE` takes it from.
+/// Size of a sample: `all`, or a tenth of it unless the environment variable `SYSDOCK_SAMPLES` is `more` or `all`, as in
+/// `python/tests/sampling.py`.
+///
+/// # Panics
+/// If the variable has another value.
+#[must_use]
+pub fn sampled(all: usize) -> usize {
+    match env::var("SYSDOCK_SAMPLES").as_deref() {
+        Err(_) | Ok("few") => all.div_ceil(10),
+        Ok("more" | "all") => all,
+        Ok(other) => panic!("SYSDOCK_SAMPLES is {other:?}: few, more or all"),
+    }
+}
+
+/// Give every seed of a target to `read`, then a sample of `mutations` mutated ones, cut to `longest` bytes. An input that `read` does not end
+/// well with is kept in `fuzz/artifacts`, where `tools/break fuzz 1 TARGET FILE` takes it from.
 ///
 /// # Panics
 /// If `read` does, if it takes too much memory, or if there are no seeds.
@@ -59,7 +73,7 @@ pub fn each(target: &str, mutations: usize, longest: usize, read: impl Fn(&[u8],
     };
     seeds.iter().for_each(|seed| one(seed));
     let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ target.bytes().fold(0, |sum, byte| sum << 8 ^ u64::from(byte)));
-    for _ in 0..mutations {
+    for _ in 0..sampled(mutations) {
         let mut input = seeds[random.below(seeds.len())].clone();
         for _ in 0..=random.below(4) {
             mutate(&mut input, &seeds, &mut random);

@@ -22,18 +22,19 @@ def panic_of(session: Session) -> Finding:
     return found
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("kind", "version", "cause", "comm"),
     [
-        pytest.param("hung", "6.1", "hung task", "khungtaskd", marks=pytest.mark.more),
-        pytest.param("oom", "6.12", "out of memory", "init", marks=pytest.mark.more),
+        ("hung", "6.1", "hung task", "khungtaskd"),
+        ("oom", "6.12", "out of memory", "init"),
         ("null", "6.1", "NULL dereference", "init"),
-        pytest.param("bug", "6.12", "BUG", "init", marks=pytest.mark.more),
-        pytest.param("softlockup", "6.12", "soft lockup", "init", marks=pytest.mark.more),
-        pytest.param("softlockup", "6.1", "soft lockup", "init", marks=pytest.mark.more),
-        pytest.param("overflow", "6.1", "stack overflow", "init", marks=pytest.mark.more),
-        pytest.param("overflow", "6.12", "stack overflow", "init", marks=pytest.mark.more),
-        pytest.param("bug", "6.1", "BUG", "init", marks=pytest.mark.more),
+        ("bug", "6.12", "BUG", "init"),
+        ("softlockup", "6.12", "soft lockup", "init"),
+        ("softlockup", "6.1", "soft lockup", "init"),
+        ("overflow", "6.1", "stack overflow", "init"),
+        ("overflow", "6.12", "stack overflow", "init"),
+        ("bug", "6.1", "BUG", "init"),
     ],
 )
 def test_the_cause_is_that_of_the_log(
@@ -66,12 +67,10 @@ def test_a_hung_task_is_the_first_that_hung(panics: Panics, read: Callable[..., 
     assert {finding.subject for finding in findings} == {f"chain-head ({head})", f"chain-splicer ({splicer})"}
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("kind", "version", "subject"),
-    [
-        pytest.param("oom", "6.12", "process init (1)", marks=pytest.mark.more),
-        ("tmpfs", "6.1", "shared memory and tmpfs"),
-    ],
+    [("oom", "6.12", "process init (1)"), ("tmpfs", "6.1", "shared memory and tmpfs")],
 )
 def test_who_took_the_memory_is_named(
     kind: str, version: str, subject: str, panics: Panics, read: Callable[..., Session]
@@ -123,6 +122,7 @@ def test_a_storm_of_tasks_is_named(dumps: dict[str, MadeDump], read: Callable[..
     assert "started by 1 process;" in say(found.reason, "en")
 
 
+@pytest.mark.more
 def test_registers_of_the_exception_are_those_that_the_kernel_printed(
     panics: Panics, read: Callable[..., Session]
 ) -> None:
@@ -148,6 +148,7 @@ def test_registers_of_the_exception_are_those_that_the_kernel_printed(
     assert panic_of(session)["taint_letters"] == "D"
 
 
+@pytest.mark.more
 def test_two_dumps_are_compared(
     dumps: dict[str, MadeDump], panics: Panics, read: Callable[..., Session]
 ) -> None:

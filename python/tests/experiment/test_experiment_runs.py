@@ -813,6 +813,7 @@ text_ja = "w"
 """
 
 
+@pytest.mark.more
 def test_a_case_is_given_up_where_every_scenario_is_too_noisy(
     run: Callable, own: Callable, tmp_path: Path
 ) -> None:

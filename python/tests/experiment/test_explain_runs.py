@@ -29,6 +29,7 @@ def compare(folder: Path, *words: str) -> Result:
     )
 
 
+@pytest.mark.more
 def test_calls_that_were_added_are_named_with_their_number(tmp_path: Path) -> None:
     """Twenty fsyncs and nothing else: the numbers of calls are exact, whatever the machine does meanwhile."""
     program = (
@@ -84,6 +85,7 @@ for child in children:
 """
 
 
+@pytest.mark.more
 def test_locks_that_servers_wait_for_are_recorded_beside_the_command(tmp_path: Path) -> None:
     """The command does nothing: what waits is not its own."""
     (tmp_path / "place").mkdir()

@@ -99,6 +99,7 @@ def need_postgres() -> None:
     need("psql")
 
 
+@pytest.mark.more
 @pytest.mark.usefixtures("needs_root")
 def test_transactions_are_counted_on_each_server(experiment: Callable[..., Path]) -> None:
     need_postgres()

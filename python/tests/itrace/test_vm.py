@@ -158,6 +158,7 @@ def test_another_qemu_executes_the_same(build: Build, guest: Path, tmp_path: Pat
     assert user.keys() == {key for key in steps(record(guest, tmp_path / "three")) if key[1] != "kernel"}
 
 
+@pytest.mark.more
 def test_every_instruction_of_a_known_program_is_counted(build: Build, guest: Path, tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     shutil.copytree(guest / "root", tree, symlinks=True)

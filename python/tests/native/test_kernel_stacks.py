@@ -225,6 +225,7 @@ def test_rust(kernel: Recorder, tmp_path: Path, query: Query) -> None:
     assert {"call_sites::shop::plain", "call_sites::shop::within"} <= names
 
 
+@pytest.mark.more
 def test_go(kernel: Recorder, tmp_path: Path, query: Query) -> None:
     program = compiled(tmp_path, "go", "build", source="call_sites.go")
     record(kernel, tmp_path / "rec", program, tmp_path / "out")

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from kills import KINDS, Kills, Kind
 from recorders import recorder_or_skip
+from sampling import sampled
 
-TRIALS = 2
+TRIALS = sampled(1, 2)
 # Within some milliseconds, half of which do no harm.
-EARLY_TRIALS = 6
+EARLY_TRIALS = sampled(3, 6)
 
 
 @pytest.fixture(scope="module")

@@ -242,6 +242,7 @@ def some_with_spool(states: list[Cut], written: Written) -> Iterator[Cut]:
             yield cut
 
 
+@pytest.mark.more
 def test_salvage(native: Path, disk: Path, writes: Callable, check_recording: Callable, copies: Path) -> None:
     """Wherever it is cut off, it can be done again, with the same result."""
     script = "cat /etc/hostname; sleep 1.5; kill -9 $PPID"
@@ -350,6 +351,7 @@ def test_a_bundle_and_its_key(recording: Path, disk: Path, writes: Callable) -> 
             assert cut.state.get("bundle.tar.gz.key") == written.after["bundle.tar.gz.key"], cut.at
 
 
+@pytest.mark.more
 def test_an_experiment(disk: Path, writes: Callable, check_recording: Callable) -> None:
     written = writes(sys.executable, "-c", EXPERIMENT, disk / "rec")
     check_recording(written)

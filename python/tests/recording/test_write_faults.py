@@ -229,6 +229,8 @@ def runs_of(way: str, writer: Writer, tmp_path: Path) -> Iterator[tuple[str, Don
 
 
 both_ways = pytest.mark.parametrize("way", ["calls", "disks"])
+# What takes long is tried on full disks by `tools/check more`.
+more_on_disks = pytest.mark.parametrize("way", ["calls", pytest.param("disks", marks=pytest.mark.more)])
 
 
 @both_ways
@@ -262,7 +264,7 @@ def test_a_scan_into_a_recording(way: str, native: Path, writer: Callable, tmp_p
     check_all(made, runs_of(way, made, tmp_path), more)
 
 
-@both_ways
+@more_on_disks
 def test_salvage(way: str, native: Path, writer: Callable, tmp_path: Path) -> None:
     """What could not be brought back now can be later: the spool stays until the tables are whole."""
     kernel = recorder_or_skip(native, "kernel")
@@ -294,7 +296,7 @@ RECORDER_FAULTS = (
 LOOP = "i=0; while [ $i -lt 300 ]; do : < /etc/hostname; i=$((i+1)); done; echo $i > {}; exit 37"
 
 
-@both_ways
+@more_on_disks
 @pytest.mark.parametrize("name", ["strace", "kernel"])
 def test_a_recorder(way: str, name: str, native: Path, writer: Callable, tmp_path: Path) -> None:
     """The command runs to its end, or was not started at all."""
@@ -312,7 +314,7 @@ def test_a_recorder(way: str, name: str, native: Path, writer: Callable, tmp_pat
         follow=False,
         faults=RECORDER_FAULTS,
         # Fewer for the kernel recorder, because each run loads programs: from the first call on, one alone, from a later one on.
-        some=(1, 4, 9) if name == "kernel" else sampled((1, 4), (1, 2, 4, 9, 20)),
+        some=sampled((1, 4), (1, 4, 9)) if name == "kernel" else sampled((1, 4), (1, 2, 4, 9, 20)),
         extra=("rec/spool",),
         elsewhere=[ended],
     )
@@ -347,7 +349,7 @@ def python_writer(maker: RecordingMaker, writer: Callable, tmp_path: Path) -> Ca
     return make
 
 
-@both_ways
+@more_on_disks
 @pytest.mark.parametrize("verb", [pytest.param("report", marks=pytest.mark.more), "chrome", "disk map"])
 def test_a_file_that_is_replaced(
     verb: str, way: str, python_writer: Callable, tmp_path: Path, maker: RecordingMaker
@@ -369,7 +371,7 @@ def test_a_file_that_is_replaced(
     check_all(made, runs_of(way, made, tmp_path), more)
 
 
-@both_ways
+@more_on_disks
 @pytest.mark.parametrize("format_", ["parquet", pytest.param("csv", marks=pytest.mark.more)])
 def test_exported_tables(format_: str, way: str, python_writer: Callable, tmp_path: Path) -> None:
     """Each that is there is whole."""
@@ -394,6 +396,7 @@ def test_exported_tables(format_: str, way: str, python_writer: Callable, tmp_pa
     check_all(made, runs_of(way, made, tmp_path), more)
 
 
+@pytest.mark.more
 @both_ways
 def test_a_bundle_and_its_key(way: str, python_writer: Callable, tmp_path: Path) -> None:
     """Both are there, or none."""
@@ -408,6 +411,7 @@ def test_a_bundle_and_its_key(way: str, python_writer: Callable, tmp_path: Path)
     check_all(made, runs_of(way, made, tmp_path), more)
 
 
+@pytest.mark.more
 @both_ways
 def test_an_experiment(way: str, writer: Callable, tmp_path: Path) -> None:
     made = writer(

@@ -81,21 +81,27 @@ def english_in(texts: list[str]) -> list[str]:
     return sorted({text for text in texts if _SENTENCE.search(_RECORDED.sub("", text))})
 
 
-def test_the_page_has_no_english_sentence(sessions: list[Session]) -> None:
+@pytest.fixture(scope="module")
+def pages(sessions: list[Session]) -> dict[str, Reading]:
+    """What the Japanese page of each recording says, by the name of its folder."""
+    found = {}
     for session in sessions:
-        reading = Reading()
+        found[session.recording.folder.name] = reading = Reading()
         reading.feed(report(session, "ja"))
+    return found
+
+
+def test_the_page_has_no_english_sentence(pages: dict[str, Reading]) -> None:
+    for name, reading in pages.items():
         assert len(reading.texts) > 50
-        assert english_in(reading.texts) == [], session.recording.folder.name
+        assert english_in(reading.texts) == [], name
 
 
-def test_tooltips_and_labels_are_japanese(sessions: list[Session]) -> None:
-    for session in sessions:
-        reading = Reading()
-        reading.feed(report(session, "ja"))
+def test_tooltips_and_labels_are_japanese(pages: dict[str, Reading]) -> None:
+    for name, reading in pages.items():
         assert len(reading.labels) > 10
         wrong = {label for label in reading.labels if _is_english(label)}
-        assert sorted(wrong) == [], session.recording.folder.name
+        assert sorted(wrong) == [], name
 
 
 def test_an_english_page_keeps_its_labels_and_has_the_others_for_the_switch(sessions: list[Session]) -> None:

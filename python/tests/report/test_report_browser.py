@@ -75,50 +75,72 @@ def visit(browser: Any) -> Iterator[Callable[..., Watched]]:
         context.close()
 
 
-def test_nothing_is_fetched_and_everything_is_drawn(visit: Callable[..., Watched], page_file: Path) -> None:
-    seen = visit(page_file)
+@pytest.fixture(scope="module")
+def unopened(browser: Any, page_file: Path) -> Iterator[Any]:
+    """The page as it is at first, for tests that only look at it."""
+    context = browser.new_context(offline=True, viewport={"width": 1280, "height": 900}, color_scheme="light")
+    yield Watched(context.new_page(), page_file.as_uri()).page
+    context.close()
+
+
+@pytest.fixture(scope="module")
+def drawn_once(browser: Any, page_file: Path) -> Iterator[Watched]:
+    """The page with all analyses open and all charts drawn."""
+    context = browser.new_context(offline=True, viewport={"width": 1200, "height": 900}, color_scheme="light")
+    seen = Watched(context.new_page(), page_file.as_uri())
     seen.draw_all()
-    assert seen.complaints == []
+    yield seen
+    context.close()
+
+
+@pytest.fixture
+def drawn(drawn_once: Watched) -> Iterator[Watched]:
+    """The same for a test that may choose a time, a theme or a language; it fails if the page complained meanwhile."""
+    yield drawn_once
+    page = drawn_once.page
+    page.mouse.move(0, 0)
+    for name in ("theme-light", "lang-en"):
+        page.locator(f"label[for={name}]").click()
+    page.locator("#range button[type=reset]").click()
+    page.evaluate("() => window.sysdockReady")
+    assert drawn_once.complaints == []
+
+
+def test_nothing_is_fetched_and_everything_is_drawn(drawn: Watched, page_file: Path) -> None:
+    seen = drawn
     assert seen.requests == [page_file.as_uri()]
     canvases = seen.page.query_selector_all("canvas")
     assert len(canvases) >= 12
     assert all(canvas.evaluate(COLOURS) > 5 for canvas in canvases)
 
 
-def test_recorded_markup_is_text(visit: Callable[..., Watched], page_file: Path) -> None:
-    seen = visit(page_file)
-    seen.draw_all()
-    subject = seen.page.locator("#rule-io-small_requests .subject").first
+def test_recorded_markup_is_text(drawn: Watched) -> None:
+    subject = drawn.page.locator("#rule-io-small_requests .subject").first
     assert subject.inner_text() == EVIL
-    assert seen.page.locator("h1").inner_text() == "tar cf /dev/null /usr/share/doc"
-    assert seen.page.get_by_text("<h1>box</h1>").count() == 1
-    assert seen.page.locator("img, i, section b:has-text('script')").count() == 0
-    assert JAPANESE in seen.page.locator("#t-io-files").inner_text()
-    assert seen.complaints == []
+    assert drawn.page.locator("h1").inner_text() == "tar cf /dev/null /usr/share/doc"
+    assert drawn.page.get_by_text("<h1>box</h1>").count() == 1
+    assert drawn.page.locator("img, i, section b:has-text('script')").count() == 0
+    assert JAPANESE in drawn.page.locator("#t-io-files").inner_text()
 
 
-def test_a_tooltip_shows_recorded_markup_as_text(visit: Callable[..., Watched], page_file: Path) -> None:
-    seen = visit(page_file, viewport={"width": 1200, "height": 900})
-    seen.draw_all()
-    plot = seen.page.locator("#io-files [data-chart] canvas").first
+def test_a_tooltip_shows_recorded_markup_as_text(drawn: Watched) -> None:
+    plot = drawn.page.locator("#io-files [data-chart] canvas").first
     plot.scroll_into_view_if_needed()
     box = plot.bounding_box()
     # Somewhere on the longest bars.
     for down in range(0, int(box["height"]), 6):
-        seen.page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + down)
-        if seen.page.locator("#tip").count():
+        drawn.page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + down)
+        if drawn.page.locator("#tip").count():
             break
-    assert "/tmp/<script>alert(1)</script>" in seen.page.locator("#tip").inner_text()
-    assert seen.complaints == []
+    assert "/tmp/<script>alert(1)</script>" in drawn.page.locator("#tip").inner_text()
 
 
-def test_findings_come_first_and_are_visible(visit: Callable[..., Watched], page_file: Path) -> None:
-    page = visit(page_file).page
-    findings, analyses = page.locator("#findings"), page.locator("#analyses")
+def test_findings_come_first_and_are_visible(unopened: Any) -> None:
+    findings, analyses = unopened.locator("#findings"), unopened.locator("#analyses")
     assert findings.bounding_box()["y"] < analyses.bounding_box()["y"]
-    assert page.locator("article.finding").count() == 2
-    assert page.locator("article.finding .advice").first.is_visible()
-    assert page.locator(".count.finding b").inner_text() == "2"
+    assert unopened.locator("article.finding").count() == 2
+    assert unopened.locator("article.finding .advice").first.is_visible()
+    assert unopened.locator(".count.finding b").inner_text() == "2"
 
 
 def test_the_language_switch_works_by_keyboard_and_without_a_script(
@@ -157,22 +179,16 @@ def test_text_has_enough_contrast(visit: Callable[..., Watched], page_file: Path
         assert ratio >= 4.5, (selector, ratio)
 
 
-def test_the_theme_button_redraws_the_charts(visit: Callable[..., Watched], page_file: Path) -> None:
-    seen = visit(page_file, color_scheme="light")
-    seen.draw_all()
+def test_the_theme_button_redraws_the_charts(drawn: Watched) -> None:
     corner = "canvas => [...canvas.getContext('2d').getImageData(1, 1, 1, 1).data].slice(0, 3)"
-    assert seen.page.locator("canvas").first.evaluate(corner) == [255, 255, 255]
-    seen.page.locator("label[for=theme-dark]").click()
-    seen.page.evaluate("() => window.sysdockReady")
-    assert seen.page.locator("canvas").first.evaluate(corner) == [22, 26, 32]
-    assert seen.complaints == []
+    assert drawn.page.locator("canvas").first.evaluate(corner) == [255, 255, 255]
+    drawn.page.locator("label[for=theme-dark]").click()
+    drawn.page.evaluate("() => window.sysdockReady")
+    assert drawn.page.locator("canvas").first.evaluate(corner) == [22, 26, 32]
 
 
-def test_a_column_sorts_by_its_exact_values(visit: Callable[..., Watched], page_file: Path) -> None:
-    seen = visit(page_file)
-    # Charts are drawn when they come into view and move what is below them: the click must not aim at a moving target.
-    seen.draw_all()
-    page = seen.page
+def test_a_column_sorts_by_its_exact_values(drawn: Watched) -> None:
+    page = drawn.page
     head = page.locator("#t-io-files th[data-v=avg_ns]")
     head.locator("button").click()
     page.wait_for_selector("#t-io-files th[aria-sort]", timeout=5000)
@@ -204,10 +220,8 @@ DOMAINS = """() => [...document.querySelectorAll("[data-chart]")]
   }).filter((domain) => domain)"""
 
 
-def test_dragging_over_a_chart_sets_the_time_of_all(visit: Callable[..., Watched], page_file: Path) -> None:
-    seen = visit(page_file, viewport={"width": 1200, "height": 900})
-    seen.draw_all()
-    page = seen.page
+def test_dragging_over_a_chart_sets_the_time_of_all(drawn: Watched) -> None:
+    page = drawn.page
     before = page.evaluate(DOMAINS)
     assert len(before) >= 4
     plot = page.locator("#io-offsets [data-chart] canvas").first
@@ -227,7 +241,6 @@ def test_dragging_over_a_chart_sets_the_time_of_all(visit: Callable[..., Watched
     page.locator("#range button[type=reset]").click()
     page.evaluate("() => window.sysdockReady")
     assert page.evaluate(DOMAINS) == before
-    assert seen.complaints == []
 
 
 # Where on the canvas of the first chart over time a mark stands that is in view.
@@ -242,12 +255,8 @@ A_MARK = """() => {
 }"""
 
 
-def test_lines_can_be_dragged_over_and_tell_their_values(
-    visit: Callable[..., Watched], page_file: Path
-) -> None:
-    seen = visit(page_file, viewport={"width": 1200, "height": 900})
-    seen.draw_all()
-    page = seen.page
+def test_lines_can_be_dragged_over_and_tell_their_values(drawn: Watched) -> None:
+    page = drawn.page
     plot = page.locator("#io-calls_over_time [data-chart] canvas").first
     plot.scroll_into_view_if_needed()
     box = plot.bounding_box()
@@ -263,7 +272,6 @@ def test_lines_can_be_dragged_over_and_tell_their_values(
     right, down = page.evaluate(A_MARK)
     page.mouse.move(box["x"] + right, box["y"] + down)
     assert "class: " in page.locator("#tip").inner_text()
-    assert seen.complaints == []
 
 
 @pytest.mark.parametrize(
@@ -275,36 +283,29 @@ def test_lines_can_be_dragged_over_and_tell_their_values(
     ],
 )
 def test_rectangles_and_ranges_tell_their_values(
-    visit: Callable[..., Watched],
-    page_file: Path,
+    drawn: Watched,
     analysis: str,
     place: tuple[float, float] | None,
     words: list[str],
 ) -> None:
-    seen = visit(page_file, viewport={"width": 1200, "height": 900})
-    seen.draw_all()
-    plot = seen.page.locator(f"#{analysis} [data-chart]").first
+    plot = drawn.page.locator(f"#{analysis} [data-chart]").first
     plot.scroll_into_view_if_needed()
     box = plot.bounding_box()
     found = [place] if place else [(across / 200, 0.12) for across in range(200)]
     for across, down in found:
-        seen.page.mouse.move(box["x"] + box["width"] * across, box["y"] + box["height"] * down)
-        if seen.page.locator("#tip").count():
+        drawn.page.mouse.move(box["x"] + box["width"] * across, box["y"] + box["height"] * down)
+        if drawn.page.locator("#tip").count():
             break
-    assert all(each in seen.page.locator("#tip").inner_text() for each in words)
-    assert seen.complaints == []
+    assert all(each in drawn.page.locator("#tip").inner_text() for each in words)
 
 
-def test_the_time_can_be_typed(visit: Callable[..., Watched], page_file: Path) -> None:
-    seen = visit(page_file)
-    seen.draw_all()
-    page = seen.page
+def test_the_time_can_be_typed(drawn: Watched) -> None:
+    page = drawn.page
     page.locator("#range input[name=from]").fill("0.25")
     page.locator("#range input[name=until]").fill("0.5")
     page.keyboard.press("Enter")
     page.evaluate("() => window.sysdockReady")
     assert all(domain == pytest.approx([0.25, 0.5]) for domain in page.evaluate(DOMAINS))
-    assert seen.complaints == []
 
 
 def test_charts_do_not_move_the_page(visit: Callable[..., Watched], page_file: Path) -> None:
@@ -392,26 +393,24 @@ def test_a_page_of_charts_alone_draws_them(
     assert seen.requests == [path.as_uri()]
 
 
-def test_it_is_short_until_something_is_opened(visit: Callable[..., Watched], page_file: Path) -> None:
-    page = visit(page_file, viewport={"width": 1280, "height": 900}).page
-    assert page.evaluate("document.documentElement.scrollHeight") <= 6000
-    assert page.locator("#overview .bar rect").count() >= 2
-    assert page.locator("#timeline [data-chart]").count() >= 2
-    for section in page.locator("section.analysis").all():
+def test_it_is_short_until_something_is_opened(unopened: Any) -> None:
+    assert unopened.evaluate("document.documentElement.scrollHeight") <= 6000
+    assert unopened.locator("#overview .bar rect").count() >= 2
+    assert unopened.locator("#timeline [data-chart]").count() >= 2
+    for section in unopened.locator("section.analysis").all():
         assert not section.locator("table").is_visible()
 
 
-def test_contents_lead_to_sections_with_as_much_as_they_say(
-    visit: Callable[..., Watched], page_file: Path
-) -> None:
-    page = visit(page_file, viewport={"width": 1280, "height": 900}).page
-    links = page.locator(".contents a").all()
+def test_contents_lead_to_sections_with_as_much_as_they_say(unopened: Any) -> None:
+    links = unopened.locator(".contents a").all()
     assert len(links) > 6
     for link in links:
-        assert page.locator(link.get_attribute("href")).count() == 1
-    for link in page.locator(".contents ul ul li").all():
+        assert unopened.locator(link.get_attribute("href")).count() == 1
+    for link in unopened.locator(".contents ul ul li").all():
         area = link.locator("a").get_attribute("href")
-        assert int(link.locator(".muted").inner_text()) == page.locator(f"{area} section.analysis").count()
+        assert (
+            int(link.locator(".muted").inner_text()) == unopened.locator(f"{area} section.analysis").count()
+        )
 
 
 def test_a_link_to_a_closed_section_opens_it(visit: Callable[..., Watched], page_file: Path) -> None:
@@ -422,13 +421,12 @@ def test_a_link_to_a_closed_section_opens_it(visit: Callable[..., Watched], page
     page.wait_for_selector("#io-files canvas", state="attached")
 
 
-def test_analyses_without_rows_are_one_line(visit: Callable[..., Watched], page_file: Path) -> None:
-    page = visit(page_file).page
-    empty = page.locator("#empty")
+def test_analyses_without_rows_are_one_line(unopened: Any) -> None:
+    empty = unopened.locator("#empty")
     count = empty.locator("li").count()
     assert count > 0
     assert empty.locator("summary").first.inner_text().startswith(f"{count} analys")
-    assert page.locator("section.analysis .empty").count() == 0
+    assert unopened.locator("section.analysis .empty").count() == 0
 
 
 def test_paper_shows_what_is_open_and_no_buttons(visit: Callable[..., Watched], page_file: Path) -> None:
@@ -441,17 +439,14 @@ def test_paper_shows_what_is_open_and_no_buttons(visit: Callable[..., Watched], 
 
 
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.more)])
-def test_axe_finds_nothing_that_wcag_aa_forbids(
-    visit: Callable[..., Watched], page_file: Path, scheme: str
-) -> None:
+def test_axe_finds_nothing_that_wcag_aa_forbids(drawn: Watched, scheme: str) -> None:
     if not AXE.exists():
         pytest.skip("axe-core is not installed: make test")
-    seen = visit(page_file, color_scheme=scheme)
-    seen.draw_all()
-    seen.page.evaluate(AXE.read_text("utf-8"))
+    drawn.page.locator(f"label[for=theme-{scheme}]").click()
+    drawn.page.evaluate(AXE.read_text("utf-8"))
     for lang in ("en", "ja"):
-        seen.page.locator(f"label[for=lang-{lang}]").click()
-        found = seen.page.evaluate(AXE_RUN)
+        drawn.page.locator(f"label[for=lang-{lang}]").click()
+        found = drawn.page.evaluate(AXE_RUN)
         assert found["passes"] > 10
         assert found["violations"] == []
 
