@@ -92,9 +92,15 @@ MARKS = {
 }
 
 
+# Fixtures that boot a guest. What needs one is in test-more, but for one dump, whose tests are marked `guest`.
+GUESTS = {"dumps", "panics", "saved", "flown", "read_twice"}
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Gives tests the marks of their folder or file, and puts what takes long first."""
     for item in items:
+        if GUESTS & set(getattr(item, "fixturenames", ())) and not item.get_closest_marker("guest"):
+            item.add_marker("more")
         for mark, places in MARKS.items():
             if _place(item).startswith(places):
                 item.add_marker(mark)

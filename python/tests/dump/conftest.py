@@ -38,10 +38,20 @@ def read(tmp_path: Path, native: Path) -> Callable[..., Session]:
     return run
 
 
+class Dumps(dict[str, MadeDump]):
+    """By version of the kernel: made when the first test asks for it."""
+
+    def __init__(self, factory: pytest.TempPathFactory) -> None:
+        super().__init__()
+        self._factory = factory
+
+    def __missing__(self, version: str) -> MadeDump:
+        option = {"6.1": "--compressed", "6.12": "--no-kaslr"}[version]
+        self[version] = make_once(self._factory, version, version, option)
+        return self[version]
+
+
 @pytest.fixture(scope="session")
 def dumps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, MadeDump]:
     """A dump of each kernel; that of 6.1 also as makedumpfile writes it, that of 6.12 without random addresses."""
-    return {
-        "6.1": make_once(tmp_path_factory, "6.1", "6.1", "--compressed"),
-        "6.12": make_once(tmp_path_factory, "6.12", "6.12", "--no-kaslr"),
-    }
+    return Dumps(tmp_path_factory)

@@ -16,9 +16,6 @@ from sysdock.cli import sysdock
 from sysdock.dump import Dump
 from sysdock.recording import Recording
 
-# The guest takes longer than those of other tests, and most of what is read here is in `test_flight.py`, too.
-pytestmark = pytest.mark.more
-
 STORE = b"\xf5sdfligh"
 RECORD = b"\xf5sdrecrd"
 

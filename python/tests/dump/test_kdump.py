@@ -9,8 +9,6 @@ from made_dumps import MadeDump, make_once
 from sysdock.analysis import Session
 from sysdock.dump import Dump
 
-pytestmark = pytest.mark.more
-
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> MadeDump:

@@ -43,7 +43,6 @@ def read_twice(
     return MadeDump(folder, read_truth(folder / "truth.log")), live, dead
 
 
-@pytest.mark.more
 def test_a_guest_that_runs_shows_what_its_dump_shows(read_twice: tuple[MadeDump, Path, Path]) -> None:
     made, live, dead = read_twice
     with Session(Recording.open(live)) as running, Session(Recording.open(dead)) as stopped:
@@ -65,7 +64,6 @@ def test_a_guest_that_runs_shows_what_its_dump_shows(read_twice: tuple[MadeDump,
         ) in issues
 
 
-@pytest.mark.more
 def test_scripts_ask_a_guest(read_twice: tuple[MadeDump, Path, Path]) -> None:
     made, _, _ = read_twice
     with Session(Recording.open(made.folder / "asked")) as session:

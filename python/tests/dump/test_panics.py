@@ -22,7 +22,6 @@ def panic_of(session: Session) -> Finding:
     return found
 
 
-@pytest.mark.more
 @pytest.mark.parametrize(
     ("kind", "version", "cause", "comm"),
     [
@@ -51,7 +50,6 @@ def test_the_cause_is_that_of_the_log(
     assert cause in finding.reason
 
 
-@pytest.mark.more
 def test_a_hung_task_is_the_first_that_hung(panics: Panics, read: Callable[..., Session]) -> None:
     made = panics("hung", "6.1")
     session = read(made.core)
@@ -67,7 +65,6 @@ def test_a_hung_task_is_the_first_that_hung(panics: Panics, read: Callable[..., 
     assert {finding.subject for finding in findings} == {f"chain-head ({head})", f"chain-splicer ({splicer})"}
 
 
-@pytest.mark.more
 @pytest.mark.parametrize(
     ("kind", "version", "subject"),
     [("oom", "6.12", "process init (1)"), ("tmpfs", "6.1", "shared memory and tmpfs")],
@@ -80,7 +77,6 @@ def test_who_took_the_memory_is_named(
     assert (finding.status, finding.subject) == ("finding", subject)
 
 
-@pytest.mark.more
 @pytest.mark.parametrize("version", ["6.12", "6.1"])
 def test_a_stack_goes_on_from_an_interrupt_to_what_it_interrupted(
     version: str, panics: Panics, read: Callable[..., Session]
@@ -99,7 +95,6 @@ def test_a_stack_goes_on_from_an_interrupt_to_what_it_interrupted(
     assert found == names[names.index("asm_sysvec_apic_timer_interrupt") + 1]
 
 
-@pytest.mark.more
 def test_a_stack_ends_where_the_stack_pointer_was_wrong(panics: Panics, read: Callable[..., Session]) -> None:
     made = panics("overflow", "6.1")
     session = read(made.core)
@@ -122,7 +117,6 @@ def test_a_storm_of_tasks_is_named(dumps: dict[str, MadeDump], read: Callable[..
     assert "started by 1 process;" in say(found.reason, "en")
 
 
-@pytest.mark.more
 def test_registers_of_the_exception_are_those_that_the_kernel_printed(
     panics: Panics, read: Callable[..., Session]
 ) -> None:
@@ -148,7 +142,6 @@ def test_registers_of_the_exception_are_those_that_the_kernel_printed(
     assert panic_of(session)["taint_letters"] == "D"
 
 
-@pytest.mark.more
 def test_two_dumps_are_compared(
     dumps: dict[str, MadeDump], panics: Panics, read: Callable[..., Session]
 ) -> None:

@@ -288,6 +288,7 @@ STOPPED = {
 }
 
 
+@pytest.mark.guest
 class TestIsolation:
     @pytest.mark.parametrize("name", STOPPED)
     def test_a_script_that(
@@ -296,7 +297,7 @@ class TestIsolation:
         body, rows, stopped = STOPPED[name]
         # Only those that do not end by themselves are to wait for their end.
         seconds = 1 if "time" in (stopped or "") else 60
-        found = run_script(script(body), dumps["6.1"].core, {}, seconds=seconds)
+        found = run_script(script(body), dumps["6.12"].core, {}, seconds=seconds)
         assert found.rows == rows
         assert found.stopped == stopped
 
@@ -309,7 +310,7 @@ class TestIsolation:
             "        try:\n            out.sendto(b'x', ('127.0.0.1', 9))\n"
             "        except OSError as error:\n            yield len(names), type(error).__name__"
         )
-        found = run_script(script(body), dumps["6.1"].core, {}, seconds=600)
+        found = run_script(script(body), dumps["6.12"].core, {}, seconds=600)
         assert found.stopped is None
         assert found.rows == [[1, "OSError"]]
 
@@ -317,7 +318,7 @@ class TestIsolation:
         self, script: Callable[..., DumpScript], dumps: dict[str, MadeDump]
     ) -> None:
         found = run_script(
-            script("    while True:\n        yield 1, 'x'"), dumps["6.1"].core, {}, seconds=600
+            script("    while True:\n        yield 1, 'x'"), dumps["6.12"].core, {}, seconds=600
         )
         assert len(found.rows) == MOST_ROWS
         assert found.stopped == f"more than {MOST_ROWS} rows"
@@ -538,8 +539,9 @@ class TestHeaders:
             bound([own], {"at": "1", "times": "x"})
 
 
+@pytest.mark.guest
 def test_a_reader_that_is_killed_is_said(dumps: dict[str, MadeDump]) -> None:
-    connection = Connection(dumps["6.1"].core)
+    connection = Connection(dumps["6.12"].core)
     connection._process.kill()
     connection._process.wait()
     with pytest.raises(UserError, match="the reader of the dump ended"):

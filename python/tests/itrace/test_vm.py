@@ -22,7 +22,7 @@ from sysdock.recording import Recording
 
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGES = ROOT / "target" / "vmtest" / "packages"
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.more]
 
 TASKS = """
 SELECT comm, mode, sum(s.steps)::BIGINT AS steps FROM trace_segments s JOIN traced_tasks t ON t.task_id = s.task_id
@@ -146,7 +146,6 @@ def test_what_the_plugin_counts_is_what_the_events_say(guest: Path, tmp_path: Pa
     assert (out / "kallsyms").stat().st_size > 1_000_000
 
 
-@pytest.mark.more
 def test_another_qemu_executes_the_same(build: Build, guest: Path, tmp_path: Path) -> None:
     from emulators import newer_qemu
 
@@ -158,7 +157,6 @@ def test_another_qemu_executes_the_same(build: Build, guest: Path, tmp_path: Pat
     assert user.keys() == {key for key in steps(record(guest, tmp_path / "three")) if key[1] != "kernel"}
 
 
-@pytest.mark.more
 def test_every_instruction_of_a_known_program_is_counted(build: Build, guest: Path, tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     shutil.copytree(guest / "root", tree, symlinks=True)
@@ -194,7 +192,6 @@ JOIN images i ON i.image_id = s.image_id WHERE s.mode <> 'kernel' GROUP BY ALL O
 """
 
 
-@pytest.mark.more
 def test_a_command_is_traced_from_its_fork_to_its_end(disk_guest: Path, tmp_path: Path) -> None:
     images = []
     for name in ("one", "two"):
@@ -210,7 +207,6 @@ def test_a_command_is_traced_from_its_fork_to_its_end(disk_guest: Path, tmp_path
     assert unknown < 0.001 * sum(found.values())
 
 
-@pytest.mark.more
 def test_a_write_lasts_and_the_disk_is_as_before(disk_guest: Path, tmp_path: Path) -> None:
     before = (disk_guest / "disk").read_bytes()
     user, waits = [], []
@@ -235,7 +231,6 @@ def test_a_request_that_fails_is_said(guest: Path, tmp_path: Path) -> None:
     assert (tmp_path / "rec" / "recording.json").exists()
 
 
-@pytest.mark.more
 def test_a_command_that_fails_is_said_with_its_output(build: Build, tmp_path: Path) -> None:
     path = tmp_path / "service.toml"
     requests = '[requests]\nno = ["/bin/busybox", "nonsense"]\n'
@@ -271,7 +266,6 @@ def test_a_disk_that_fills_while_tracing(guest: Path, tmp_path: Path) -> None:
     assert f"{out}: the trace cannot be written: File too large" in str(raised.value)
 
 
-@pytest.mark.more
 def test_a_service_that_does_not_start_shows_its_console(build: Build, tmp_path: Path) -> None:
     path = tmp_path / "service.toml"
     path.write_text('packages = ["busybox-static"]\nport = 80\ncommand = ["/bin/busybox", "nonsense"]\n')
@@ -281,7 +275,6 @@ def test_a_service_that_does_not_start_shows_its_console(build: Build, tmp_path:
     assert "nonsense: applet not found" in str(raised.value)
 
 
-@pytest.mark.more
 def test_a_guest_that_panics_shows_its_console(build: Build, tmp_path: Path) -> None:
     path = tmp_path / "service.toml"
     command = '["/bin/busybox", "sh", "-c", "echo c >/proc/sysrq-trigger"]'
@@ -292,7 +285,6 @@ def test_a_guest_that_panics_shows_its_console(build: Build, tmp_path: Path) -> 
     assert "sysrq_handle_crash" in str(raised.value)
 
 
-@pytest.mark.more
 def test_switches_of_tasks_are_those_that_the_kernel_traces(
     build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -325,7 +317,6 @@ def test_switches_of_tasks_are_those_that_the_kernel_traces(
     assert found in parts
 
 
-@pytest.mark.more
 def test_a_boot_that_is_replayed_gives_the_same_events(guest: Path, tmp_path: Path) -> None:
     commands = "alone\nwait 80 60000\nwarm 5 80 /6040.html\nrequest 1 2 1 80 /6040.html\n"
     machine = Machine(find_qemu(None), guest, 256)

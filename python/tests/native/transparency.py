@@ -21,6 +21,8 @@ from dataclasses import dataclass, field
 from fcntl import ioctl
 from pathlib import Path
 
+from sampling import sampled
+
 OBSERVE = Path(__file__).with_name("observe.py")
 SECONDS = 60
 # pytest puts the name of the test into it.
@@ -220,7 +222,7 @@ def _statuses() -> list[Case]:
 
 def _signals() -> list[Case]:
     cases = []
-    for number in (INT, TERM, HUP, QUIT):
+    for number in sampled((INT, HUP), (INT, TERM, HUP, QUIT)):
         name = number.name
         cases += [
             _sh(f"{name} to the process", "echo ready; exec sleep 60", to_process=[number], answers=False),
@@ -228,7 +230,7 @@ def _signals() -> list[Case]:
             _python(f"{name} to the group, handled once", f"{ANSWERS}os._exit(6)", to_group=[number]),
         ]
     # To the whole group they kill strace.
-    for number in (USR1, USR2, signal.Signals(signal.SIGIO)):
+    for number in sampled((USR1,), (USR1, USR2, signal.Signals(signal.SIGIO))):
         cases += [
             _sh(
                 f"{number.name} to the process",
@@ -264,7 +266,7 @@ def _signals() -> list[Case]:
                 f"{ANSWERS}{LEAVES_A_CHILD}",
                 to_group=[number],
             )
-            for number in (INT, TERM, HUP)
+            for number in sampled((INT,), (INT, TERM, HUP))
         ],
     ]
 

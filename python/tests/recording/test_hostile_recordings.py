@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[3]
     ("words", "counted"),
     [
         (["recordings", "21", "--some"], "21 recordings, 42 verbs: 0 wrong"),
-        (["inputs", "12"], "12 inputs, 24 verbs: 0 wrong"),
+        (["inputs", "6"], "6 inputs, 12 verbs: 0 wrong"),
     ],
 )
 def test_verbs_end_in_order_on_what_is_hostile(words: list[str], counted: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from hostile import EVIL, JAPANESE
+from sampling import sampled
 from sysdock import chart
 from sysdock.analysis import Session
 
@@ -24,9 +25,7 @@ AXE_RUN = """async () => {
 # Counts colours of a canvas: a blank one has one.
 COLOURS = """canvas => {
   const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-  const seen = new Set();
-  for (let at = 0; at < data.length; at += 4) seen.add(data.subarray(at, at + 4).join());
-  return seen.size;
+  return new Set(new Uint32Array(data.buffer)).size;
 }"""
 
 
@@ -444,7 +443,7 @@ def test_axe_finds_nothing_that_wcag_aa_forbids(drawn: Watched, scheme: str) -> 
         pytest.skip("axe-core is not installed: make test")
     drawn.page.locator(f"label[for=theme-{scheme}]").click()
     drawn.page.evaluate(AXE.read_text("utf-8"))
-    for lang in ("en", "ja"):
+    for lang in sampled(("en",), ("en", "ja")):
         drawn.page.locator(f"label[for=lang-{lang}]").click()
         found = drawn.page.evaluate(AXE_RUN)
         assert found["passes"] > 10
