@@ -16,7 +16,7 @@ from scheduling import FilesOrTests, turn
 from sysdock.analysis import Session
 from sysdock.errors import UserError
 from sysdock.library import Library
-from sysdock.recording import Filters, Recording, instances
+from sysdock.recording import Filters, Recording, engine_instances
 from sysdock.recording.native import find_native
 from xdist.remote import Producer
 
@@ -27,7 +27,7 @@ os.environ["SYSDOCK_CONFIG"] = ""
 for _name in ("SYSDOCK_LANGUAGE", "SYSDOCK_RECORDER", "NO_COLOR"):
     os.environ.pop(_name, None)
 
-instances.reuse()
+engine_instances.reuse()
 
 # A shell starts what it runs in the background with SIGINT and SIGQUIT ignored, and nohup with SIGHUP; every program that a test
 # starts would inherit that, and no recorder passes on what it ignores.
@@ -75,8 +75,24 @@ MARKS = {
         "load/",
         "jobs/test_agent.py",
     ),
+    # More than some five seconds of CPU time.
     "slow": (
+        "analysis/test_query.py",
+        "chart/test_specs.py",
+        "checkup/test_bundle.py",
+        "docs/test_howto_pages.py",
+        "docs/test_printed_commands.py",
+        "dump/",
+        "itrace/",
+        "jobs/test_lake.py",
+        "recording/test_merging.py",
+        "recording/test_small.py",
+        "report/test_flame_browser.py",
+        "report/test_japanese_report.py",
         "report/test_report_browser.py",
+        "report/test_report_page.py",
+        "report/test_timeline_browser.py",
+        "test_hostile_files.py",
         "export/",
         "knowhow/",
         "probe/",

@@ -27,7 +27,7 @@ mod left_behind;
 mod load;
 mod measure;
 mod messages;
-mod options;
+mod options_as_json;
 mod orphans;
 mod privileges;
 mod progress;
@@ -63,7 +63,7 @@ fn main() -> ExitCode {
         arguments::Verb::Flight { verb } => flight::run(&verb).map(Exit::Code),
         arguments::Verb::Agent { verb } => agent::run(&verb).map(Exit::Code),
         arguments::Verb::Collect(arguments) => agent::collect(&arguments).map(Exit::Code),
-        arguments::Verb::Options => options::print().map(Exit::Code),
+        arguments::Verb::Options => options_as_json::print().map(Exit::Code),
         arguments::Verb::Salvage(arguments) => by_kernel::salvage(&arguments).map(Exit::Code),
     };
     match outcome {

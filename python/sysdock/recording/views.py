@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sysdock.errors import NotComputed, UserError
 from sysdock.library import DerivedColumn, Library, Table, undefined_table
-from sysdock.recording import instances
+from sysdock.recording import engine_instances
 from sysdock.recording.applied import AppliedFilters
 from sysdock.recording.filters import Filters
 from sysdock.recording.limits import is_trusted, limits_of
@@ -94,7 +94,7 @@ class Views:
         # Held while a summary is counted; another thread that needs it waits.
         self._counting = threading.RLock()
         config: Settings = {**engine_settings(recording), **(settings or {})}
-        self._instance: instances.Instance | None = instances.start(config, type(self).__name__)
+        self._instance: engine_instances.Instance | None = engine_instances.start(config, type(self).__name__)
         self._is_shared = False
         self.connection = self._instance.connection.cursor()
         self._applied = AppliedFilters(filters or Filters(), recording, self.connection, self._stored)
@@ -298,7 +298,7 @@ class Views:
         """Closes the connection and removes what it spilled."""
         self.connection.close()
         if self._instance:
-            instances.end(self._instance, self._is_shared)
+            engine_instances.end(self._instance, self._is_shared)
             self._instance = None
 
     def _make_view(self, table: Table, wanted: Joins) -> None:

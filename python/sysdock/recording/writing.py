@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from sysdock import to_disk
 from sysdock.library import Library, Table
-from sysdock.recording import instances
+from sysdock.recording import engine_instances
 from sysdock.recording.manifest import Recording
 from sysdock.recording.views import SETTINGS
 from sysdock.version import FORMAT_VERSION
@@ -103,7 +103,7 @@ def write_part(part: Path, table: Table, rows: Sequence[Sequence[Any]]) -> None:
     """Writes rows, values in the order of the columns, as a Parquet file. OSError: it cannot be written."""
     from sysdock.engine import duckdb
 
-    instance = instances.start(SETTINGS, "writing")
+    instance = engine_instances.start(SETTINGS, "writing")
     connection = instance.connection.cursor()
     try:
         types = ", ".join(f'"{column.name}" {column.sql_type}' for column in table.columns)
@@ -116,7 +116,7 @@ def write_part(part: Path, table: Table, rows: Sequence[Sequence[Any]]) -> None:
         raise as_os_error(error, part) from None
     finally:
         connection.close()
-        instances.end(instance, is_shared=False)
+        engine_instances.end(instance, is_shared=False)
 
 
 def as_os_error(error: Exception, path: Path) -> OSError:
