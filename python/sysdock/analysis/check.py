@@ -31,7 +31,7 @@ from sysdock.library.experiments import parse_experiment
 from sysdock.library.header import TIMES, parse
 from sysdock.library.load_plan import parse_load_plan
 from sysdock.library.products import parse_product
-from sysdock.recording import Recording, engine_instances
+from sysdock.recording import Recording
 from sysdock.recording.mentions import mentions
 from sysdock.recording.native import find_native, import_quietly
 from sysdock.recording.writing import empty_capture, empty_manifest
@@ -129,7 +129,6 @@ def check(
         native = True
     except UserError:
         native = False
-    engine_instances.reuse()
     checker = _Checker(report, bless, native)
     targets = _targets(list(paths), library)
     if not targets:

@@ -29,7 +29,9 @@ def command(ctx: click.Context, /, paths: tuple[Path, ...], bless: bool, quiet: 
     from sysdock.analysis.check import check
     from sysdock.cli.output import say
     from sysdock.experiment import problems
+    from sysdock.recording import engine_instances
 
+    engine_instances.reuse()
     summary = check(
         paths,
         bless=bless,
