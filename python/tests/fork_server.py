@@ -27,9 +27,9 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 
+from waiting import PATIENCE_S
+
 PACKAGE = str(Path(__file__).resolve().parents[1])
-# Whatever else the machine does, no command takes as long.
-PATIENCE_S = 600
 # Size of the longest request [B]; a socket with messages takes no more at a time.
 _MOST_BYTES = 1 << 17
 # What fits into a pipe before anybody reads it.

@@ -36,9 +36,8 @@ def loop(image: Path) -> Iterator[Path]:
     try:
         yield device
     finally:
-        wait_for(
-            lambda: "busy" not in run("losetup", "--detach", device, may_fail=True), f"{device}", every_s=0.1
-        )
+        command = ("losetup", "--detach", device)
+        wait_for(lambda: "busy" not in run(*command, may_fail=True), f"{device} to be detached", every_s=0.1)
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from sysdock.analysis import Session
 from sysdock.library import Library
 from sysdock.recording import Recording
 from sysdock.recording.manifest import NOT_REQUESTED
+from waiting import wait_for
 
 # Opens a file, begins to sleep in a child, and reads as often as standard input says.
 READER = """
@@ -68,11 +69,14 @@ class Flight:
 
 
 def until(look: Callable[[], list[dict[str, str]]], number: int) -> list[dict[str, str]]:
-    for _ in range(600):
-        if len(found := look()) >= number:
-            return found
-        time.sleep(0.1)
-    pytest.fail(f"not {number}: {found}")
+    found: list[dict[str, str]] = []
+
+    def are_there() -> bool:
+        found[:] = look()
+        return len(found) >= number
+
+    wait_for(are_there, f"{number} recordings", every_s=0.1)
+    return found
 
 
 @pytest.fixture

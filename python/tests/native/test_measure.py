@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from waiting import wait_for
 
 Measure = Callable[..., dict]
 MIB = 1 << 20
@@ -70,15 +71,6 @@ def lives(pid: int) -> bool:
     except OSError:
         return False
     return stat.rsplit(") ", 1)[1][0] not in "ZX"
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    """Tests have a limit of their own; this one says what was waited for."""
-    for _ in range(1500):
-        if condition():
-            return
-        time.sleep(0.02)
-    raise AssertionError("it did not happen within 30 s")
 
 
 def test_how_a_command_ends_is_said_and_is_no_error(measure: Measure) -> None:
@@ -218,7 +210,7 @@ def test_who_ends_it_ends_the_run_and_gets_what_was_measured(
     source = f"trap 'echo > {caught}; exit 3' {how.name[3:]}; echo > {started}; while :; do sleep 0.01; done"
     words = [native, "measure", "--", "sh", "-c", source]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, start_new_session=True)
-    wait_until(started.exists)
+    wait_for(started.exists)
     process.send_signal(how)
     said, _ = process.communicate(timeout=600)
     measured = json.loads(said)
@@ -231,10 +223,10 @@ def test_a_run_ends_with_who_measures_it(native: Path, tmp_path: Path) -> None:
     source = f"echo $$ > {tmp_path}/new; mv {tmp_path}/new {tmp_path}/pid; exec sleep 600"
     words = [native, "measure", "--", "sh", "-c", source]
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL)
-    wait_until((tmp_path / "pid").exists)
+    wait_for((tmp_path / "pid").exists)
     process.kill()
     process.wait()
-    wait_until(lambda: not lives(int((tmp_path / "pid").read_text())))
+    wait_for(lambda: not lives(int((tmp_path / "pid").read_text())))
 
 
 @pytest.mark.parametrize(
@@ -282,7 +274,7 @@ def test_a_thread_computes_or_waits_for_its_cpu(measure: Measure) -> None:
     spin = python("import time\nwhile time.process_time() < 0.5: pass")
     with subprocess.Popen(["taskset", "-c", "0", *python("while True: pass")]) as hog:
         try:
-            wait_until(lambda: time.clock_gettime(cpu_clock_of(hog.pid)) > 0.1)
+            wait_for(lambda: time.clock_gettime(cpu_clock_of(hog.pid)) > 0.1)
             measured = measure(*spin, options=("--cpus", "0"))
         finally:
             hog.kill()

@@ -22,6 +22,7 @@ from sysdock.recording import Recording
 from sysdock.recording.manifest import NOT_REQUESTED
 from sysdock.report.overview import overview_section
 from sysdock.sentences import facts_of, say
+from waiting import wait_for
 
 Query = Callable[[Path, str], list[tuple]]
 SHARED_POSITION = Path(__file__).resolve().parents[3] / "testdata" / "programs" / "shared_position.c"
@@ -164,9 +165,7 @@ def test_of_a_control_group_only_its_processes_are_recorded(
         sql = f"SELECT count(*) > 2, bool_and({inside.pid} IN (pid, ppid)) FROM processes"
         assert query(tmp_path / "rec", sql) == [(True, True)]
     finally:
-        deadline = time.monotonic() + 5
-        while (group / "cgroup.procs").read_text() and time.monotonic() < deadline:
-            time.sleep(0.05)
+        wait_for(lambda: not (group / "cgroup.procs").read_text(), "the end of the processes of the group")
         group.rmdir()
 
 
@@ -332,9 +331,7 @@ def test_of_a_ring_that_overflows_every_call_is_stored_or_counted(
         words = kernel.command(out, "sh", "-c", script, started, options=("--ring", size))
         recorder = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         if name == "cut":
-            deadline = time.monotonic() + 20
-            while not started.exists() and time.monotonic() < deadline:
-                time.sleep(0.001)
+            wait_for(started.exists, "the start of the command", every_s=0.001)
             recorder.send_signal(signal.SIGSTOP)
             time.sleep(1)
             recorder.send_signal(signal.SIGCONT)
