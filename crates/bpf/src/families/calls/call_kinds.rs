@@ -20,6 +20,7 @@ pub(crate) struct CallKind {
 /// Meanings of all numbers that occurred.
 #[derive(Debug)]
 pub(crate) struct CallKinds {
+    /// As long as the greatest number needs that occurred: most are below 500 of 65,536.
     known: Vec<Option<CallKind>>,
     names: Vec<&'static str>,
     pub(crate) calls: Calls,
@@ -27,14 +28,14 @@ pub(crate) struct CallKinds {
 
 impl CallKinds {
     pub(crate) fn new() -> Self {
-        CallKinds { known: vec![None; usize::from(u16::MAX) + 1], names: numbers::names(), calls: Calls::new() }
+        CallKinds { known: Vec::new(), names: numbers::names(), calls: Calls::new() }
     }
 
     #[inline]
     pub(crate) fn of(&mut self, number: u16) -> CallKind {
-        match self.known[usize::from(number)] {
-            Some(meaning) => meaning,
-            None => self.look_up(number),
+        match self.known.get(usize::from(number)) {
+            Some(Some(meaning)) => *meaning,
+            _ => self.look_up(number),
         }
     }
 
@@ -46,7 +47,11 @@ impl CallKinds {
         };
         let (call, &(class, shape)) = self.calls.look_up(syscalls::number(name.as_bytes()), name.as_bytes());
         let meaning = CallKind { call, class, shape, goes_on: name == "restart_syscall", ends_handler: name == "rt_sigreturn" };
-        self.known[usize::from(number)] = Some(meaning);
+        let index = usize::from(number);
+        if index >= self.known.len() {
+            self.known.resize(index + 1, None);
+        }
+        self.known[index] = Some(meaning);
         meaning
     }
 }
