@@ -9,7 +9,9 @@ import signal
 import sys
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import Any
 
+import browsing
 import pytest
 from make_recording import RecordingMaker
 from scheduling import FilesOrTests, turn
@@ -230,6 +232,13 @@ class Pack:
 def pack(tmp_path: Path) -> Pack:
     """An empty know-how folder."""
     return Pack(tmp_path / "pack")
+
+
+@pytest.fixture(scope="session")
+def launch() -> Iterator[Callable[..., Any]]:
+    """Starts a browser; a process can have one playwright, which all tests share."""
+    with browsing.launcher() as started:
+        yield started
 
 
 @pytest.fixture(scope="session")

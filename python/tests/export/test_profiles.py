@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from make_recording import RecordingMaker, sample_calls
@@ -114,29 +115,33 @@ def test_without_durations_calls_are_counted(maker: RecordingMaker, open_session
     assert json.loads(written(session, "speedscope"))["profiles"][0]["unit"] == "none"
 
 
+@pytest.fixture(scope="module")
+def browser(launch: Callable[..., Any]) -> Iterator[Any]:
+    """Chromium that draws as if it had a graphics processor: speedscope needs one."""
+    opened = launch("--enable-unsafe-swiftshader")
+    yield opened
+    opened.close()
+
+
 @pytest.mark.parametrize("format_", ["speedscope", "collapsed", "chrome"])
-def test_speedscope_opens_it(session: Session, tmp_path: Path, format_: str) -> None:
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    if not chromium or not VIEWER.is_dir():
-        pytest.skip("no Chromium or no speedscope: tools/setup dev")
+def test_speedscope_opens_it(session: Session, tmp_path: Path, browser: Any, format_: str) -> None:
+    if not VIEWER.is_dir():
+        pytest.skip("no speedscope: tools/setup dev")
     # This is how speedscope's own command hands a file to the page.
     content = base64.b64encode(written(session, format_).encode()).decode()
     loader = tmp_path / "profile.js"
     loader.write_text(f"speedscope.loadFileFromBase64('rec.{format_}', '{content}')")
-    arguments = ["--no-sandbox", "--disable-dev-shm-usage", "--enable-unsafe-swiftshader"]
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=arguments)
-        page = browser.new_context(offline=True).new_page()
-        errors: list[str] = []
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on("dialog", lambda dialog: (errors.append(dialog.message), dialog.dismiss()))
-        page.goto(f"{(VIEWER / 'index.html').as_uri()}#localProfilePath={loader}")
-        # It names the profile in the title once it has read it, and shows its three views.
-        name = "tar cf /dev/null" if format_ == "speedscope" else f"rec.{format_}"
-        page.wait_for_function("name => document.title.includes(name)", arg=name)
-        shown = page.inner_text("body")
-        browser.close()
+    context = browser.new_context(offline=True)
+    page = context.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("dialog", lambda dialog: (errors.append(dialog.message), dialog.dismiss()))
+    page.goto(f"{(VIEWER / 'index.html').as_uri()}#localProfilePath={loader}")
+    # It names the profile in the title once it has read it, and shows its three views.
+    name = "tar cf /dev/null" if format_ == "speedscope" else f"rec.{format_}"
+    page.wait_for_function("name => document.title.includes(name)", arg=name)
+    shown = page.inner_text("body")
+    context.close()
     assert errors == []
     assert "Left Heavy" in shown
 

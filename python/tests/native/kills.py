@@ -252,12 +252,19 @@ def _waiting_command(recorder: int) -> int | None:
 
 def _child(parent: int, name: str, fits: Callable[[int], bool] = lambda _: True) -> int | None:
     """The first child with this name that fits."""
-    for children in Path(f"/proc/{parent}/task").glob("*/children"):
+    for pid in _children(parent):
         with contextlib.suppress(OSError):
-            for pid in map(int, children.read_text().split()):
-                if _name(pid) == name and fits(pid):
-                    return pid
+            if _name(pid) == name and fits(pid):
+                return pid
     return None
+
+
+def _children(parent: int) -> Iterator[int]:
+    """Children of a process, which may end meanwhile, as each of its threads may."""
+    with contextlib.suppress(OSError):
+        for thread in os.listdir(f"/proc/{parent}/task"):
+            with contextlib.suppress(OSError):
+                yield from map(int, Path(f"/proc/{parent}/task/{thread}/children").read_text().split())
 
 
 def _is_of(trial: Trial, pid: int) -> bool:

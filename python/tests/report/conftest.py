@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -46,21 +45,9 @@ def page_file(library: Library, folder: Path, tmp_path_factory: pytest.TempPathF
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    """Headless Chromium, as the system has it."""
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if not chromium:
-        pytest.skip("no Chromium on this machine: apt-get install chromium")
-    # Chromium refuses its sandbox to root, which containers and CI often run as.
-    # Debian's starts it with work for a graphics processor, which servers have none of: drawing may then stand still.
-    arguments = [
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-dev-shm-usage",
-        "--disable-background-networking",
-    ]
-    with sync_api.sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=chromium, args=arguments)
-        yield opened
-        opened.close()
+def browser(launch: Callable[..., Any]) -> Iterator[Any]:
+    """Chromium for all tests of the report."""
+    # Debian's starts with work for a graphics processor, which servers have none of: drawing may then stand still.
+    opened = launch("--disable-gpu")
+    yield opened
+    opened.close()
