@@ -6,6 +6,7 @@ import functools
 import hashlib
 import json
 import os
+import tempfile
 import threading
 from pathlib import Path
 from typing import Any
@@ -667,20 +668,41 @@ class RecordingMaker:
     def _table(self, folder: Path, name: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
         if not rows:
             return {"rows": 0, "lost": 0, "parts": []}
+        columns = tuple((column.name, column.sql_type) for column in self.library.table(name).columns)
+        # One list per column: a statement per row would take seconds for some thousand rows.
+        lists = [[row.get(column) for row in rows] for column, _ in columns]
         (folder / name).mkdir()
         file = folder / name / "part-0000.parquet"
-        columns = self.library.table(name).columns
-        connection = _engine(os.getpid(), threading.get_ident())
-        spec = ", ".join(f'"{column.name}" {column.sql_type}' for column in columns)
-        connection.execute(f"CREATE OR REPLACE TABLE t ({spec})")
-        # One list per column: a statement per row would take seconds for some thousand rows.
-        lists = {f"c{number}": [row.get(c.name) for row in rows] for number, c in enumerate(columns)}
-        unnested = ", ".join(f"unnest(${name})" for name in lists)
-        connection.execute(f"INSERT INTO t SELECT {unnested}", lists)
-        connection.execute(
-            f"COPY t TO '{str(file).replace(chr(39), chr(39) * 2)}' (FORMAT parquet, COMPRESSION zstd)"
-        )
+        file.write_bytes(_parquet(columns, _Values(lists)))
         return {"rows": len(rows), "lost": 0, "parts": [part_entry(folder, file, len(rows))]}
+
+
+class _Values:
+    """Lists of values, by column; equal if they read the same."""
+
+    def __init__(self, lists: list[list[Any]]) -> None:
+        self.lists = lists
+        self.shown = repr(lists)
+
+    def __hash__(self) -> int:
+        return hash(self.shown)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Values) and self.shown == other.shown
+
+
+@functools.lru_cache(2000)
+def _parquet(columns: tuple[tuple[str, str], ...], values: _Values) -> bytes:
+    """A part of a recording. Most tables of most tests have rows that others have, too."""
+    connection = _engine(os.getpid(), threading.get_ident())
+    spec = ", ".join(f'"{name}" {sql_type}' for name, sql_type in columns)
+    connection.execute(f"CREATE OR REPLACE TABLE t ({spec})")
+    parameters = {f"c{number}": each for number, each in enumerate(values.lists)}
+    unnested = ", ".join(f"unnest(${name})" for name in parameters)
+    connection.execute(f"INSERT INTO t SELECT {unnested}", parameters)
+    with tempfile.NamedTemporaryFile(suffix=".parquet") as file:
+        connection.execute(f"COPY t TO '{file.name}' (FORMAT parquet, COMPRESSION zstd)")
+        return Path(file.name).read_bytes()
 
 
 @functools.cache

@@ -4,6 +4,7 @@ The environment variable SYSDOCK_SAMPLES selects them: `few` (the default), `mor
 """
 
 import os
+from collections.abc import Iterable
 from typing import TypeVar
 
 _WANTED = os.environ.get("SYSDOCK_SAMPLES", "few")
@@ -17,3 +18,8 @@ T = TypeVar("T")
 def sampled(few: T, more: T) -> T:
     """Returns `more` where a larger sample was selected."""
     return few if _WANTED == "few" else more
+
+
+def some(cases: Iterable[T], one_in: int) -> list[T]:
+    """Returns the first of every `one_in` cases, or all where a larger sample was selected."""
+    return list(cases)[:: sampled(one_in, 1)]

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from make_recording import RecordingMaker
+from sampling import some
 from sysdock.cli.progress import progress_text
 from sysdock.cli.recording import add_scan
 from sysdock.errors import UserError
@@ -176,7 +177,7 @@ class TestRun:
         assert "no-such-command" in done.stderr
         assert not (tmp_path / "rec").exists()
 
-    @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT])
+    @pytest.mark.parametrize("number", some([signal.SIGHUP, signal.SIGINT], 2))
     def test_what_is_ignored_stays_so(self, cli, number: signal.Signals) -> None:
         """Below nohup(1), or in the background of a script."""
         command = ("sh", "-c", f"kill -{number.name[3:]} $PPID $$; echo on")
@@ -188,7 +189,9 @@ class TestRun:
         assert done.returncode == -signal.SIGTERM
         assert json.loads(cli("info", "rec", "--format", "json").stdout)["exit_signal"] == "SIGTERM"
 
-    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGTERM])
+    @pytest.mark.parametrize(
+        "number", some([signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGTERM], 2)
+    )
     def test_a_signal_to_sysdock_alone_reaches_the_command_once(self, cli, number: int) -> None:
         command = cli.command("run", "-o", "rec", "--", *answers(number))
         process = subprocess.Popen(
@@ -198,7 +201,7 @@ class TestRun:
         process.send_signal(number)
         assert (process.stdout.read(), process.wait(600)) == ("got it ", 5)
 
-    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    @pytest.mark.parametrize("number", some([signal.SIGINT, signal.SIGTERM], 2))
     def test_a_signal_to_the_whole_group_reaches_the_command_once(self, cli, number: int) -> None:
         command = cli.command("run", "-o", "rec", "--", *answers(number))
         process = subprocess.Popen(

@@ -14,6 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from sampling import some
 from sysdock.sentences import fact, facts_from_json, listed, say
 from waiting import wait_for
 
@@ -132,7 +133,7 @@ def chunks_of(device: str) -> list[Chunk]:
     return chunks
 
 
-@pytest.fixture(scope="module", params=KINDS)
+@pytest.fixture(scope="module", params=some(KINDS, 2))
 def kind(request: pytest.FixtureRequest) -> str:
     """Each profile."""
     return request.param

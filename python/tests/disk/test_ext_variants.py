@@ -7,6 +7,7 @@ from pathlib import Path
 
 import ext_images
 import pytest
+from sampling import some
 
 SUM = """
 SELECT (SELECT coalesce(sum(length_bytes), 0) FROM extents WHERE physical_bytes IS NOT NULL)
@@ -21,7 +22,7 @@ UNION ALL SELECT physical_bytes, length_bytes FROM free_extents
 """
 
 
-@pytest.fixture(params=ext_images.VARIANTS, scope="module")
+@pytest.fixture(params=some(ext_images.VARIANTS, 3), scope="module")
 def image(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An image of each variant."""
     scratch = tmp_path_factory.mktemp("images")

@@ -262,6 +262,7 @@ def in_memory(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", "-l", data], check=True)
 
 
+@pytest.mark.more
 def test_a_host_whose_workers_hang(tmp_path: Path, in_memory: Path) -> None:
     native = tmp_path / "impatient"
     native.write_text(f'#!/bin/sh\nexec {find_native()} "$@" --patience 3s\n')

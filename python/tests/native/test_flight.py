@@ -198,7 +198,7 @@ def test_a_slow_call_is_a_trigger(flight: Flight, tmp_path: Path) -> None:
 
 def test_samples_have_functions_of_processes_that_began_before(flight: Flight, tmp_path: Path) -> None:
     flight.start("--keep", "1s", "--freq", "999", *USUAL)
-    spin = "import zlib, os\ndata = os.urandom(1 << 20)\nprint('ready', flush=True)\nwhile True: zlib.compress(data)"
+    spin = "import zlib, os, time\ndata = os.urandom(1 << 16)\nprint('ready', flush=True)\nwhile True: zlib.compress(data); time.sleep(0.01)"
     with subprocess.Popen([sys.executable, "-c", spin], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"

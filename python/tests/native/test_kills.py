@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from kills import KINDS, Kills, Kind
 from recorders import recorder_or_skip
-from sampling import sampled
 
-TRIALS = sampled(1, 2)
+# test_killed_recorder.py is what each change runs.
+pytestmark = pytest.mark.more
+TRIALS = 2
 # Within some milliseconds, half of which do no harm.
-EARLY_TRIALS = sampled(3, 6)
+EARLY_TRIALS = 6
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from recorders import Recorder, recorder_or_skip
+from sampling import some
 from sysdock.analysis import Session
 from sysdock.library import Library
 from sysdock.recording import Filters, Recording
@@ -70,7 +71,7 @@ def compare(query: Query, manifest: Callable, folder: Path) -> None:
     assert "stack_differs" not in manifest(folder / "rec")["issues"]
 
 
-@pytest.mark.parametrize("python", interpreters(), ids=str)
+@pytest.mark.parametrize("python", some(interpreters(), 2), ids=str)
 def test_every_write_has_the_functions_that_it_comes_from(
     kernel: Recorder, tmp_path: Path, query: Query, manifest: Callable, python: Path
 ) -> None:

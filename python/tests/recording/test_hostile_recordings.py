@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[3]
 @pytest.mark.parametrize(
     ("words", "counted"),
     [
-        (["recordings", "21", "--some"], "21 recordings, 42 verbs: 0 wrong"),
+        (["recordings", "12", "--some"], "12 recordings, 24 verbs: 0 wrong"),
         (["inputs", "6"], "6 inputs, 12 verbs: 0 wrong"),
     ],
 )
