@@ -17,7 +17,7 @@ use definition::Table;
 use serde::de::DeserializeOwned;
 
 /// Subjects of `knowhow/sentences` that the native half states facts of. Others are Python's: rewording those builds nothing.
-const NATIVE_SUBJECTS: [&str; 7] = ["capture", "clock", "disk", "dump", "issues", "load", "load_logs"];
+const NATIVE_SUBJECTS: [&str; 8] = ["capture", "clock", "disk", "dump", "issues", "load", "load_logs", "measure"];
 
 fn main() {
     let tables = Path::new(&env::var("CARGO_MANIFEST_DIR").unwrap()).join("../../knowhow/tables");

@@ -9,8 +9,12 @@ use std::{
 };
 
 use serde::Serialize;
+use sysdock_table::{Fact, facts::measure as facts};
 
-use crate::{MeasureError, missing::Missing};
+use crate::{
+    MeasureError,
+    missing::{Missing, unreadable},
+};
 
 const SECTOR: u64 = 512;
 
@@ -71,12 +75,12 @@ impl Device {
         }
     }
 
-    pub(crate) fn read(&self) -> Result<Counters, String> {
+    pub(crate) fn read(&self) -> Result<Counters, Fact> {
         let path = self.folder.join("stat");
-        let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let text = fs::read_to_string(&path).map_err(|error| unreadable(path.display(), error))?;
         let iostats = fs::read_to_string(self.disk().join("queue/iostats"));
         if iostats.is_ok_and(|text| text.trim() == "0") {
-            return Err(format!("{}: counting is switched off (queue/iostats)", self.name));
+            return Err(facts::device_counting_off(self.name.as_str()));
         }
         Ok(Counters(text.split_ascii_whitespace().map_while(|number| number.parse().ok()).collect()))
     }
@@ -91,11 +95,11 @@ impl Device {
     }
 
     /// `Err`: why flushes are not counted.
-    fn counts_flushes(&self) -> Result<(), String> {
+    fn counts_flushes(&self) -> Result<(), Fact> {
         if self.is_partition() {
-            Err("the kernel counts flushes for whole disks only".into())
+            Err(facts::flushes_of_disks_only())
         } else if !self.folder.join("mq").exists() {
-            Err("the kernel does not count flushes of devices that pass on what they get".into())
+            Err(facts::no_flushes_of_stacked_devices())
         } else {
             Ok(())
         }
@@ -104,18 +108,18 @@ impl Device {
     /// The work between two readings. Unknown values are recorded in `missing`.
     pub(crate) fn between(
         &self,
-        before: &Result<Counters, String>,
-        after: &Result<Counters, String>,
+        before: &Result<Counters, Fact>,
+        after: &Result<Counters, Fact>,
         missing: &mut Missing,
     ) -> DeviceUse {
         let column = |number: usize| {
             let (before, after) = (before.as_ref().map_err(Clone::clone)?, after.as_ref().map_err(Clone::clone)?);
             match (before.0.get(number), after.0.get(number)) {
                 (Some(before), Some(after)) => Ok(after.wrapping_sub(*before)),
-                _ => Err("this kernel does not count them".to_string()),
+                _ => Err(facts::not_counted()),
             }
         };
-        let mut field = |field: &str, value: Result<u64, String>| missing.known(format!("devices.{}.{field}", self.name), value);
+        let mut field = |field: &str, value: Result<u64, Fact>| missing.known(format!("devices.{}.{field}", self.name), value);
         DeviceUse {
             name: self.name.clone(),
             reads: field("reads", column(0)),
@@ -162,6 +166,6 @@ mod tests {
         let mut missing = Missing::default();
         let used = device.between(&eleven, &eleven, &mut missing);
         assert_eq!((used.reads, used.busy_ns, used.discards), (Some(0), Some(0), None));
-        assert!(missing.0.contains_key("devices.x.discards"));
+        assert_eq!(missing.0["devices.x.discards"], facts::not_counted());
     }
 }

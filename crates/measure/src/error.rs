@@ -2,6 +2,8 @@
 
 use std::{ffi::OsString, io, path::PathBuf, process::ExitStatus};
 
+use sysdock_table::codes;
+
 /// Why there was no run, or nothing is known about it.
 #[derive(Debug)]
 pub enum MeasureError {
@@ -22,6 +24,17 @@ pub enum MeasureError {
     /// A system call of ours failed.
     System(Attempt, io::Error),
 }
+
+codes!(MeasureError {
+    CannotRun: "cannot-run",
+    EndedBefore: "ended-before",
+    Output: "output",
+    Directory: "directory",
+    Cpus: "cpus",
+    NoSuchDevice: "no-such-device",
+    DoesNotEnd: "does-not-end",
+    System: "system",
+});
 
 /// What a system call was made for.
 #[derive(Clone, Copy, Debug)]

@@ -3,8 +3,9 @@
 use std::{fs, path::PathBuf};
 
 use serde::Serialize;
+use sysdock_table::{Fact, facts::measure as facts};
 
-use crate::missing::Missing;
+use crate::missing::{Missing, unreadable};
 
 /// Activity of the machine during a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -32,11 +33,11 @@ pub struct MachineUse {
 /// Counters at one moment: each value, or why it is missing.
 #[derive(Clone, Debug)]
 pub(crate) struct Reading {
-    steal_ns: Result<u64, String>,
-    cpu_ns: Result<u64, String>,
-    swapped_pages: Result<u64, String>,
-    pressure_ns: [Result<u64, String>; 3],
-    throttled_ns: Result<u64, String>,
+    steal_ns: Result<u64, Fact>,
+    cpu_ns: Result<u64, Fact>,
+    swapped_pages: Result<u64, Fact>,
+    pressure_ns: [Result<u64, Fact>; 3],
+    throttled_ns: Result<u64, Fact>,
 }
 
 const RESOURCES: [&str; 3] = ["cpu", "io", "memory"];
@@ -45,11 +46,11 @@ impl Reading {
     pub(crate) fn now() -> Self {
         let ticks = cpu_ticks();
         let column = |number: usize| match &ticks {
-            Ok(ticks) => ticks.get(number).copied().ok_or_else(|| "/proc/stat does not have it".to_string()),
+            Ok(ticks) => ticks.get(number).copied().ok_or_else(|| facts::no_column("/proc/stat")),
             Err(error) => Err(error.clone()),
         };
         // user, nice, system, irq, softirq; user includes the time of guests.
-        let busy = [0, 1, 2, 5, 6].into_iter().map(column).sum::<Result<u64, String>>();
+        let busy = [0, 1, 2, 5, 6].into_iter().map(column).sum::<Result<u64, Fact>>();
         Reading {
             steal_ns: column(7).map(|ticks| ticks * ns_per_tick()),
             cpu_ns: busy.map(|ticks| ticks * ns_per_tick()),
@@ -61,14 +62,14 @@ impl Reading {
 
     /// Activity from `self` to `after`, while the run used this much CPU time.
     pub(crate) fn until(&self, after: &Reading, run_cpu_ns: Option<u64>, missing: &mut Missing) -> MachineUse {
-        let between = |before: &Result<u64, String>, after: &Result<u64, String>| match (before, after) {
+        let between = |before: &Result<u64, Fact>, after: &Result<u64, Fact>| match (before, after) {
             (Ok(before), Ok(after)) => Ok(after.saturating_sub(*before)),
             (Err(why), _) | (_, Err(why)) => Err(why.clone()),
         };
-        let mut field = |name: &str, value: Result<u64, String>| missing.known(format!("machine.{name}"), value);
+        let mut field = |name: &str, value: Result<u64, Fact>| missing.known(format!("machine.{name}"), value);
         let foreign = between(&self.cpu_ns, &after.cpu_ns).and_then(|all| match run_cpu_ns {
             Some(run) => Ok(all.saturating_sub(run)),
-            None => Err("the CPU time of the run is not known".into()),
+            None => Err(facts::run_cpu_unknown()),
         });
         let [cpu, io, memory] = std::array::from_fn(|n| between(&self.pressure_ns[n], &after.pressure_ns[n]));
         MachineUse {
@@ -83,17 +84,17 @@ impl Reading {
     }
 }
 
-fn read(path: &str) -> Result<String, String> {
+fn read(path: &str) -> Result<String, Fact> {
     fs::read_to_string(path).map_err(|error| match error.raw_os_error() {
-        Some(libc::EOPNOTSUPP) => format!("{path}: switched off (psi=1 on the kernel's command line switches it on)"),
-        _ => format!("{path}: {error}"),
+        Some(libc::EOPNOTSUPP) => facts::pressure_off(path),
+        _ => unreadable(path, error),
     })
 }
 
 /// Columns of the first line of /proc/stat, for all CPUs together.
-fn cpu_ticks() -> Result<Vec<u64>, String> {
+fn cpu_ticks() -> Result<Vec<u64>, Fact> {
     let text = read("/proc/stat")?;
-    let line = text.lines().find_map(|line| line.strip_prefix("cpu ")).ok_or("/proc/stat has no sum of all CPUs")?;
+    let line = text.lines().find_map(|line| line.strip_prefix("cpu ")).ok_or_else(facts::no_sum_of_cpus)?;
     Ok(line.split_ascii_whitespace().map_while(|number| number.parse().ok()).collect())
 }
 
@@ -101,26 +102,26 @@ fn ns_per_tick() -> u64 {
     1_000_000_000 / rustix::param::clock_ticks_per_second().max(1)
 }
 
-fn swapped_pages() -> Result<u64, String> {
+fn swapped_pages() -> Result<u64, Fact> {
     let text = read("/proc/vmstat")?;
     let number = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
     match (number("pswpin "), number("pswpout ")) {
         (Some(pages_in), Some(pages_out)) => Ok(pages_in + pages_out),
-        _ => Err("this kernel has no swap".into()),
+        _ => Err(facts::no_swap()),
     }
 }
 
-fn pressure_ns(resource: &str) -> Result<u64, String> {
+fn pressure_ns(resource: &str) -> Result<u64, Fact> {
     let path = format!("/proc/pressure/{resource}");
     let text = read(&path)?;
     let some = text.lines().find(|line| line.starts_with("some "));
     let total = some.and_then(|line| line.rsplit_once("total=")?.1.trim().parse::<u64>().ok());
-    total.map(|us| us * 1000).ok_or_else(|| format!("{path}: no total"))
+    total.map(|us| us * 1000).ok_or_else(|| facts::no_total(path))
 }
 
 /// Throttled time of our control group and its ancestors, of both versions. A group without a limit
 /// has a zero, or no line.
-fn throttled_ns() -> Result<u64, String> {
+fn throttled_ns() -> Result<u64, Fact> {
     let text = read("/proc/self/cgroup")?;
     let mut sum = None;
     for folder in groups_with_cpu(&text) {
@@ -129,7 +130,7 @@ fn throttled_ns() -> Result<u64, String> {
         let held = number("throttled_time ").or_else(|| number("throttled_usec ").map(|us| us * 1000));
         *sum.get_or_insert(0) += held.unwrap_or(0);
     }
-    sum.ok_or_else(|| "no cpu.stat of our control group can be read".into())
+    sum.ok_or_else(facts::no_group_counters)
 }
 
 /// Folders of our groups that may have a CPU limit, from /proc/self/cgroup.
@@ -162,7 +163,7 @@ mod tests {
         assert_eq!((used.foreign_cpu_ns, used.steal_ns, used.swapped_pages), (Some(0), Some(0), Some(0)));
         let unknown = reading.until(&reading, None, &mut missing);
         assert_eq!(unknown.foreign_cpu_ns, None);
-        assert_eq!(missing.0["machine.foreign_cpu_ns"], "the CPU time of the run is not known");
+        assert_eq!(missing.0["machine.foreign_cpu_ns"], facts::run_cpu_unknown());
     }
 
     #[test]
@@ -177,9 +178,9 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_says_why() {
-        let dark = Reading { pressure_ns: RESOURCES.map(|_| Err("switched off".into())), ..Reading::now() };
+        let dark = Reading { pressure_ns: RESOURCES.map(|_| Err(facts::pressure_off("/proc/pressure"))), ..Reading::now() };
         let mut missing = Missing::default();
         assert_eq!(dark.until(&Reading::now(), Some(0), &mut missing).pressure_io_ns, None);
-        assert_eq!(missing.0["machine.pressure_io_ns"], "switched off");
+        assert_eq!(missing.0["machine.pressure_io_ns"], facts::pressure_off("/proc/pressure"));
     }
 }

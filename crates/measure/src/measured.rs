@@ -3,13 +3,14 @@
 use std::{collections::BTreeMap, os::unix::process::ExitStatusExt, sync::atomic::Ordering::Relaxed};
 
 use serde::Serialize;
+use sysdock_table::{Fact, facts::measure as facts};
 
 use crate::{
     Command, DeviceUse, MachineUse, MeasureError, clock,
     devices::Device,
     launch::Launched,
     machine::Reading,
-    missing::Missing,
+    missing::{Missing, unreadable},
     signals::Signals,
     taskstats::{TaskStats, Totals},
     usage::{self, Scheduled, Transfers, Usage},
@@ -78,7 +79,7 @@ pub struct Measured {
     /// Disturbance by the machine.
     pub machine: MachineUse,
     /// Unknown fields, and why they are unknown.
-    pub missing: BTreeMap<String, String>,
+    pub missing: BTreeMap<String, Fact>,
 }
 
 /// Run a command once. This process must have one thread and no children; from then on it adopts
@@ -123,7 +124,7 @@ fn run(command: &Command, devices: &[Device], signals: &Signals) -> Result<Measu
         usage: usage::of_children(),
         usage_before,
         transfers: usage::transfers_of_children(),
-        scheduled: scheduled.and_then(|after| Ok((scheduled_before?, after))).map_err(|error| format!("schedstat: {error}")),
+        scheduled: scheduled.and_then(|after| Ok((scheduled_before?, after))).map_err(|error| unreadable("schedstat", error)),
         totals: records.and_then(|records| records.finish(launched.pid)),
         launched: &launched,
     };
@@ -141,12 +142,12 @@ fn run(command: &Command, devices: &[Device], signals: &Signals) -> Result<Measu
 }
 
 /// Whether the kernel counts delays of processes that begin now; `Err`: why not.
-fn delays_are_counted() -> Result<(), String> {
+fn delays_are_counted() -> Result<(), Fact> {
     const SETTING: &str = "/proc/sys/kernel/task_delayacct";
     match std::fs::read_to_string(SETTING) {
-        Ok(text) if text.trim() == "0" => Err("the kernel does not count it: sysctl kernel.task_delayacct is 0".into()),
+        Ok(text) if text.trim() == "0" => Err(facts::delays_off()),
         Ok(_) => Ok(()),
-        Err(_) => Err("this kernel does not report whether it counts delays (no sysctl kernel.task_delayacct)".into()),
+        Err(_) => Err(facts::delays_unknown()),
     }
 }
 
@@ -155,16 +156,16 @@ struct Sources<'a> {
     own_rss: u64,
     usage: Usage,
     usage_before: Usage,
-    transfers: Result<Transfers, String>,
+    transfers: Result<Transfers, Fact>,
     /// CPU time and run delay of the first thread of the command, before its release and at its
     /// end.
-    scheduled: Result<(Scheduled, Scheduled), String>,
-    totals: Result<Totals, String>,
+    scheduled: Result<(Scheduled, Scheduled), Fact>,
+    totals: Result<Totals, Fact>,
     launched: &'a Launched,
 }
 
 impl Sources<'_> {
-    fn put_together(&self, ended: &Ended, delays: &Result<(), String>, missing: &mut Missing) -> Measured {
+    fn put_together(&self, ended: &Ended, delays: &Result<(), Fact>, missing: &mut Missing) -> Measured {
         let before = self.launched.before();
         let total = |of: fn(&Totals) -> u64| self.totals.as_ref().map(of).map_err(Clone::clone);
         let counted = |of: fn(&Usage) -> u64, recorded: fn(&Totals) -> u64, before: u64| {
@@ -172,9 +173,11 @@ impl Sources<'_> {
             Some(waited_for.max(total(recorded).unwrap_or(0)).saturating_sub(before))
         };
         let delay = |of: fn(&Totals) -> u64| delays.clone().and_then(|()| total(of));
-        let processes = self.totals.as_ref().map_err(Clone::clone).and_then(|totals| {
-            totals.processes.ok_or_else(|| "this kernel's records do not distinguish processes from threads".to_string())
-        });
+        let processes = self
+            .totals
+            .as_ref()
+            .map_err(Clone::clone)
+            .and_then(|totals| totals.processes.ok_or_else(facts::records_without_processes));
         let (user_ns, system_ns) = self.cpu_time();
         Measured {
             exit_code: ended.status.code(),
@@ -247,7 +250,7 @@ impl Sources<'_> {
         (total - system, system)
     }
 
-    fn run_delay(&self) -> Result<u64, String> {
+    fn run_delay(&self) -> Result<u64, Fact> {
         match (&self.totals, &self.scheduled) {
             (Ok(totals), Ok((before, after))) => {
                 // Only schedstat contains what the first thread waited during its exit.
@@ -256,7 +259,7 @@ impl Sources<'_> {
             }
             (Ok(_), Err(why)) => Err(why.clone()),
             (Err(_), Ok((before, after))) if self.is_alone(after) => Ok(after.run_delay_ns - before.run_delay_ns),
-            (Err(why), _) => Err(format!("{why}; without them it is known of a single thread only")),
+            (Err(why), _) => Err(facts::single_thread_only(why.clone())),
         }
     }
 
@@ -267,19 +270,17 @@ impl Sources<'_> {
         (user + system).abs_diff(after.cpu_ns) < 10_000
     }
 
-    fn max_rss(&self) -> Result<u64, String> {
+    fn max_rss(&self) -> Result<u64, Fact> {
         match &self.totals {
             Ok(totals) => Ok(totals.sums.max_rss_bytes),
             // A process that was forked from us inherits our peak, even when it runs another
             // program.
-            Err(why) if self.usage.max_rss_bytes <= self.own_rss => {
-                Err(format!("{why}; without them it is known only where it is more than that of the measuring program"))
-            }
+            Err(why) if self.usage.max_rss_bytes <= self.own_rss => Err(facts::above_own_peak_only(why.clone())),
             Err(_) => Ok(self.usage.max_rss_bytes),
         }
     }
 
-    fn transferred(&self, waited_for: fn(&Transfers) -> u64, recorded: fn(&Totals) -> u64) -> Result<u64, String> {
+    fn transferred(&self, waited_for: fn(&Transfers) -> u64, recorded: fn(&Totals) -> u64) -> Result<u64, Fact> {
         match (&self.transfers, &self.totals) {
             (Ok(transfers), totals) => Ok(waited_for(transfers).max(totals.as_ref().map_or(0, recorded))),
             (Err(_), Ok(totals)) => Ok(recorded(totals)),

@@ -1,20 +1,27 @@
-//! Unknown values, and the reasons.
+//! Unknown values, and the reasons: facts, which only `knowhow/sentences/measure.toml` has words for.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt::Display};
+
+use sysdock_table::{Fact, facts::measure as facts};
 
 /// Unknown fields, each with the reason.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Missing(pub(crate) BTreeMap<String, String>);
+pub(crate) struct Missing(pub(crate) BTreeMap<String, Fact>);
 
 impl Missing {
     /// The value; or `None`, after recording the reason.
-    pub(crate) fn known<T>(&mut self, field: impl Into<String>, value: Result<T, impl Into<String>>) -> Option<T> {
+    pub(crate) fn known<T>(&mut self, field: impl Into<String>, value: Result<T, Fact>) -> Option<T> {
         match value {
             Ok(value) => Some(value),
             Err(reason) => {
-                self.0.insert(field.into(), reason.into());
+                self.0.insert(field.into(), reason);
                 None
             }
         }
     }
+}
+
+/// The reason of a file, or of something else with a name, that cannot be read.
+pub(crate) fn unreadable(place: impl Display, error: impl Display) -> Fact {
+    facts::unreadable(place.to_string(), error.to_string())
 }

@@ -6,6 +6,9 @@ use nix::sys::{
     resource::{UsageWho, getrusage},
     time::{TimeVal, TimeValLike},
 };
+use sysdock_table::{Fact, facts::measure as facts};
+
+use crate::missing::unreadable;
 
 /// Usage of the processes that were waited for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -56,14 +59,14 @@ pub(crate) struct Transfers {
 
 /// Transfers of our children that were waited for, and of theirs: the part of /proc/self/io that is
 /// not of our only thread.
-pub(crate) fn transfers_of_children() -> Result<Transfers, String> {
-    let read = |path: &str| fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
+pub(crate) fn transfers_of_children() -> Result<Transfers, Fact> {
+    let read = |path: &str| fs::read_to_string(path).map_err(|error| unreadable(path, error));
     let thread = read(&format!("/proc/self/task/{}/io", std::process::id()))?;
     let all = read("/proc/self/io")?;
     let difference = |name: &str| {
         let number = |text: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
-        let missing = || format!("/proc/self/io has no {name}");
-        Ok::<u64, String>(number(&all).ok_or_else(missing)?.saturating_sub(number(&thread).ok_or_else(missing)?))
+        let missing = || facts::not_in_file("/proc/self/io", name.trim_end_matches(':'));
+        Ok::<u64, Fact>(number(&all).ok_or_else(missing)?.saturating_sub(number(&thread).ok_or_else(missing)?))
     };
     Ok(Transfers {
         // Reading the first of the two files is counted in the second.

@@ -12,7 +12,10 @@ use rustix::{
     },
 };
 
+use sysdock_table::{Fact, facts::measure as facts};
+
 use super::record::Record;
+use crate::missing::unreadable;
 
 /// Requested size of the socket's buffer [B]. The kernel doubles it, and allocates memory only for
 /// actual messages.
@@ -48,27 +51,23 @@ pub(super) enum Received {
     /// Messages were dropped because the buffer was full.
     Lost,
     /// A message that is not understood.
-    Unknown(String),
+    Unknown(Fact),
 }
 
 impl Socket {
-    pub(super) fn open(bytes: usize) -> Result<Self, String> {
-        let refused = |what: &str, error: &io::Error| match error.raw_os_error() {
-            Some(libc::EPERM) => "the kernel's records of tasks need CAP_NET_ADMIN".to_string(),
-            Some(libc::EINVAL) => "the kernel gives no records of tasks to containers".to_string(),
-            _ => format!("{what}: {error}"),
-        };
+    pub(super) fn open(bytes: usize) -> Result<Self, Fact> {
         let socket = raw_socket().map_err(|error| refused("netlink", &error))?;
-        let cpus = fs::read_to_string("/sys/devices/system/cpu/possible").map_err(|error| refused("list of CPUs", &error))?;
+        let cpus = fs::read_to_string("/sys/devices/system/cpu/possible");
+        let cpus = cpus.map_err(|error| facts::cpus_unreadable(error.to_string()))?;
         let mut socket = Socket { socket, family: CTRL, cpus: cpus.trim().into(), buffer: vec![0; 1 << 16] };
         let name = attribute(CTRL_FAMILY_NAME, b"TASKSTATS\0");
         let family = socket.query(CTRL_GET_FAMILY, &name).map_err(|error| match error.raw_os_error() {
-            Some(libc::ENOENT) => "this kernel keeps no records of tasks (CONFIG_TASKSTATS)".to_string(),
+            Some(libc::ENOENT) => facts::no_records_kept(),
             _ => refused("taskstats", &error),
         })?;
         let id = find(&family, CTRL_FAMILY_ID).and_then(|field| field.first_chunk()).map(|id| u16::from_ne_bytes(*id));
-        socket.family = id.ok_or("taskstats: the kernel names no family")?;
-        socket.check_form(refused)?;
+        socket.family = id.ok_or_else(facts::no_family_named)?;
+        socket.check_form()?;
         socket.set_room(bytes);
         let list = cpu_list(&socket.cpus);
         socket.query(CMD_GET, &attribute(ATTR_REGISTER_CPUS, &list)).map_err(|error| refused("taskstats", &error))?;
@@ -76,18 +75,14 @@ impl Socket {
     }
 
     /// Check that our own record has our ids at the expected offsets.
-    fn check_form(&mut self, refused: impl Fn(&str, &io::Error) -> String) -> Result<(), String> {
+    fn check_form(&mut self) -> Result<(), Fact> {
         let pid = std::process::id();
         let answer =
             self.query(CMD_GET, &attribute(ATTR_PID, &pid.to_ne_bytes())).map_err(|error| refused("taskstats", &error))?;
         let bytes = find(&answer, TYPE_OF_TASK).and_then(|nested| find(nested, TYPE_STATS));
-        let record = Record::parse(bytes.ok_or("taskstats: no record in the answer")?)?;
+        let record = Record::parse(bytes.ok_or_else(facts::no_record_in_answer)?)?;
         let parent = std::os::unix::process::parent_id();
-        if (record.task, record.parent, record.process) == (pid, parent, pid) {
-            Ok(())
-        } else {
-            Err("records of tasks have a form that is not known".into())
-        }
+        if (record.task, record.parent, record.process) == (pid, parent, pid) { Ok(()) } else { Err(facts::unknown_form()) }
     }
 
     /// Set the size of the buffer; without the right to exceed the limit, to the limit.
@@ -148,7 +143,7 @@ impl Socket {
                 Err(Errno::INTR) => continue,
                 Err(Errno::AGAIN) => return Received::Nothing,
                 Err(Errno::NOBUFS) => return Received::Lost,
-                Err(error) => return Received::Unknown(format!("taskstats: {}", io::Error::from(error))),
+                Err(error) => return Received::Unknown(unreadable("taskstats", io::Error::from(error))),
             };
             let message = &self.buffer[..length];
             if message_type(message) != Some(self.family) || length < HEADER + GENERIC {
@@ -169,6 +164,15 @@ impl Drop for Socket {
     fn drop(&mut self) {
         // Otherwise the kernel notices only when it cannot send any more. A failure does no harm.
         let _ = self.send(CMD_GET, &attribute(ATTR_DEREGISTER_CPUS, &cpu_list(&self.cpus)));
+    }
+}
+
+/// Why the kernel gives no records.
+fn refused(what: &str, error: &io::Error) -> Fact {
+    match error.raw_os_error() {
+        Some(libc::EPERM) => facts::records_not_permitted(),
+        Some(libc::EINVAL) => facts::no_records_in_containers(),
+        _ => unreadable(what, error),
     }
 }
 

@@ -3,6 +3,8 @@
 //! New versions add fields at the end, so that existing offsets stay valid. (Version 15 did not
 //! follow that rule: it is refused.)
 
+use sysdock_table::{Fact, facts::measure as facts};
+
 /// The version that inserted new fields between existing ones; 16 has them at the end.
 const OUT_OF_ORDER: u16 = 15;
 /// From this version on, records contain the process of a thread, and mark the last one of a
@@ -92,10 +94,10 @@ pub(crate) struct Record {
 
 impl Record {
     /// Parse the bytes of the structure. `Err`: why their form is unknown.
-    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, String> {
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Fact> {
         let version = bytes.first_chunk().map_or(0, |field| u16::from_ne_bytes(*field));
         if bytes.len() < LEAST || version == OUT_OF_ORDER {
-            return Err(format!("records of tasks have a form that is not known: version {version}, {} bytes", bytes.len()));
+            return Err(facts::unknown_version(i32::from(version), bytes.len()));
         }
         let long = |at: usize| bytes[at..].first_chunk().map_or(0, |field| u64::from_ne_bytes(*field));
         let int = |at: usize| bytes[at..].first_chunk().map_or(0, |field| u32::from_ne_bytes(*field));
@@ -159,8 +161,8 @@ mod tests {
 
     #[test]
     fn forms_that_are_not_known_are_refused() {
-        assert!(Record::parse(&bytes(15, 560)).unwrap_err().contains("version 15, 560 bytes"));
-        assert!(Record::parse(&bytes(1, 200)).unwrap_err().contains("version 1, 200 bytes"));
-        assert!(Record::parse(&[]).unwrap_err().contains("version 0, 0 bytes"));
+        assert_eq!(Record::parse(&bytes(15, 560)), Err(facts::unknown_version(15, 560)));
+        assert_eq!(Record::parse(&bytes(1, 200)), Err(facts::unknown_version(1, 200)));
+        assert_eq!(Record::parse(&[]), Err(facts::unknown_version(0, 0)));
     }
 }
