@@ -10,7 +10,6 @@ use std::{
     fs::{File, OpenOptions, metadata},
     io::{self, Seek, SeekFrom},
     os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt},
-    path::PathBuf,
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -20,7 +19,7 @@ use std::{
 };
 
 use memmap2::MmapMut;
-use sysdock_table::Cancel;
+use sysdock_table::{Cancel, Fact, facts::disk as facts};
 
 use crate::target::Target;
 
@@ -54,38 +53,27 @@ pub struct Cost {
     pub request_ns: u64,
     /// Bandwidth of large sequential requests.
     pub bytes_per_second: u64,
-    /// The reads that were made for the measurement, as text.
-    pub measurement: String,
-}
-
-/// Why a device was not measured.
-#[derive(Debug)]
-pub enum Unmeasured {
-    NoBlockDevice(PathBuf),
-    /// It has fewer bytes than are read.
-    TooSmall(PathBuf, u64),
-    /// Too few reads complete in the time for all.
-    TooSlow(PathBuf),
-    /// It may not be read, or a read failed.
-    Io(PathBuf, io::Error),
+    /// The reads that were made for the measurement.
+    pub measurement: Fact,
 }
 
 /// Measure the device of a target.
 ///
 /// # Errors
-/// [`Unmeasured`]: no block device, no right to read it, a read that failed.
-pub fn measure(target: &Target, cancel: &Cancel) -> Result<Cost, Unmeasured> {
+/// Why it was not measured: no block device, no right to read it, a read that failed.
+pub fn measure(target: &Target, cancel: &Cancel) -> Result<Cost, Fact> {
     let path = target.device();
+    let name = || path.to_string_lossy().into_owned();
     if !metadata(path).is_ok_and(|status| status.file_type().is_block_device()) {
-        return Err(Unmeasured::NoBlockDevice(path.into()));
+        return Err(facts::no_block_device(name()));
     }
-    let failed = |error| Unmeasured::Io(path.into(), error);
-    let too_slow = || Unmeasured::TooSlow(path.into());
+    let failed = |error: io::Error| facts::device_unreadable(name(), error.to_string());
+    let too_slow = || facts::device_too_slow(name());
     let mut file = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(path).map_err(failed)?;
     let size = file.seek(SeekFrom::End(0)).map_err(failed)?;
     let needed = (IN_ORDER.count * IN_ORDER.bytes) as u64;
     if size < needed {
-        return Err(Unmeasured::TooSmall(path.into(), needed));
+        return Err(facts::device_too_small(name(), needed >> 20));
     }
     let start = Instant::now();
     let seed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().subsec_nanos();
@@ -115,16 +103,15 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-fn description(apart: usize, in_order: usize, time: Duration) -> String {
-    format!(
-        "{} reads of {} B at random places, {} at a time; {} of {} B in order, {} at a time; {:.1} ms in all",
+fn description(apart: usize, in_order: usize, time: Duration) -> Fact {
+    facts::measured_by_reads(
         apart,
         RANDOM.bytes,
         RANDOM.under_way,
         in_order,
         IN_ORDER.bytes,
         IN_ORDER.under_way,
-        time.as_secs_f64() * 1e3
+        time.as_nanos() as u64,
     )
 }
 

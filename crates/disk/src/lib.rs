@@ -47,7 +47,7 @@ mod walk;
 /// The subject of a scan, as in `about` of `knowhow/tables`.
 pub const ABOUT: &str = "scan";
 
-pub use cost::{Cost, Unmeasured, measure};
+pub use cost::{Cost, measure};
 pub use error::{DiskError, Remedy};
 pub use method::{Outcome, Settings};
 pub use scan::scan;

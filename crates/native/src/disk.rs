@@ -3,7 +3,7 @@
 use std::time::{Instant, SystemTime};
 
 use sysdock_disk::{Cost, DiskError, Found, Outcome, Settings, Target, add_usage};
-use sysdock_table::{Cancel, Capture, Ending, Folder, Manifest, Recording, TableError};
+use sysdock_table::{Cancel, Capture, Ending, Fact, Folder, Manifest, Recording, TableError, facts};
 
 use crate::{
     arguments, confine, environment, import,
@@ -74,7 +74,7 @@ fn write_environment(
     arguments: &arguments::Scan,
     target: &Target,
     outcome: &Outcome,
-    cost: &Result<Cost, String>,
+    cost: &Result<Cost, Fact>,
     confined: String,
     recording: &mut Recording,
 ) -> Result<(), TableError> {
@@ -92,20 +92,20 @@ fn write_environment(
 }
 
 /// The cost of a request to the device, or the reason why it was not measured.
-fn measured(arguments: &arguments::Scan, target: &Target, cancel: &Cancel) -> Result<Cost, String> {
+fn measured(arguments: &arguments::Scan, target: &Target, cancel: &Cancel) -> Result<Cost, Fact> {
     if arguments.no_measure {
-        return Err("--no-measure was given".into());
+        return Err(facts::disk::measuring_off());
     }
-    sysdock_disk::measure(target, cancel).map_err(messages::unmeasured)
+    sysdock_disk::measure(target, cancel)
 }
 
-fn said_of_device(cost: &Result<Cost, String>) {
+fn said_of_device(cost: &Result<Cost, Fact>) {
     messages::note(&match cost {
         Ok(cost) => {
             let (request, speed) = (cost.request_ns as f64 / 1e3, cost.bytes_per_second as f64 / 1e6);
             format!("measured: one more request costs the device {request:.1} us; it reads {speed:.0} MB/s in order")
         }
-        Err(why) => format!("what a request costs was not measured: {why}"),
+        Err(why) => format!("what a request costs was not measured: {}", sentences::sentence(why)),
     });
 }
 

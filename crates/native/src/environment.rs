@@ -9,7 +9,7 @@ use std::{
 };
 
 use sysdock_disk::Cost;
-use sysdock_table::{Manifest, Recording, TableError, rows};
+use sysdock_table::{Fact, Facts, Manifest, Recording, TableError, facts, rows};
 
 /// One row: section, name, value, source.
 #[derive(Debug)]
@@ -136,14 +136,14 @@ pub(crate) fn of_trace(facts: &sysdock_itrace::TraceFacts) -> Vec<Row> {
 
 /// The cost of a request to the scanned device; the rules and analyses about disks read these
 /// names.
-pub(crate) fn of_device(name: &str, cost: &Result<Cost, String>) -> [Row; 4] {
+pub(crate) fn of_device(name: &str, cost: &Result<Cost, Fact>) -> [Row; 4] {
     let cost = cost.as_ref();
-    let measurement = cost.map_or_else(|why| format!("none: {why}"), |cost| cost.measurement.clone());
+    let measurement = cost.map_or_else(|why| facts::disk::not_measured(why.clone()), |cost| cost.measurement.clone());
     [
         row("device", "name", Some(name.into())),
         row("device", "one more request", cost.ok().map(|cost| format!("{} ns", cost.request_ns))),
         row("device", "reads in order", cost.ok().map(|cost| format!("{} B/s", cost.bytes_per_second))),
-        row("device", "measurement", Some(measurement)),
+        row("device", "measurement", Facts::from(measurement).json()),
     ]
 }
 

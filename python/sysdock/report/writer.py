@@ -171,7 +171,11 @@ def _environment(session: Session) -> str:
     except NotComputed as error:
         return f"{head}{not_computed(error)}</section>"
     table_ = session.library.table("environment")
-    columns = [Column(column.name, "VARCHAR", None, column.text) for column in table_.columns]
+    # Values that say how something was measured, or why it is unknown, are facts.
+    units = {"value": "fact"}
+    columns = [
+        Column(column.name, "VARCHAR", units.get(column.name), column.text) for column in table_.columns
+    ]
     words = both(fact("report/entries", rows=len(rows)))
     body = table("t-environment", columns, rows, fact("report/environment"))
     return f'{head}<details class="card fold"><summary>{words}</summary>{body}</details></section>'

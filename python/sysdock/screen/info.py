@@ -14,7 +14,7 @@ from sysdock.screen.color import painted_head
 from sysdock.sections import Capture, InfoLine, all_sections, contents, section_of
 from sysdock.sections.coverage import understood
 from sysdock.sections.description import start_time
-from sysdock.sentences import Words, fact, facts_of, languages, say
+from sysdock.sentences import Words, fact, facts_from_json, facts_of, languages, say
 from sysdock.text import human_bytes, human_ns, printable
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def info_lines(session: Session, described: dict[str, Any]) -> list[str]:
         _pair("from", f"{source.get('path')}  {human_bytes(source.get('bytes'))}")
         for source in recording.sources
     ]
-    lines += [_pair("mark", _said(Mark(**one).words)) for one in described["marks"] or []]
+    lines += [_pair("mark", _said(Mark(one["at_ns"], one["text"]).words)) for one in described["marks"] or []]
     lines.append(_pair("complete", _completeness(described)))
     lines += [_pair(_said(line.name), _said(line.value)) for line in _coverage(session)]
     lines += [_pair("DAMAGED", text) for text in described["damage"]]
@@ -172,7 +172,7 @@ def _issues(described: dict[str, Any]) -> list[str]:
 
 def _environment(described: dict[str, Any]) -> list[str]:
     rows = [
-        (entry["section"], entry["name"], entry["value"] or "unknown", entry["source"])
-        for entry in described["environment"] or []
+        (row["section"], row["name"], _said(facts_from_json(row["value"] or "unknown")), row["source"])
+        for row in described["environment"] or []
     ]
     return _table(_text("section", "name", "value", "source"), rows) if rows else []

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ext_images import run
@@ -54,6 +56,14 @@ def measured(folder: Path, library: Library) -> tuple[int, int, bool]:
     return row
 
 
+def why_not(found: Any) -> dict[str, Any]:
+    """The reason why the device of a scan was not measured."""
+    [measurement] = json.loads(dict(found.rows(FACTS))["measurement"])
+    assert measurement["code"] == "disk/not_measured"
+    why: dict[str, Any] = measurement["why"]
+    return why
+
+
 def test_a_device_that_is_held_back_costs_what_it_is_held_back_for(
     image: Path, native: Path, tmp_path: Path, library: Library
 ) -> None:
@@ -74,7 +84,7 @@ def test_a_free_device_is_measured_by_few_reads(image: Path, scan: Callable, lib
         found = scan(device, "--no-measure")
         without = sectors_read(device) - before
         assert measured(found.folder, library) == (20_000, 1_000_000_000, False)
-        assert dict(found.rows(FACTS))["measurement"] == "none: --no-measure was given"
+        assert why_not(found) == {"code": "disk/measuring_off"}
         found = scan(device)
         with_ = sectors_read(device) - before - without
     request_ns, speed, is_measured = measured(found.folder, library)
@@ -84,6 +94,9 @@ def test_a_free_device_is_measured_by_few_reads(image: Path, scan: Callable, lib
     facts = dict(found.rows(FACTS))
     assert facts["name"] == str(device)
     assert facts["one more request"] == f"{request_ns} ns"
+    [measurement] = json.loads(facts["measurement"])
+    assert measurement["code"] == "disk/measured_by_reads"
+    assert (measurement["apart_bytes"], measurement["in_order_bytes"]) == (4096, 1 << 20)
 
 
 def sectors_read(device: Path) -> int:
@@ -96,7 +109,7 @@ def test_an_image_file_is_not_measured_and_that_is_said(
 ) -> None:
     found = scan(image)
     assert "was not measured" in found.messages
-    assert dict(found.rows(FACTS))["measurement"] == f"none: {image} is not a block device"
+    assert why_not(found) == {"code": "disk/no_block_device", "path": str(image)}
     assert measured(found.folder, library)[2] is False
 
 

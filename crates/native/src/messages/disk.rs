@@ -3,7 +3,7 @@
 use std::io;
 
 use sysdock_disk::{
-    DiskError, Remedy, Unmeasured,
+    DiskError, Remedy,
     map::{Damage, MapError},
 };
 
@@ -50,18 +50,6 @@ fn hint(remedy: Remedy) -> &'static str {
         Remedy::CopyInFull => "copy the image again; a sparse copy needs its full length",
         Remedy::ScanMounted => "scan the mount point or the loop device",
         Remedy::ScanOwner => "scan the device whose journal it is",
-    }
-}
-
-/// Why a request to a device has no known cost; part of the facts of a recording, too.
-pub(crate) fn unmeasured(why: Unmeasured) -> String {
-    match why {
-        Unmeasured::NoBlockDevice(path) => format!("{} is not a block device", path.display()),
-        Unmeasured::TooSmall(path, needed) => {
-            format!("{}: smaller than the {} MiB that are read for it", path.display(), needed >> 20)
-        }
-        Unmeasured::TooSlow(path) => format!("{}: it is too slow to be measured in half a second", path.display()),
-        Unmeasured::Io(path, error) => format!("{}: {error}", path.display()),
     }
 }
 

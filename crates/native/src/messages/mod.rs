@@ -12,7 +12,6 @@ mod table;
 
 pub(crate) use agent::{AGENT_RUNS, rejected};
 pub(crate) use bpf::{full, no_place, not_taken, step, wrong_probe, wrong_trigger};
-pub(crate) use disk::unmeasured;
 pub(crate) use dump::unanswered;
 pub(crate) use itrace::profile;
 pub(crate) use strace::clock;

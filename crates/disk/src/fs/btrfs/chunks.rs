@@ -2,6 +2,8 @@
 
 use std::{io, os::fd::RawFd};
 
+use sysdock_table::{Fact, facts::disk as facts};
+
 use super::{
     search::{ALL, CHUNK_TREE, Item, items, kind},
     spread::Spread,
@@ -31,25 +33,36 @@ pub(crate) struct Chunks {
     pub(crate) devices: Vec<(u32, u64)>,
 }
 
+/// Why the chunks are not known.
+#[derive(Debug)]
+pub(super) enum Unread {
+    Io(io::Error),
+    /// One of them is inconsistent.
+    Invalid(Fact),
+}
+
 impl Chunks {
-    /// `InvalidData`: one of them is inconsistent.
-    pub(crate) fn of(file: RawFd) -> io::Result<Chunks> {
-        let mut chunks = Chunks::default();
+    pub(super) fn of(file: RawFd) -> Result<Chunks, Unread> {
+        let (mut chunks, mut invalid) = (Chunks::default(), None);
         items(file, CHUNK_TREE, ALL, (kind::DEVICE, kind::CHUNK), &mut |item| {
             match item.kind {
                 kind::DEVICE => chunks.devices.push((item.number::<4>(0) as u32, item.number::<8>(8))),
-                kind::CHUNK => chunks.add(Chunk::of(item).map_err(|why| wrong(item, why))?).map_err(|why| wrong(item, why))?,
+                kind::CHUNK => {
+                    let added = Chunk::of(item).and_then(|chunk| chunks.add(chunk));
+                    invalid = added.err().map(|why| facts::invalid_chunk(item.offset, why));
+                }
                 _ => {}
             }
-            Ok(true)
-        })?;
-        Ok(chunks)
+            Ok(invalid.is_none())
+        })
+        .map_err(Unread::Io)?;
+        invalid.map_or(Ok(chunks), |why| Err(Unread::Invalid(why)))
     }
 
     /// Append a chunk. Chunks are reported ordered by address.
-    pub(super) fn add(&mut self, chunk: Chunk) -> Result<(), &'static str> {
+    pub(super) fn add(&mut self, chunk: Chunk) -> Result<(), Fact> {
         if self.all.last().is_some_and(|last| chunk.address < last.end()) {
-            return Err("it begins before the end of another");
+            return Err(facts::chunk_overlaps());
         }
         self.all.push(chunk);
         Ok(())
@@ -73,27 +86,23 @@ impl Chunks {
     }
 }
 
-fn wrong(item: &Item<'_>, why: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("invalid chunk at {}: {why}", item.offset))
-}
-
 impl Chunk {
     /// Parse `struct btrfs_chunk`: 48 bytes, and 32 for each slot. Nothing in it is trusted: all
     /// later arithmetic stays within 64 bits.
-    pub(super) fn of(item: &Item<'_>) -> Result<Chunk, &'static str> {
+    pub(super) fn of(item: &Item<'_>) -> Result<Chunk, Fact> {
         let (length, kind, slots) = (item.number::<8>(0), item.number::<8>(24), item.number::<2>(44));
         if slots == 0 || item.data.len() < 48 + 32 * slots as usize {
-            return Err("no device is given");
+            return Err(facts::chunk_without_device());
         }
         let spread = Spread::of(kind, slots, item.number::<2>(46), item.number::<8>(16))?;
         if item.offset.checked_add(length).is_none() || !spread.fits(length) {
-            return Err("impossible length");
+            return Err(facts::chunk_length_impossible());
         }
         let at = |slot: usize| 48 + 32 * slot;
         let slots = (0..slots as usize).map(|slot| (item.number::<8>(at(slot)) as u32, item.number::<8>(at(slot) + 8)));
         let chunk = Chunk { address: item.offset, length, kind, spread, slots: slots.collect() };
         let is_beyond = |(_, place): &(u32, u64)| place.checked_add(chunk.slot_bytes()).is_none_or(|end| end > i64::MAX as u64);
-        if chunk.slots.iter().any(is_beyond) { Err("beyond the end of every device") } else { Ok(chunk) }
+        if chunk.slots.iter().any(is_beyond) { Err(facts::chunk_beyond_devices()) } else { Ok(chunk) }
     }
 
     /// The address after its last one.

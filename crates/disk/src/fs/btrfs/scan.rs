@@ -10,7 +10,7 @@ use std::{
 use sysdock_table::{Fact, Facts, Progress, TableError, facts::disk};
 
 use super::{
-    chunks::Chunks,
+    chunks::{Chunks, Unread},
     devices,
     files::{self, Names, Reading, Subvolume},
     map::{self, Map},
@@ -100,10 +100,13 @@ pub(super) fn scan(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Unable
 }
 
 fn chunks_of(file: RawFd, mount: &Mount) -> Result<Chunks, Unable> {
-    Chunks::of(file).map_err(|error| match error.kind() {
-        io::ErrorKind::PermissionDenied => Unable::Because(disk::trees_for_root_only(error.to_string())),
-        io::ErrorKind::InvalidData => Unable::Because(disk::error(error.to_string())),
-        _ => DiskError::Io(mount.point.clone(), error).into(),
+    Chunks::of(file).map_err(|unread| match unread {
+        Unread::Invalid(why) => Unable::Because(why),
+        Unread::Io(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            Unable::Because(disk::trees_for_root_only(error.to_string()))
+        }
+        Unread::Io(error) if error.kind() == io::ErrorKind::InvalidData => Unable::Because(disk::error(error.to_string())),
+        Unread::Io(error) => DiskError::Io(mount.point.clone(), error).into(),
     })
 }
 

@@ -9,6 +9,8 @@
 
 use std::{iter, ops::Range};
 
+use sysdock_table::{Fact, facts::disk as facts};
+
 use super::{chunks::Chunk, used::Used};
 
 /// Profiles, and their bits in a chunk's type; no bit is `single`.
@@ -37,21 +39,21 @@ pub(crate) struct Spread {
 
 impl Spread {
     /// The spread of a chunk with this many slots.
-    pub(super) fn of(kind: u64, slots: u64, sub_stripes: u64, stripe: u64) -> Result<Spread, &'static str> {
+    pub(super) fn of(kind: u64, slots: u64, sub_stripes: u64, stripe: u64) -> Result<Spread, Fact> {
         let (columns, copies, parities) = match Self::profile(kind) {
             "single" | "DUP" | "RAID1" | "RAID1C3" | "RAID1C4" => (1, slots, 0),
             "RAID0" => (slots, 1, 0),
             "RAID10" if sub_stripes > 0 && slots.is_multiple_of(sub_stripes) => (slots / sub_stripes, sub_stripes, 0),
             "RAID5" if slots >= 2 => (slots - 1, 1, 1),
             "RAID6" if slots >= 3 => (slots - 2, 1, 2),
-            "RAID10" | "RAID5" | "RAID6" => return Err("its profile needs another number of devices"),
-            _ => return Err("its profile is not known"),
+            "RAID10" | "RAID5" | "RAID6" => return Err(facts::profile_needs_other_devices()),
+            _ => return Err(facts::profile_unknown()),
         };
         let spread = Spread { columns, copies, parities, stripe };
         // 64 KiB at present. Any power of two of at least a page is accepted, so that a range of
         // addresses has no more stripes than blocks.
         let is_length = stripe.is_power_of_two() && (1 << 12..=1 << 30).contains(&stripe);
-        if spread.is_striped() && !is_length { Err("of the length of its stripes") } else { Ok(spread) }
+        if spread.is_striped() && !is_length { Err(facts::stripes_impossible()) } else { Ok(spread) }
     }
 
     /// Name of the profile.

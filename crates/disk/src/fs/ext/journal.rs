@@ -11,7 +11,7 @@ use std::{
     ops::Bound,
 };
 
-use sysdock_table::facts::disk as facts;
+use sysdock_table::{Fact, facts::disk as facts};
 
 use super::{
     bytes::{be16, be32, be64, le16, le32, wide},
@@ -100,12 +100,12 @@ pub(super) fn replay(source: &Source, super_block: &SuperBlock, extents: &[Exten
     let mut journal = Journal { source, blocks: super_block.blocks, map, first: 0, end: 0, features: 0, seed: 0 };
     let head = journal.read(0)?;
     if be32(&head, 0) != MAGIC || !matches!(be32(&head, 4), 3 | 4) || u64::from(be32(&head, 0xc)) != bytes {
-        return Err(unreadable("it has no super block"));
+        return Err(unreadable(facts::journal_without_super_block()));
     }
     let is_second = be32(&head, 4) == 4;
     journal.features = if is_second { be32(&head, 0x28) } else { 0 };
     if journal.features & !UNDERSTOOD != 0 {
-        return Err(unreadable(&format!("features 0x{:x}", journal.features & !UNDERSTOOD)));
+        return Err(unreadable(facts::journal_features(format!("0x{:x}", journal.features & !UNDERSTOOD))));
     }
     journal.seed = crc32c(u32::MAX, &head[0x30..0x40]);
     let (length, begin) = (u64::from(be32(&head, 0x10)), u64::from(be32(&head, 0x1c)));
@@ -117,7 +117,7 @@ pub(super) fn replay(source: &Source, super_block: &SuperBlock, extents: &[Exten
     (journal.first, journal.end) = (u64::from(be32(&head, 0x14)), length.saturating_sub(fast));
     let room: u64 = journal.map.iter().map(|(_, _, count)| count).sum();
     if journal.first == 0 || journal.first >= journal.end || length > room || begin >= journal.end {
-        return Err(unreadable("its super block is damaged"));
+        return Err(unreadable(facts::journal_super_block_damaged()));
     }
     if begin == 0 {
         // The log is empty: only fast commits may be left, which restart with each commit.
@@ -130,7 +130,7 @@ pub(super) fn replay(source: &Source, super_block: &SuperBlock, extents: &[Exten
     Ok(replay)
 }
 
-fn unreadable(why: &str) -> Refusal {
+fn unreadable(why: Fact) -> Refusal {
     Refusal::Because(facts::not_unmounted(facts::journal_unreadable(why)), Remedy::ApplyJournal)
 }
 
@@ -143,8 +143,8 @@ impl Journal<'_> {
     }
 
     fn read(&self, block: u64) -> Result<Vec<u8>, Refusal> {
-        let place = self.place(block).ok_or_else(|| unreadable("it has a hole"))?;
-        self.source.block(place).map_err(|error| unreadable(&error.to_string()))
+        let place = self.place(block).ok_or_else(|| unreadable(facts::journal_has_hole()))?;
+        self.source.block(place).map_err(|error| unreadable(facts::error(error.to_string())))
     }
 
     fn next(&self, block: u64) -> u64 {

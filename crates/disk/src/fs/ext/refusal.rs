@@ -16,7 +16,7 @@ pub(super) enum Refusal {
 
 impl Refusal {
     /// A field of the super block, or of the journal's, is impossible.
-    pub(super) fn damaged(field: &str) -> Self {
+    pub(super) fn damaged(field: Fact) -> Self {
         Refusal::Because(facts::damaged_super_block(field), Remedy::CheckSuperBlock)
     }
 

@@ -147,7 +147,7 @@ impl SuperBlock {
         let log_cluster = if ro_compat & ro_compat::BIGALLOC != 0 { le32(bytes, 0x1c) } else { log_block };
         // 64 KiB, and 512 MiB: the limits of e2fsprogs.
         if log_block > 6 || log_cluster < log_block || log_cluster > 19 {
-            return Err(Refusal::damaged("size of blocks"));
+            return Err(Refusal::damaged(facts::size_of_blocks()));
         }
         let super_block = SuperBlock {
             bytes: bytes[..BYTES].to_vec(),
@@ -176,16 +176,16 @@ impl SuperBlock {
             || self.blocks_per_group > most_per_group
             || !self.blocks_per_group.is_multiple_of(8 * self.cluster_blocks)
         {
-            return Err(Refusal::damaged("blocks per group"));
+            return Err(Refusal::damaged(facts::blocks_per_group()));
         }
         if self.first_block > 1 || self.blocks <= self.first_block + 1 || self.blocks >= 1 << 48 {
-            return Err(Refusal::damaged("number of blocks"));
+            return Err(Refusal::damaged(facts::number_of_blocks()));
         }
         if self.inode_bytes < 128 || !self.inode_bytes.is_power_of_two() || self.inode_bytes as u64 > self.block_bytes {
-            return Err(Refusal::damaged("size of inodes"));
+            return Err(Refusal::damaged(facts::size_of_inodes()));
         }
         if !self.descriptor_bytes.is_power_of_two() || !(32..=1024).contains(&self.descriptor_bytes) {
-            return Err(Refusal::damaged("size of group descriptors"));
+            return Err(Refusal::damaged(facts::size_of_descriptors()));
         }
         self.groups = (self.blocks - self.first_block).div_ceil(self.blocks_per_group);
         if self.groups > MOST_GROUPS || self.blocks > MOST_BLOCKS || self.blocks_per_group > MOST_BLOCKS_PER_GROUP {
@@ -193,14 +193,14 @@ impl SuperBlock {
         }
         let inodes = self.groups * u64::from(self.inodes_per_group);
         if self.inodes_per_group == 0 || u64::from(self.inodes_per_group) > bits || inodes != u64::from(self.inodes) {
-            return Err(Refusal::damaged("number of inodes"));
+            return Err(Refusal::damaged(facts::number_of_inodes()));
         }
         let size = self.blocks * self.block_bytes;
         if size > room {
             return Err(Refusal::Because(facts::cut_off(size, room), Remedy::CopyInFull));
         }
         if inodes * self.inode_bytes as u64 > size {
-            return Err(Refusal::damaged("number of inodes"));
+            return Err(Refusal::damaged(facts::number_of_inodes()));
         }
         Ok(self)
     }

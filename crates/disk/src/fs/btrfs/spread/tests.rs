@@ -29,7 +29,7 @@ fn item(kind: u64, length: u64, stripe: u64, slots: u16, sub_stripes: u16) -> Ve
     data
 }
 
-fn read(data: &[u8], address: u64) -> Result<Chunk, &'static str> {
+fn read(data: &[u8], address: u64) -> Result<Chunk, Fact> {
     Chunk::of(&Item { object: 256, kind: kind::CHUNK, offset: address, data })
 }
 
