@@ -3,7 +3,10 @@
 
 use std::{fs, io, time::Duration};
 
-use libbpf_rs::{ErrorExt, Link, ProgramMut, Result};
+use libbpf_rs::{Link, ProgramMut};
+use sysdock_table::{Fact, facts::capture as facts};
+
+use crate::probes::{ProbeError, Step, failed};
 
 /// Value of `enum perf_type_id` (linux/perf_event.h).
 const SOFTWARE: u32 = 1;
@@ -36,11 +39,42 @@ pub(crate) enum Counter {
     Clock,
 }
 
+/// Why a program is not attached.
+pub(crate) enum NotAttached {
+    /// The kernel refuses a counter.
+    Counter(Fact),
+    /// It refuses the program.
+    Program(libbpf_rs::Error),
+}
+
+impl From<libbpf_rs::Error> for NotAttached {
+    fn from(error: libbpf_rs::Error) -> Self {
+        NotAttached::Program(error)
+    }
+}
+
+impl NotAttached {
+    pub(crate) fn fact(self) -> Fact {
+        match self {
+            NotAttached::Counter(why) => why,
+            NotAttached::Program(error) => facts::refused(error.to_string()),
+        }
+    }
+
+    /// As an error of this step.
+    pub(crate) fn at(self, step: Step) -> ProbeError {
+        match self {
+            NotAttached::Counter(reason) => ProbeError { step, reason },
+            NotAttached::Program(error) => failed(step)(error),
+        }
+    }
+}
+
 /// Run a program at each event of a kind, or after each period, on every present CPU.
 ///
 /// # Errors
 /// The kernel refuses.
-pub(crate) fn attach(program: &ProgramMut<'_>, counter: Counter, period: Duration) -> Result<Vec<Link>> {
+pub(crate) fn attach(program: &ProgramMut<'_>, counter: Counter, period: Duration) -> Result<Vec<Link>, NotAttached> {
     let attributes = attributes(counter, period);
     let cpus = libbpf_rs::num_possible_cpus()?;
     let mut links = Vec::new();
@@ -50,10 +84,7 @@ pub(crate) fn attach(program: &ProgramMut<'_>, counter: Counter, period: Duratio
             Ok(counter) => links.push(program.attach_perf_event(counter)?),
             // This CPU is offline.
             Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {}
-            Err(error) => {
-                let reason = reason_of(&error);
-                return Err(libbpf_rs::Error::from(error)).context(reason);
-            }
+            Err(error) => return Err(NotAttached::Counter(reason_of(&error))),
         }
     }
     Ok(links)
@@ -61,15 +92,14 @@ pub(crate) fn attach(program: &ProgramMut<'_>, counter: Counter, period: Duratio
 
 /// Kernels of Debian have a stricter setting, under which the capability for counters is not
 /// enough.
-fn reason_of(error: &io::Error) -> String {
+fn reason_of(error: &io::Error) -> Fact {
     let setting = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
-    let is_stricter = setting.trim().parse::<i32>().is_ok_and(|level| level > 2);
-    let why = if is_stricter && error.kind() == io::ErrorKind::PermissionDenied {
-        format!("; while kernel.perf_event_paranoid is {} it needs CAP_SYS_ADMIN, else CAP_PERFMON", setting.trim())
-    } else {
-        String::new()
-    };
-    format!("failed to open a counter of perf: {error}{why}")
+    match setting.trim().parse::<i32>() {
+        Ok(level) if level > 2 && error.kind() == io::ErrorKind::PermissionDenied => {
+            facts::counter_restricted(error.to_string(), level)
+        }
+        _ => facts::counter_refused(error.to_string()),
+    }
 }
 
 fn attributes(counter: Counter, period: Duration) -> Attributes {

@@ -6,7 +6,7 @@ use libbpf_rs::{Link, MapCore, Object, ObjectBuilder, OpenObject};
 
 use crate::{
     config::{Config, Stacks},
-    counters,
+    counters::{self, NotAttached},
     families::{
         Converter, FAMILIES, Family, PROBES, STACKS, Shrink,
         calls::Calls,
@@ -103,7 +103,7 @@ pub(crate) fn open(object: &[u8], config: &Config) -> Result<OpenObject, ProbeEr
 }
 
 /// Attach all programs of a family that were loaded.
-pub(crate) fn attach_all(object: &Object, family: Option<&Family>, sample_period: Duration) -> libbpf_rs::Result<Vec<Link>> {
+pub(crate) fn attach_all(object: &Object, family: Option<&Family>, sample_period: Duration) -> Result<Vec<Link>, NotAttached> {
     let counters = family.map_or(&[][..], |family| family.counters);
     let mut links = Vec::new();
     for program in object.progs_mut().filter(|program| program.autoload()) {

@@ -10,7 +10,7 @@ use std::{
 };
 
 use libbpf_rs::{ErrorKind, Link, MapCore, MapFlags, Object};
-use sysdock_table::{Fact, FamilyState, Value, facts::capture as facts};
+use sysdock_table::{Fact, FamilyState, facts::capture as facts};
 
 use crate::{
     config::{Config, Stacks, Target, own_pid_namespace},
@@ -61,13 +61,13 @@ pub struct Settings {
 pub struct ProbeError {
     /// The step that failed.
     pub step: Step,
-    /// The kernel's reason, as it or libbpf states it.
-    pub reason: String,
+    /// Why: mostly what the kernel or libbpf states.
+    pub reason: Fact,
 }
 
 impl ProbeError {
     pub(crate) fn new(step: Step, error: &impl ToString) -> ProbeError {
-        ProbeError { step, reason: error.to_string() }
+        ProbeError { step, reason: facts::refused(error.to_string()) }
     }
 }
 
@@ -109,17 +109,16 @@ pub enum Step {
     KeepPrograms,
 }
 
-/// Hint for a process that has the capabilities, as others are requested by name.
-const NOT_PERMITTED: &str =
-    "the bpf system call is not permitted; the seccomp profile of a container or the kernel's lockdown may forbid it";
-
 pub(crate) fn failed(step: Step) -> impl FnOnce(libbpf_rs::Error) -> ProbeError {
     move |error| {
         let why = refusal::take();
         let reason = match why {
-            Some(why) if why.contains(refusal::NONE_LOADS) && error.kind() == ErrorKind::PermissionDenied => NOT_PERMITTED.into(),
-            Some(why) => format!("{error}: {why}"),
-            None => error.to_string(),
+            // This process has the capabilities, as others are requested by name.
+            Some(why) if why.contains(refusal::NONE_LOADS) && error.kind() == ErrorKind::PermissionDenied => {
+                facts::bpf_not_permitted()
+            }
+            Some(why) => facts::refused(format!("{error}: {why}")),
+            None => facts::refused(error.to_string()),
         };
         ProbeError { step, reason }
     }
@@ -213,7 +212,7 @@ impl Probes {
         let (calls, processes) = match load_first(&config, cpus, &settings.families) {
             Err(error) if config.stacks != Stacks::Off => {
                 config.stacks = Stacks::Off;
-                without_stacks = facts::refused(error.reason);
+                without_stacks = error.reason;
                 config.layouts = settings.families.contains(&CPU) || settings.probe_list.stacks;
                 load_first(&config, cpus, &settings.families)?
             }
@@ -231,7 +230,7 @@ impl Probes {
             } else if settings.families.contains(&family) && family.object.is_empty() {
                 None
             } else if settings.families.contains(&family) {
-                let loaded = loaded.next().expect("each family was loaded").map_err(|error| facts::refused(error.reason));
+                let loaded = loaded.next().expect("each family was loaded").map_err(|error| error.reason);
                 loaded.map(|object| objects.push(Loaded { object, family: Some(family), is_idle: false })).err()
             } else {
                 Some(facts::not_requested())
@@ -298,10 +297,10 @@ impl Probes {
             }
             match (attach_all(object, family.as_ref(), self.sample_period), family) {
                 (Ok(links), _) => self.links.extend(links),
-                (Err(error), None) => return Err(failed(Step::Attach)(error)),
-                (Err(error), Some(family)) => {
+                (Err(refused), None) => return Err(refused.at(Step::Attach)),
+                (Err(refused), Some(family)) => {
                     let state = self.families.iter_mut().find(|state| state.family == family.name);
-                    state.expect("each family has a state").missing = Some(facts::refused(error.to_string()));
+                    state.expect("each family has a state").missing = Some(refused.fact());
                 }
             }
         }
@@ -318,10 +317,8 @@ impl Probes {
             (Some(loaded), _) => self.links.extend(attach(&loaded.object, probe_list)?),
             (None, Some(probe)) => {
                 let state = self.families.iter().find(|state| state.family == PROBES.name);
-                return Err((
-                    probe.text.clone(),
-                    NoPlace::Programs(state.and_then(|state| state.missing.as_ref()).map_or_else(String::new, refusal)),
-                ));
+                let why = state.and_then(|state| state.missing.clone()).unwrap_or_else(facts::not_requested);
+                return Err((probe.text.clone(), NoPlace::Programs(why)));
             }
             (None, None) => {}
         }
@@ -358,13 +355,5 @@ impl Probes {
     /// Stop recording. Events in the rings stay there.
     pub fn detach(&mut self) {
         self.links.clear();
-    }
-}
-
-/// What the kernel reported, as it is in `missing` of a family.
-fn refusal(missing: &Fact) -> String {
-    match missing.value("reason") {
-        Some(Value::Text(reason)) => reason.clone(),
-        _ => missing.code().into(),
     }
 }

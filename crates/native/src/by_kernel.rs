@@ -195,7 +195,9 @@ pub(crate) fn prepare(arguments: &arguments::Record) -> Result<Prepared, Refusal
         no_loss: arguments.no_loss,
         probe_list: probe_list(arguments)?,
     };
-    let refused = |error: sysdock_bpf::ProbeError| Refusal::Unable(format!("{}: {}", messages::step(error.step), error.reason));
+    let refused = |error: sysdock_bpf::ProbeError| {
+        Refusal::Unable(format!("{}: {}", messages::step(error.step), sentences::sentence(&error.reason)))
+    };
     let begun = Instant::now();
     let mut probes = Probes::load(&settings).map_err(refused)?;
     if gate.is_none() {

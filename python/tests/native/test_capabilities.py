@@ -11,6 +11,7 @@ import pytest
 from recorders import recorder_or_skip
 from scenes import CannotBeMadeError, as_nobody, copy_sql
 from sysdock.recording.manifest import NOT_REQUESTED
+from sysdock.sentences import facts_of, say
 
 Query = Callable[[Path, str], list[tuple]]
 
@@ -55,9 +56,13 @@ def test_two_capabilities_are_enough(
     assert samples == faults
     # Kernels of Debian have a setting at which counters need more: those are left out, and the rest is recorded.
     if said["perf_event_paranoid"] > 2:
-        assert "kernel.perf_event_paranoid" in faults
-        lines = [f"sysdock: page faults on mapped files are not recorded: {faults}"]
-        lines += [f"sysdock: samples of threads that run are not recorded: {samples}"]
+        assert (faults["code"], faults["level"]) == (
+            "capture/counter_restricted",
+            said["perf_event_paranoid"],
+        )
+        why = say(facts_of(faults), "en")
+        lines = [f"sysdock: page faults on mapped files are not recorded: {why}"]
+        lines += [f"sysdock: samples of threads that run are not recorded: {why}"]
         assert messages.splitlines() == lines
     else:
         assert (faults, messages) == (None, "")

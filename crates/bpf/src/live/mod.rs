@@ -43,7 +43,7 @@ impl Sums {
     /// Load and attach the programs.
     fn begin(object: &[u8]) -> Result<Sums, ProbeError> {
         let object = load(object)?;
-        let links = objects::attach_all(&object, None, Duration::ZERO).map_err(failed(Step::Attach))?;
+        let links = objects::attach_all(&object, None, Duration::ZERO).map_err(|refused| refused.at(Step::Attach))?;
         Ok(Sums { _links: links, object })
     }
 

@@ -9,7 +9,7 @@ use super::load;
 use crate::{
     events::{Layout, TaskCounts, until_nul},
     objects,
-    probes::{ProbeError, Step, failed},
+    probes::{ProbeError, Step},
 };
 
 pub(super) const OBJECT: &[u8] = programs!("live_tasks");
@@ -85,7 +85,8 @@ impl Tasks {
     /// [`ProbeError`]: no permission, or the kernel lacks a feature.
     pub fn open() -> Result<Tasks, ProbeError> {
         let object = load(OBJECT)?;
-        let mut links = objects::attach_all(&object, None, std::time::Duration::ZERO).map_err(failed(Step::AttachIterator))?;
+        let mut links =
+            objects::attach_all(&object, None, std::time::Duration::ZERO).map_err(|refused| refused.at(Step::AttachIterator))?;
         let link = links.pop().expect("the object has a program");
         Ok(Tasks { link, _object: object })
     }

@@ -6,6 +6,7 @@ use sysdock_agent::{AgentError, Rejection, SettingsError, Unsent};
 use sysdock_bpf::accounting::AccountingError;
 
 use super::{Message, step};
+use crate::sentences;
 
 pub(crate) const AGENT_RUNS: &str = "an agent is running on this node";
 
@@ -23,7 +24,7 @@ impl From<AgentError> for Message {
             ),
             AgentError::Accounting(AccountingError::Io(error)) => Message::bare(error.to_string()),
             AgentError::Accounting(AccountingError::Probe(error)) => Message::new(
-                format!("cannot {}: {}", step(error.step), error.reason),
+                format!("cannot {}: {}", step(error.step), sentences::sentence(&error.reason)),
                 "programs in the kernel need root, or CAP_BPF, CAP_PERFMON and CAP_SYS_RESOURCE; see docs/explain/kernel-recorder.md",
             ),
             AgentError::Settings(error) => settings(error),

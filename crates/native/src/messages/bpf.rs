@@ -5,6 +5,7 @@ use std::{io, path::Path};
 use sysdock_bpf::{BpfError, FAMILIES, NoPlace, Step, WrongProbe, WrongTrigger};
 
 use super::Message;
+use crate::sentences;
 
 impl From<BpfError> for Message {
     fn from(error: BpfError) -> Self {
@@ -81,7 +82,7 @@ pub(crate) fn no_place(reason: NoPlace) -> String {
         NoPlace::Usdt(path, provider, name) => {
             format!("{path} has no probe {provider}:{name}; `readelf -n` lists those that it has")
         }
-        NoPlace::Programs(reason) => reason,
+        NoPlace::Programs(why) => sentences::sentence(&why),
         NoPlace::Other(error) => error.to_string(),
     }
 }

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     arguments::TopView,
     messages::{self, Message},
-    privileges,
+    privileges, sentences,
 };
 
 /// Reads the activity since the last time.
@@ -235,7 +235,8 @@ fn begin(view: TopView, with_calls: bool) -> Result<Box<dyn View>, Message> {
 pub(super) fn cannot(what: &str, error: &ProbeError) -> Message {
     let missing = privileges::missing();
     if missing.is_empty() {
-        let fact = format!("top: {what}: this kernel refuses to {}: {}", messages::step(error.step), error.reason);
+        let (step, why) = (messages::step(error.step), sentences::sentence(&error.reason));
+        let fact = format!("top: {what}: this kernel refuses to {step}: {why}");
         return Message::new(fact, "the views process, cgroup and device do without");
     }
     let fact = format!("top: {what} needs {}", missing.join(" and "));

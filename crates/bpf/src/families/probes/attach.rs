@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 
 use libbpf_rs::{Link, MapCore, MapFlags, Object, ProgramMut, TracepointCategory, TracepointOpts, UprobeOpts, UsdtOpts};
+use sysdock_table::Fact;
 
 use super::spec::{Argument, At, Kind, MOST_ARGUMENTS, Probe, ProbeList};
 
@@ -19,8 +20,8 @@ pub enum NoPlace {
     Function(String, String),
     /// The file has no such probe: provider and name.
     Usdt(String, String, String),
-    /// The programs for probes were refused: the kernel's reason.
-    Programs(String),
+    /// The programs for probes are missing: why.
+    Programs(Fact),
     Other(libbpf_rs::Error),
 }
 
