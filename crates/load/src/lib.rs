@@ -34,7 +34,7 @@ pub use measured::{LatencyClass, Measured, Progress, Status, write};
 pub use run::{Load, Settings};
 pub use step::{Item, Layout, Operation, Step, Sync};
 pub use workers::Caller;
-pub use workspace::Leftover;
+pub use workspace::{Leftover, Stays};
 
 /// The subject of a load, as in `about` of `knowhow/tables`.
 pub const ABOUT: &str = "load";

@@ -19,7 +19,18 @@ const OWNER: &str = "owner";
 const FIRST_LINE: &str = "made by sysdock load";
 
 /// A folder of another run that stays, and why.
-pub type Leftover = (PathBuf, &'static str);
+pub type Leftover = (PathBuf, Stays);
+
+/// Why a folder of another run is not removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stays {
+    /// Its run is gone, but it cannot be removed.
+    CannotBeRemoved,
+    /// Its run is on another host, or in another container, and may be alive.
+    Elsewhere,
+    /// Sysdock did not make it, or another user did.
+    NotOurs,
+}
 
 /// A folder of this run.
 pub(crate) struct Workspace {
@@ -84,12 +95,12 @@ fn leftovers(directory: &Path, patience: Duration) -> Vec<Leftover> {
         match owner_of(&path) {
             Owner::Gone => {
                 if guarded(patience, || remove(&path)).is_err() {
-                    stay.push((path, "it cannot be removed"));
+                    stay.push((path, Stays::CannotBeRemoved));
                 }
             }
             Owner::Alive => {}
-            Owner::Elsewhere => stay.push((path, "another host, or another container, made it")),
-            Owner::NotOurs => stay.push((path, "it was not made by sysdock, or not by this user")),
+            Owner::Elsewhere => stay.push((path, Stays::Elsewhere)),
+            Owner::NotOurs => stay.push((path, Stays::NotOurs)),
         }
     }
     stay

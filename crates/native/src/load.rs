@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &arguments::Load) -> Result<u8, Message> {
         }
     };
     for (path, why) in &load.left {
-        messages::note(&format!("{} stays: {why}", path.display()));
+        messages::note(&format!("{} stays: {}", path.display(), messages::stays(*why)));
     }
     let mut run = Run { load, recording, next_id: 1, rows: arguments.rows, failed: 0, total: 0 };
     let ending = run.steps(&steps, arguments.within, &cancel, Reporter::new(&arguments.progress));

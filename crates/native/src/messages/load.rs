@@ -2,7 +2,7 @@
 
 use std::io;
 
-use sysdock_load::{LoadError, WrongAddress, WrongRequest, WrongStep};
+use sysdock_load::{LoadError, Stays, WrongAddress, WrongRequest, WrongStep};
 
 use super::Message;
 
@@ -36,6 +36,15 @@ impl From<LoadError> for Message {
             LoadError::Http(error) => Message::bare(format!("the client failed: {error}")),
             LoadError::Table(error) => error.into(),
         }
+    }
+}
+
+/// Why a folder of another run stays.
+pub(crate) fn stays(why: Stays) -> &'static str {
+    match why {
+        Stays::CannotBeRemoved => "it cannot be removed",
+        Stays::Elsewhere => "another host, or another container, made it",
+        Stays::NotOurs => "it was not made by sysdock, or not by this user",
     }
 }
 
