@@ -22,7 +22,7 @@ use sysdock_table::{
 
 use crate::{
     asking::{self, JobAnswer, Question},
-    batch::Batch,
+    batch::{Batch, Refusal},
     binding::{Binder, Job},
     endpoint::{Endpoint, MetricsOptions, Page},
     error::AgentError,
@@ -71,7 +71,7 @@ pub enum Event {
     /// Batches cannot be sent; they wait in the spool.
     Waits(AgentError),
     /// A batch was refused, and set aside.
-    Refused(String),
+    Refused(Refusal),
     /// A batch could not be kept, or the kernel could not be read: the next batch contains what
     /// this one would have.
     Missed(AgentError),

@@ -34,29 +34,43 @@ pub struct Batch {
     pub agent_batches: Vec<AgentBatches<'static>>,
 }
 
-/// Why a batch is refused.
-#[derive(Debug, PartialEq, Eq)]
+/// Why a batch is refused, with its code and values as JSON: a collector's answer holds that as
+/// text, because agents of earlier versions only read texts there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "code", rename_all = "snake_case")]
 pub enum Refusal {
     /// It is not JSON of this form.
-    Malformed(String),
-    /// Its format is newer than [`FORMAT`].
-    Newer(u32),
+    Malformed { error: String },
+    /// Its format is newer than the latest one that can be read there.
+    Newer { format: u32, latest: u32 },
     /// A name is empty, too long, or contains a character that no name contains.
-    Name(&'static str),
-    /// Its time is before 2020, or more than a day after the collector's.
-    Time(i64),
+    Name { of: Named },
+    /// Its time is before 2020, or more than a day after the collector's [ns].
+    Time { ns: i64 },
+    /// The token of the request is not for this cluster.
+    Cluster { name: String },
+    /// A collector of another version states it in its own words.
+    Stated { text: String },
 }
 
-impl std::fmt::Display for Refusal {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Refusal::Malformed(error) => write!(out, "not a batch of an agent: {error}"),
-            Refusal::Newer(format) => {
-                write!(out, "format {format} of a newer agent; {FORMAT} is the latest that can be read here")
-            }
-            Refusal::Name(what) => write!(out, "the name of the {what} is empty, too long, or has characters that no name has"),
-            Refusal::Time(ns) => write!(out, "its time ({ns} ns) is before 2020, or more than a day ahead of the clock here"),
-        }
+/// What a name in a batch names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Named {
+    Cluster,
+    Node,
+    Agent,
+}
+
+impl Refusal {
+    /// As text of a collector's answer.
+    pub(crate) fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("keys are text")
+    }
+
+    /// From the text of a collector's answer.
+    pub(crate) fn from_json(text: String) -> Refusal {
+        serde_json::from_str(&text).unwrap_or(Refusal::Stated { text })
     }
 }
 
@@ -88,9 +102,9 @@ impl Batch {
     /// # Errors
     /// [`Refusal`].
     pub fn parse(line: &[u8], now_ns: i64) -> Result<Batch, Refusal> {
-        let mut batch: Batch = serde_json::from_slice(line).map_err(|error| Refusal::Malformed(error.to_string()))?;
+        let mut batch: Batch = serde_json::from_slice(line).map_err(|error| Refusal::Malformed { error: error.to_string() })?;
         if batch.format > FORMAT {
-            return Err(Refusal::Newer(batch.format));
+            return Err(Refusal::Newer { format: batch.format, latest: FORMAT });
         }
         let is_name = |name: &str| {
             (1..=LONGEST_NAME).contains(&name.len())
@@ -98,17 +112,17 @@ impl Batch {
                 && !name.chars().any(|c| c.is_control() || c == '/' || c == '=')
         };
         if !is_name(&batch.cluster) {
-            return Err(Refusal::Name("cluster"));
+            return Err(Refusal::Name { of: Named::Cluster });
         }
         if !is_name(&batch.node) {
-            return Err(Refusal::Name("node"));
+            return Err(Refusal::Name { of: Named::Node });
         }
         if batch.agent.len() != 16 || !batch.agent.bytes().all(|byte| byte.is_ascii_hexdigit()) || batch.sequence < 0 {
-            return Err(Refusal::Name("agent"));
+            return Err(Refusal::Name { of: Named::Agent });
         }
         let times = batch.job_samples.iter().map(|row| row.ts_ns).chain([batch.ts_ns]);
         if let Some(time) = times.into_iter().find(|time| !(EARLIEST_NS..=now_ns + DAY_NS).contains(time)) {
-            return Err(Refusal::Time(time));
+            return Err(Refusal::Time { ns: time });
         }
         batch.own_rows();
         Ok(batch)
@@ -184,13 +198,23 @@ mod tests {
             change(&mut changed);
             Batch::parse(&changed.to_line(), NOW).expect_err("it is refused")
         };
-        assert_eq!(refusal(|batch| batch.format = 2), Refusal::Newer(2));
-        assert_eq!(refusal(|batch| batch.node = "x".repeat(4096)), Refusal::Name("node"));
-        assert_eq!(refusal(|batch| batch.cluster = "../up".into()), Refusal::Name("cluster"));
-        assert_eq!(refusal(|batch| batch.agent = "1".into()), Refusal::Name("agent"));
-        assert_eq!(refusal(|batch| batch.job_samples[0].ts_ns = NOW + 2 * DAY_NS), Refusal::Time(NOW + 2 * DAY_NS));
-        assert!(matches!(Batch::parse(b"{\"format\":1}", NOW), Err(Refusal::Malformed(_))));
-        assert!(matches!(Batch::parse(b"", NOW), Err(Refusal::Malformed(_))));
+        assert_eq!(refusal(|batch| batch.format = 2), Refusal::Newer { format: 2, latest: FORMAT });
+        assert_eq!(refusal(|batch| batch.node = "x".repeat(4096)), Refusal::Name { of: Named::Node });
+        assert_eq!(refusal(|batch| batch.cluster = "../up".into()), Refusal::Name { of: Named::Cluster });
+        assert_eq!(refusal(|batch| batch.agent = "1".into()), Refusal::Name { of: Named::Agent });
+        assert_eq!(refusal(|batch| batch.job_samples[0].ts_ns = NOW + 2 * DAY_NS), Refusal::Time { ns: NOW + 2 * DAY_NS });
+        assert!(matches!(Batch::parse(b"{\"format\":1}", NOW), Err(Refusal::Malformed { .. })));
+        assert!(matches!(Batch::parse(b"", NOW), Err(Refusal::Malformed { .. })));
+    }
+
+    #[test]
+    fn a_refusal_is_read_from_the_answer_of_any_collector() {
+        let refusal = Refusal::Name { of: Named::Node };
+        assert_eq!(refusal.to_json(), r#"{"code":"name","of":"node"}"#);
+        assert_eq!(Refusal::from_json(refusal.to_json()), refusal);
+        for text in ["not a batch of an agent: EOF", r#"{"code":"newer than this"}"#] {
+            assert_eq!(Refusal::from_json(text.into()), Refusal::Stated { text: text.into() });
+        }
     }
 
     #[test]

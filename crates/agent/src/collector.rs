@@ -30,7 +30,7 @@ use tokio::sync::oneshot;
 use tokio_rustls::TlsAcceptor;
 
 use crate::{
-    batch::Batch,
+    batch::{Batch, Refusal},
     error::AgentError,
     http::{self, Limits, bearer, open_metrics, plain},
     lake::Lake,
@@ -207,8 +207,8 @@ fn parse(body: &[u8], token: &str, tokens: &Tokens) -> (Vec<Batch>, Vec<(usize, 
     for (place, line) in body.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).enumerate() {
         match Batch::parse(line, now_ns) {
             Ok(batch) if tokens.allows(token, &batch.cluster) == Some(true) => batches.push(batch),
-            Ok(batch) => refused.push((place, format!("this token is not for cluster {}", batch.cluster))),
-            Err(why) => refused.push((place, why.to_string())),
+            Ok(batch) => refused.push((place, Refusal::Cluster { name: batch.cluster }.to_json())),
+            Err(why) => refused.push((place, why.to_json())),
         }
     }
     (batches, refused)

@@ -36,7 +36,7 @@ mod sums;
 
 pub use agent::{Agent, Event, Options};
 pub use asking::{JobAnswer, query_job};
-pub use batch::Batch;
+pub use batch::{Batch, Named, Refusal};
 pub use collector::{Collector, CollectorOptions};
 pub use endpoint::MetricsOptions;
 pub use error::{AgentError, Unsent};

@@ -87,7 +87,7 @@ impl Receiver {
             Ok(batch) => batch,
             Err(why) => {
                 spool.refused(waiting)?;
-                return Ok(Outcome::Refused(why.to_string()));
+                return Ok(Outcome::Refused(why));
             }
         };
         let mut rejected = None;

@@ -1,5 +1,7 @@
 //! What became of an attempt to send batches, whichever way they take.
 
+use crate::batch::Refusal;
+
 /// Outcome of one attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -8,7 +10,7 @@ pub(crate) enum Outcome {
     /// Batches are in the lake.
     Landed,
     /// Batches were refused, and set aside.
-    Refused(String),
+    Refused(Refusal),
     /// OTLP points were refused, and are lost.
     Rejected(u64, Rejection),
 }

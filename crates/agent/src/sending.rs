@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use sysdock_table::Cancel;
 
 use crate::{
-    batch::{Batch, DAY_NS},
+    batch::{Batch, DAY_NS, Refusal},
     error::{AgentError, Unsent},
     lake::Lake,
     otlp::{Done, Receiver},
@@ -100,7 +100,7 @@ impl Tokens {
 /// A collector's answer to a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Answer {
-    /// Refused lines, counted from 0, each with the reason.
+    /// Refused lines, counted from 0, each with its [`Refusal`] as JSON.
     pub(crate) refused: Vec<(usize, String)>,
 }
 
@@ -229,7 +229,7 @@ fn into_lake(lake: &mut Lake, spool: &Spool, chosen: &[Waiting]) -> Result<Outco
             Ok(batch) => taken.push((waiting, batch)),
             Err(why) => {
                 spool.refused(waiting)?;
-                refused = Some(why.to_string());
+                refused = Some(why);
             }
         }
     }
@@ -278,7 +278,7 @@ fn push(agent: &ureq::Agent, url: &str, token: &str, spool: &Spool, chosen: &[Wa
         let waiting = Waiting { was_sent: true, ..waiting.clone() };
         if is_refused { spool.refused(&waiting) } else { spool.landed(&waiting) }?;
     }
-    Ok(refused.into_iter().next().map_or(Outcome::Landed, |(_, why)| Outcome::Refused(why)))
+    Ok(refused.into_iter().next().map_or(Outcome::Landed, |(_, why)| Outcome::Refused(Refusal::from_json(why))))
 }
 
 /// Record the outcome for other threads.

@@ -150,7 +150,7 @@ fn report(event: Event) {
             }
         }
         Event::Waits(error) => note(&format!("batches wait in the spool: {}", Message::from(error).text())),
-        Event::Refused(why) => note(&format!("a batch was refused and put aside: {why}")),
+        Event::Refused(why) => note(&format!("a batch was refused and put aside: {}", messages::refused(&why))),
         Event::Rejected(points, why) => {
             let why = messages::rejected(points, &why);
             note(&format!("the OTLP receiver refused data that is not sent again: {why}"));

@@ -14,6 +14,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from agents import NATIVE, Agent, rows, run_job
@@ -280,33 +281,34 @@ class TestCollector:
         assert not list((first.lake / "_pending").glob("*.json"))
 
     @pytest.mark.parametrize(
-        ("body", "token", "status", "fact"),
+        ("body", "token", "refusal"),
         [
-            (batch(), "forged", 401, "not known"),
-            (batch(), "", 401, "not known"),
-            (b"\x00\xff\n", "token-of-c", 200, "not a batch of an agent: "),
-            (b'{"format": 1}\n', "token-of-c", 200, "missing field"),
-            (batch(node="x" * 4096), "token-of-c", 200, "the name of the node is empty, too long"),
-            (batch(node="../../up"), "token-of-c", 200, "the name of the node is empty, too long"),
-            (batch(format=99), "token-of-c", 200, "format 99 of a newer agent; 1 is the latest"),
-            (batch(ts_ns=time.time_ns() + 3 * 86400 * SECOND), "token-of-c", 200, "a day ahead of the clock"),
-            (batch(ts_ns=0), "token-of-c", 200, "its time (0 ns) is before 2020"),
-            (batch(cluster="another"), "token-of-c", 200, "not for cluster another"),
-            (batch(job_samples=[{"ts_ns": "late"}]), "token-of-c", 200, "not a batch of an agent: "),
+            (batch(), "forged", None),
+            (batch(), "", None),
+            (b"\x00\xff\n", "token-of-c", {"code": "malformed"}),
+            (b'{"format": 1}\n', "token-of-c", {"code": "malformed"}),
+            (batch(node="x" * 4096), "token-of-c", {"code": "name", "of": "node"}),
+            (batch(node="../../up"), "token-of-c", {"code": "name", "of": "node"}),
+            (batch(format=99), "token-of-c", {"code": "newer", "format": 99, "latest": 1}),
+            (batch(ts_ns=time.time_ns() + 3 * 86400 * SECOND), "token-of-c", {"code": "time"}),
+            (batch(ts_ns=0), "token-of-c", {"code": "time", "ns": 0}),
+            (batch(cluster="another"), "token-of-c", {"code": "cluster", "name": "another"}),
+            (batch(job_samples=[{"ts_ns": "late"}]), "token-of-c", {"code": "malformed"}),
         ],
     )
     def test_what_cannot_be_is_refused(
-        self, collector: Callable[..., Collector], body: bytes, token: str, status: int, fact: str
+        self, collector: Callable[..., Collector], body: bytes, token: str, refusal: dict[str, Any] | None
     ) -> None:
         one = collector()
         # Correct parts of the same batch are stored.
-        found, text = one.post(
-            body + (batch(7) if status == 200 else b""), token, **{"x-sysdock-sent-before": "0"}
-        )
-        assert found == status
-        assert fact in text
+        more = batch(7) if refusal else b""
+        status, text = one.post(body + more, token, **{"x-sysdock-sent-before": "0"})
+        assert status == (200 if refusal else 401)
+        if refusal:
+            [(line, why)] = json.loads(text)["refused"]
+            assert (line, {**json.loads(why), **refusal}) == (0, json.loads(why))
         assert one.end() == 0
-        expected = [(1,)] if status == 200 else []
+        expected = [(1,)] if refusal else []
         if expected:
             assert rows(one.lake, "SELECT count(*) FROM job_samples") == expected
         assert len(list(one.lake.rglob("*.parquet"))) == len(expected)

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use sysdock_agent::{AgentError, Rejection, SettingsError, Unsent};
+use sysdock_agent::{AgentError, Named, Refusal, Rejection, SettingsError, Unsent};
 use sysdock_bpf::accounting::AccountingError;
 
 use super::{Message, step};
@@ -83,6 +83,27 @@ fn unsent(why: &Unsent) -> String {
         Unsent::NotReady(status) => format!("it is not ready: {status}"),
         Unsent::Answers(status, text) => format!("it answers {status}: {text}"),
         Unsent::Pack(error) => error.to_string(),
+    }
+}
+
+/// Why a batch was refused.
+pub(crate) fn refused(why: &Refusal) -> String {
+    match why {
+        Refusal::Malformed { error } => format!("not a batch of an agent: {error}"),
+        Refusal::Newer { format, latest } => {
+            format!("format {format} of a newer agent; {latest} is the latest that can be read here")
+        }
+        Refusal::Name { of } => {
+            let what = match of {
+                Named::Cluster => "cluster",
+                Named::Node => "node",
+                Named::Agent => "agent",
+            };
+            format!("the name of the {what} is empty, too long, or has characters that no name has")
+        }
+        Refusal::Time { ns } => format!("its time ({ns} ns) is before 2020, or more than a day ahead of the clock here"),
+        Refusal::Cluster { name } => format!("this token is not for cluster {name}"),
+        Refusal::Stated { text } => text.clone(),
     }
 }
 
