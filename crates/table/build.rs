@@ -17,7 +17,7 @@ use definition::Table;
 use serde::de::DeserializeOwned;
 
 /// Subjects of `knowhow/sentences` that the native half states facts of. Others are Python's: rewording those builds nothing.
-const NATIVE_SUBJECTS: [&str; 8] = ["capture", "clock", "disk", "dump", "issues", "load", "load_logs", "measure"];
+const NATIVE_SUBJECTS: [&str; 9] = ["capture", "clock", "disk", "dump", "issues", "load", "load_logs", "marks", "measure"];
 
 fn main() {
     let tables = Path::new(&env::var("CARGO_MANIFEST_DIR").unwrap()).join("../../knowhow/tables");

@@ -13,7 +13,7 @@ use std::{
 use serde_json::json;
 use sysdock_bpf::{BpfError, Elements, KernelNames, Recovered};
 use sysdock_dump::{BpfArray, Description, DumpError, Kernel, Outcome, Part, Question, Source};
-use sysdock_table::{Cancel, Capture, Ending, Folder, Manifest, Recording, facts};
+use sysdock_table::{Cancel, Capture, Ending, Fact, Folder, Manifest, Recording, facts};
 
 use crate::{
     arguments, confine, environment, import,
@@ -154,7 +154,7 @@ fn add_flight(arguments: &arguments::DumpRun, kernel: &Kernel, outcome: &Outcome
     let rings = rings.filter(|array| array.id < store.id).max_by_key(|array| array.id);
     let stopped = outcome.clock.zip(outcome.stopped_ns).and_then(|(clock, stopped)| {
         let monotonic_ns = u64::try_from(clock.boot_of_log(stopped) - clock.boot_of_monotonic_ns).ok()?;
-        Some((monotonic_ns, outcome.panic.clone().unwrap_or_else(|| "the dump was made".into())))
+        Some((monotonic_ns, outcome.panic.clone().map_or_else(facts::marks::dump_made, facts::marks::stated)))
     });
     let folder = Folder::open(&arguments.output, privileges::access(arguments.share))?;
     let found = write_spool(&folder, kernel, &store, rings.as_ref(), stopped)?;
@@ -189,7 +189,7 @@ fn write_spool(
     kernel: &Kernel,
     store: &BpfArray,
     rings: Option<&BpfArray>,
-    stopped: Option<(u64, String)>,
+    stopped: Option<(u64, Fact)>,
 ) -> Result<Option<Recovered>, Message> {
     let reader = |array: &BpfArray| {
         let array = *array;

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sysdock.sentences import Words, fact
+from sysdock.sentences import Words, fact, facts_from_json
 
 if TYPE_CHECKING:
     from sysdock.analysis.session import Session
@@ -16,15 +16,15 @@ MOST = 20
 
 @dataclass(frozen=True)
 class Mark:
-    """A mark. `at_ns`: since the start of the recording."""
+    """A mark. `at_ns`: since the start of the recording; `what`: facts, or the text of an older recording."""
 
     at_ns: int
-    text: str
+    what: Words
 
     @property
     def words(self) -> Words:
-        """The text with its time."""
-        return fact("diagnosis/mark_after_start", mark=self.text, at=self.at_ns)
+        """What it was, with its time."""
+        return fact("diagnosis/mark_after_start", mark=self.what, at=self.at_ns)
 
 
 def marks_of(session: Session) -> list[Mark]:
@@ -33,4 +33,4 @@ def marks_of(session: Session) -> list[Mark]:
         return []
     start = session.recording.manifest["started_ns"]
     rows = session.fetch(f"SELECT ts_ns, text FROM marks ORDER BY ts_ns LIMIT {MOST}")
-    return [Mark(ts_ns - start, text) for ts_ns, text in rows]
+    return [Mark(ts_ns - start, facts_from_json(text)) for ts_ns, text in rows]

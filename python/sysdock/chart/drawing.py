@@ -105,7 +105,7 @@ def _draw(session: Session, reducer: Reducer, line: ChartLine, lang: str) -> Dra
         filled["usermeta"] = {"seconds_per_unit": values["x_divisor"]}
     head = {
         "text": f"{say(title_in_words(session, result.analysis), lang)}: {say(title, lang)}",
-        "subtitle": say(captions, lang),
+        "subtitle": visible(say(captions, lang)),
     }
     complete = {**filled, "title": head, "data": {"values": marks.rows}}
     return Drawing(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sysdock.analysis.marks import Mark
-from sysdock.sentences import Words, fact, say
+from sysdock.sentences import Words, fact, listed, say
 from sysdock.text import visible
 
 _COLOUR = "#d62728"
@@ -21,7 +21,7 @@ def with_marks(spec: dict[str, Any], moments: Sequence[Mark], divisor: float, la
     line = {
         "data": {
             "values": [
-                {"moment": float(f"{one.at_ns / 1e9 / divisor:.9g}"), "shown": visible(one.text)}
+                {"moment": float(f"{one.at_ns / 1e9 / divisor:.9g}"), "shown": visible(say(one.what, lang))}
                 for one in moments
             ]
         },
@@ -38,5 +38,4 @@ def with_marks(spec: dict[str, Any], moments: Sequence[Mark], divisor: float, la
 
 def caption(moments: Sequence[Mark]) -> Words:
     """The caption of the dashed lines."""
-    shown = ", ".join(dict.fromkeys(visible(one.text) for one in moments))
-    return fact("chart/dashed_line", marks=shown)
+    return fact("chart/dashed_line", marks=listed(dict.fromkeys(one.what for one in moments)))

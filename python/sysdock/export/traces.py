@@ -15,6 +15,7 @@ from sysdock.analysis import Session
 from sysdock.analysis.marks import marks_of
 from sysdock.export.protobuf import Field, message
 from sysdock.export.scheduling import scheduling_packets
+from sysdock.sentences import say
 from sysdock.text import harmless_json, visible
 
 _BATCH = 10_000
@@ -72,9 +73,8 @@ def write_chrome(session: Session, out: IO[bytes], most: int) -> Written:
         emit({**event, "args": {key: value for key, value in given.items() if value is not None}})
         shown += 1
     for one in marks_of(session):
-        emit(
-            {"name": one.text, "cat": "mark", "ph": "i", "s": "g", "pid": 0, "tid": 0, "ts": one.at_ns / 1000}
-        )
+        name, ts = say(one.what, "en"), one.at_ns / 1000
+        emit({"name": name, "cat": "mark", "ph": "i", "s": "g", "pid": 0, "tid": 0, "ts": ts})
     out.write(b"\n]}\n")
     return Written(shown, calls_total(session))
 
@@ -140,7 +140,7 @@ def write_perfetto(session: Session, out: IO[bytes], most: int) -> Written:
             (EVENT_TRACK, _MARKS_TRACK),
             (EVENT_CATEGORY, "mark"),
         ]
-        instant.append((EVENT_NAME, visible(one.text)))
+        instant.append((EVENT_NAME, visible(say(one.what, "en"))))
         write_packet(out, [(TIMESTAMP, one.at_ns), (TRACK_EVENT, message(instant))])
     for field in scheduling_packets(session, most):
         write_packet(out, [field])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -131,7 +130,7 @@ def issues(session: Session) -> list[dict[str, Any]]:
 # Tables that `describe` reads.
 def marks(session: Session) -> list[dict[str, Any]]:
     """The events that made a flight recorder write the recording, by time."""
-    return [dataclasses.asdict(one) for one in marks_of(session)]
+    return [{"at_ns": one.at_ns, "text": say(one.what, "en")} for one in marks_of(session)]
 
 
 _READERS: dict[str, Callable[[Session], Any]] = {

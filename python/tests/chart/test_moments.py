@@ -13,6 +13,7 @@ from sysdock.analysis import Session
 from sysdock.chart.output import write
 from sysdock.library import Library
 from sysdock.recording import Filters, Recording
+from sysdock.sentences import fact, json_of
 
 SLOW = "fsync took 1.23 s"
 SHAPES = {
@@ -73,3 +74,16 @@ def test_a_range_of_time_leaves_out_the_marks_outside(maker: RecordingMaker, lib
     with Session(Recording.open(folder), library, Filters(from_="1", to="2")) as session:
         [spec, *_] = chart.specs(session, "io/calls_over_time")
     assert [row["shown"] for row in lines(spec)] == ["late"]
+
+
+def test_what_a_mark_states_is_said_in_the_language_of_the_chart(
+    maker: RecordingMaker, library: Library
+) -> None:
+    calls = [{"t": 0.02 * number, "dur_ns": 1000, "call": "write", "path": "/data"} for number in range(100)]
+    took = fact("marks/call_took", call="fsync", took=1_230_000_000)
+    slow = json_of(fact("marks/in_thread", name="db", tid=7, what=took))
+    with Session(Recording.open(maker.make(calls, marks=[{"t": 0.5, "text": slow}])), library) as session:
+        for lang, said in (("en", "db[7]: fsync took 1.23 s"), ("ja", "db[7]: fsync に 1.23 s かかった")):
+            [spec, *_] = chart.specs(session, "io/calls_over_time", lang=lang)
+            assert [row["shown"] for row in lines(spec)] == [said]
+            assert said in spec["title"]["subtitle"]

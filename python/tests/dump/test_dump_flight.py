@@ -49,7 +49,7 @@ def test_the_last_call_is_the_one_that_stopped_the_kernel(flown: MadeDump, recor
         # The write that followed never ended.
         assert (call, path, pid) == ("openat", "/proc/sysrq-trigger", 1)
         [(end, text)] = session.fetch("SELECT ts_ns, text FROM marks")
-        assert text == "sysrq triggered crash"
+        assert json.loads(text) == [{"code": "marks/stated", "text": "sysrq triggered crash"}]
         [(panic,)] = session.fetch("SELECT ts_ns FROM dump_panic")
         assert abs(end - panic) < 10**7
         [(last,)] = session.fetch("SELECT max(ts_ns) FROM calls")

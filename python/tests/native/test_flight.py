@@ -143,7 +143,8 @@ def test_calls_are_exact_and_named_although_what_names_them_came_before(
         assert [row[:2] for row in asleep] == [("timer", "clock_nanosleep")]
         assert asleep[0][2] >= begin
         assert asleep[0][3] == end
-        assert session.fetch("SELECT text FROM marks") == [("by hand",)]
+        [(text,)] = session.fetch("SELECT text FROM marks")
+        assert json.loads(text) == [{"code": "marks/stated", "text": "by hand"}]
         assert session.fetch("SELECT min(ts_ns) >= (SELECT min(start_ts_ns) FROM processes) FROM calls") == [
             (True,)
         ]
@@ -175,7 +176,9 @@ def test_a_process_that_is_killed_has_its_last_moments_written(flight: Flight, t
     assert written["cause"].endswith(": killed by SIGXCPU")
     with Session(Recording.open(Path(written["path"])), Library()) as session:
         [(text, pid)] = session.fetch("SELECT text, pid FROM marks")
-        assert text == written["cause"]
+        [mark] = json.loads(text)
+        assert (mark["code"], mark["tid"]) == ("marks/in_thread", pid)
+        assert mark["what"] == {"code": "marks/killed", "signal": "SIGXCPU"}
         ends = session.fetch(f"SELECT DISTINCT exit_signal FROM processes WHERE pid = {pid}")
         assert ends == [("SIGXCPU",)]
     # The next one comes too soon.

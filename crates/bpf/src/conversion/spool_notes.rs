@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 use sysdock_calls::Task;
 use sysdock_table::{
-    Batch, Ending, Manifest, Recording, TableError,
+    Batch, Ending, Fact, Manifest, Recording, TableError,
     rows::{self, MarksColumns},
 };
 
@@ -21,7 +21,7 @@ pub(crate) struct Mark {
     monotonic_ns: u64,
     /// Id of the thread; 0: none.
     tid: u32,
-    text: String,
+    what: Fact,
 }
 
 /// Content of the notes.
@@ -57,8 +57,8 @@ impl SpoolNotes {
                     let most = drops.entry((*cpu, *kind)).or_default();
                     *most = (*most).max(*count);
                 }
-                Note::Mark { monotonic_ns, tid, text } => {
-                    notes.marks.push(Mark { monotonic_ns: *monotonic_ns, tid: *tid, text: text.clone() });
+                Note::Mark { monotonic_ns, tid, what } => {
+                    notes.marks.push(Mark { monotonic_ns: *monotonic_ns, tid: *tid, what: what.clone() });
                 }
                 Note::End(end) => notes.end = Some(end.clone()),
                 Note::Clock { .. } | Note::Unknown => {}
@@ -81,7 +81,7 @@ impl SpoolNotes {
         for mark in marks {
             batch.push(&rows::Marks {
                 ts_ns: clock.epoch_ns(mark.monotonic_ns),
-                text: mark.text.as_str().into(),
+                text: mark.what.clone().into(),
                 task_id: threads.task_of(mark.tid).filter(|_| mark.tid != 0).map(|task| task as i32),
             });
         }

@@ -281,7 +281,7 @@ impl Flight {
             return Err(BpfError::spool(Path::new("memory"), io::ErrorKind::OutOfMemory.into()));
         };
         let mut notes = lost_since(&self.probes.rings, lost, *begun_ns);
-        notes.push(Note::Mark { monotonic_ns: cause.at_ns, tid: cause.tid, text: cause.text.clone() });
+        notes.push(Note::Mark { monotonic_ns: cause.at_ns, tid: cause.tid, what: cause.what.clone() });
         let (position, begun_ns) = (*position, *begun_ns);
         Ok(Dump { notes, records: self.spool.sink().copy(position), time_ns: monotonic_ns().saturating_sub(begun_ns) })
     }

@@ -7,6 +7,8 @@ use std::{
     path::PathBuf,
 };
 
+use sysdock_table::Fact;
+
 use super::store::{BEGINS, HEAD, HEADER, Header, MAGIC, NEWEST, OLDEST, VERSION};
 use crate::{
     End, Note, Reason, Spool,
@@ -69,7 +71,7 @@ pub struct Recovered {
 pub fn recover(
     store: &Elements<'_>,
     rings: Option<&Elements<'_>>,
-    stopped: Option<(u64, String)>,
+    stopped: Option<(u64, Fact)>,
     out: &mut impl Write,
 ) -> io::Result<Option<Recovered>> {
     let Some(area) = Area::of(store) else { return Ok(None) };
@@ -99,7 +101,7 @@ pub fn recover(
         (found.of_rings, found.incomplete) = rest_of(rings, &next, out)?;
     }
     let mut notes = rings.map(|rings| drops(rings, since_ns)).unwrap_or_default();
-    notes.extend(stopped.map(|(monotonic_ns, text)| Note::Mark { monotonic_ns, tid: 0, text }));
+    notes.extend(stopped.map(|(monotonic_ns, what)| Note::Mark { monotonic_ns, tid: 0, what }));
     notes.push(Note::End(End { reason: Reason::Done, ..End::default() }));
     let mut spool = Spool::of(Vec::new(), &PathBuf::new());
     notes.iter().try_for_each(|note| spool.note(note)).map_err(io::Error::other)?;

@@ -4,6 +4,7 @@ use std::{fs, time::Duration};
 
 use rustc_hash::FxHashMap;
 use sysdock_calls::syscalls::Class;
+use sysdock_table::{Fact, facts::marks as facts};
 
 use crate::{
     events::{
@@ -109,10 +110,10 @@ fn full_name(name: &str) -> Result<String, WrongTrigger> {
 }
 
 /// The event that fired a trigger.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Cause {
-    /// Description, without the thread.
-    pub text: String,
+    /// What it was, without the thread.
+    pub what: Fact,
     /// Id of the thread; 0: none.
     pub tid: u32,
     /// Time, `CLOCK_MONOTONIC` [ns].
@@ -204,7 +205,7 @@ impl Lookout {
             EVENT_EXIT => event.read().and_then(|(exit, _)| self.exit(&exit)),
             EVENT_PROBE => {
                 let (probe, _) = event.read::<ProbeEvent>()?;
-                Some(Cause { text: "a probe was reached".into(), tid: probe.tid, at_ns: probe.at_ns })
+                Some(Cause { what: facts::probe_reached(), tid: probe.tid, at_ns: probe.at_ns })
             }
             _ => None,
         }
@@ -223,7 +224,7 @@ impl Lookout {
         let than_ns = self.named_ns.iter().filter(|(named, _)| named == name).map(|(_, than)| *than).min();
         let than_ns = than_ns.unwrap_or(NEVER).min(if is_about_files(meaning.class, &call) { self.files_ns } else { NEVER });
         (dur_ns > than_ns).then(|| Cause {
-            text: format!("{name} took {}", human_time(dur_ns)),
+            what: facts::call_took(name.as_str(), dur_ns),
             tid: call.tid,
             at_ns: call.start_ns.saturating_add(dur_ns),
         })
@@ -232,8 +233,7 @@ impl Lookout {
     fn lock(&self, event: &Raw<'_>) -> Option<Cause> {
         let (wait, _) = event.read::<LockWaitEvent>()?;
         let is_slow = wait.wait_ns > self.lock_ns && event.flags & LOCK_NESTED == 0;
-        let text = || format!("waited {} for a lock of the kernel", human_time(wait.wait_ns));
-        is_slow.then(|| Cause { text: text(), tid: wait.tid, at_ns: wait.at_ns })
+        is_slow.then(|| Cause { what: facts::waited_for_lock(wait.wait_ns), tid: wait.tid, at_ns: wait.at_ns })
     }
 
     fn exit(&self, exit: &ExitEvent) -> Option<Cause> {
@@ -242,21 +242,12 @@ impl Lookout {
         let counts = if names.is_empty() { !USUAL.contains(&name.as_str()) } else { names.contains(&name) };
         // Each thread of a killed process ends by the signal: the first thread reports it.
         let is_first = exit.status & 0x7f != 0 && exit.tid == exit.pid;
-        (is_first && counts).then(|| Cause { text: format!("killed by {name}"), tid: exit.tid, at_ns: exit.at_ns })
+        (is_first && counts).then(|| Cause { what: facts::killed(name), tid: exit.tid, at_ns: exit.at_ns })
     }
 
     /// Check what is read once per second.
     pub(crate) fn second(&mut self, now_ns: u64) -> Option<Cause> {
         self.pressures.iter_mut().find_map(|pressure| pressure.read(now_ns))
-    }
-}
-
-/// A time as text.
-fn human_time(ns: u64) -> String {
-    match ns {
-        0..1_000_000 => format!("{} us", ns / 1000),
-        1_000_000..1_000_000_000 => format!("{:.1} ms", ns as f64 / 1e6),
-        _ => format!("{:.2} s", ns as f64 / 1e9),
     }
 }
 
@@ -324,8 +315,7 @@ impl RunQueue {
 
     fn judge(&self, tid: u32, from_ns: u64, at_ns: u64) -> Option<Cause> {
         let wait_ns = at_ns.saturating_sub(from_ns);
-        let text = || format!("waited {} for a CPU", human_time(wait_ns));
-        (wait_ns > self.than_ns).then(|| Cause { text: text(), tid, at_ns })
+        (wait_ns > self.than_ns).then(|| Cause { what: facts::waited_for_cpu(wait_ns), tid, at_ns })
     }
 }
 
@@ -347,8 +337,7 @@ impl Pressure {
         let total_ns = total_us(&text)?.saturating_mul(1000);
         let (before_ns, total_before_ns) = self.last.replace((now_ns, total_ns))?;
         let share = (total_ns - total_before_ns.min(total_ns)) * 100 / (now_ns - before_ns).max(1);
-        let text = || format!("threads waited for {} during {share} % of the last second", self.resource);
-        (share >= u64::from(self.percent)).then(|| Cause { text: text(), tid: 0, at_ns: now_ns })
+        (share >= u64::from(self.percent)).then(|| Cause { what: facts::pressure(self.resource, share), tid: 0, at_ns: now_ns })
     }
 }
 
@@ -371,10 +360,11 @@ mod tests {
         Trigger::parse(text, seconds)
     }
 
-    fn see(lookout: &mut Lookout, bytes: &[u8]) -> Vec<String> {
+    /// Causes, each with its thread.
+    fn see(lookout: &mut Lookout, bytes: &[u8]) -> Vec<(u32, Fact)> {
         let (mut rest, mut causes) = (bytes, Vec::new());
         while let Some((event, after)) = events::split(rest) {
-            causes.extend(lookout.see(&event).map(|cause| format!("{} {}", cause.tid, cause.text)));
+            causes.extend(lookout.see(&event).map(|cause| (cause.tid, cause.what)));
             rest = after;
         }
         causes
@@ -405,11 +395,12 @@ mod tests {
     #[test]
     fn calls_count_where_they_wait_for_files() {
         let mut lookout = Lookout::new(&[parsed("call:1").unwrap(), parsed("call/futex:2").unwrap()]);
-        let call = |number, seconds: u64| testing::call(7, 5, seconds * 1_000_000_000 + 1, number, 0).bytes();
-        assert_eq!(see(&mut lookout, &call(libc::SYS_fsync, 1)), ["7 fsync took 1.00 s"]);
-        assert_eq!(see(&mut lookout, &call(libc::SYS_futex, 2)), ["7 futex took 2.00 s"]);
+        let dur_ns = |seconds: u64| seconds * 1_000_000_000 + 1;
+        let call = |number, seconds| testing::call(7, 5, dur_ns(seconds), number, 0).bytes();
+        assert_eq!(see(&mut lookout, &call(libc::SYS_fsync, 1)), [(7, facts::call_took("fsync", dur_ns(1)))]);
+        assert_eq!(see(&mut lookout, &call(libc::SYS_futex, 2)), [(7, facts::call_took("futex", dur_ns(2)))]);
         for (number, seconds) in [(libc::SYS_fsync, 0), (libc::SYS_futex, 1), (libc::SYS_epoll_wait, 9), (libc::SYS_read, 9)] {
-            assert_eq!(see(&mut lookout, &call(number, seconds)), [""; 0], "{number}");
+            assert_eq!(see(&mut lookout, &call(number, seconds)), [], "{number}");
         }
     }
 
@@ -423,22 +414,28 @@ mod tests {
         let mut lookout = Lookout::new(&[parsed("run-queue:1").unwrap()]);
         const S: u64 = 1_000_000_000;
         let mut find = |events: &[Vec<u8>]| see(&mut lookout, &events.concat());
-        assert_eq!(find(&[wake(1, S), switch(0, 0, 1, 2 * S)]), [""; 0]);
-        assert_eq!(find(&[switch(1, 1, 0, 3 * S), wake(1, 4 * S), switch(0, 0, 1, 6 * S)]), ["1 waited 2.00 s for a CPU"]);
+        assert_eq!(find(&[wake(1, S), switch(0, 0, 1, 2 * S)]), []);
+        assert_eq!(find(&[switch(1, 1, 0, 3 * S), wake(1, 4 * S), switch(0, 0, 1, 6 * S)]), [(1, facts::waited_for_cpu(2 * S))]);
         // It was preempted.
-        assert_eq!(find(&[switch(1, 0, 2, 7 * S), switch(2, 1, 1, 9 * S)]), ["1 waited 2.00 s for a CPU"]);
+        assert_eq!(find(&[switch(1, 0, 2, 7 * S), switch(2, 1, 1, 9 * S)]), [(1, facts::waited_for_cpu(2 * S))]);
         // Sleep is no wait for a CPU, and a wake-up by another CPU may be reported later.
-        assert_eq!(find(&[switch(1, 1, 0, 10 * S), switch(0, 0, 1, 20 * S), wake(1, 20 * S - 1)]), [""; 0]);
-        assert_eq!(find(&[switch(1, 1, 0, 21 * S), switch(0, 0, 1, 30 * S), wake(1, 28 * S)]), ["1 waited 2.00 s for a CPU"]);
+        assert_eq!(find(&[switch(1, 1, 0, 10 * S), switch(0, 0, 1, 20 * S), wake(1, 20 * S - 1)]), []);
+        assert_eq!(
+            find(&[switch(1, 1, 0, 21 * S), switch(0, 0, 1, 30 * S), wake(1, 28 * S)]),
+            [(1, facts::waited_for_cpu(2 * S))]
+        );
     }
 
     #[test]
     fn processes_count_that_are_killed_by_what_usually_ends_none() {
         let exit = |tid, signal| event(EVENT_EXIT, &ExitEvent { tid, pid: 5, status: signal, ..ExitEvent::default() });
         let mut any = Lookout::new(&[parsed("signal").unwrap()]);
-        assert_eq!(see(&mut any, &[exit(5, 11), exit(6, 11), exit(5, 15), exit(5, 256)].concat()), ["5 killed by SIGSEGV"]);
+        assert_eq!(
+            see(&mut any, &[exit(5, 11), exit(6, 11), exit(5, 15), exit(5, 256)].concat()),
+            [(5, facts::killed("SIGSEGV"))]
+        );
         let mut named = Lookout::new(&[parsed("signal:TERM").unwrap()]);
-        assert_eq!(see(&mut named, &[exit(5, 11), exit(5, 15)].concat()), ["5 killed by SIGTERM"]);
+        assert_eq!(see(&mut named, &[exit(5, 11), exit(5, 15)].concat()), [(5, facts::killed("SIGTERM"))]);
     }
 
     #[test]

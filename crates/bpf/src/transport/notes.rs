@@ -1,8 +1,8 @@
 //! Notes of the recorder itself, between the events of the spool: one JSON object per line.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
-use sysdock_table::{FamilyState, Watched};
+use sysdock_table::{Fact, FamilyState, Watched, facts::marks as facts};
 
 use crate::families::{Family, probes::spec::ProbeList};
 
@@ -39,14 +39,28 @@ pub enum Note {
         monotonic_ns: u64,
         /// Id of the thread that it is about; 0: none.
         tid: u32,
-        /// Text of the mark.
-        text: String,
+        /// What it marks; a spool of an earlier version has a text.
+        #[serde(alias = "text", deserialize_with = "fact_or_text")]
+        what: Fact,
     },
     /// Recording ended; the last note.
     End(End),
     /// A note of a newer recorder.
     #[serde(other)]
     Unknown,
+}
+
+fn fact_or_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Fact, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Either {
+        Fact(Fact),
+        Text(String),
+    }
+    Ok(match Either::deserialize(deserializer)? {
+        Either::Fact(fact) => fact,
+        Either::Text(text) => facts::stated(text),
+    })
 }
 
 /// What is recorded.

@@ -18,7 +18,7 @@ use rustix::{
 };
 use serde_json::{Value, json};
 use sysdock_bpf::{Cause, Flight, Flying, Start, Trigger};
-use sysdock_table::{Cancel, facts};
+use sysdock_table::{Cancel, Fact, facts};
 
 use crate::{
     arguments::{self, FlightStart},
@@ -281,7 +281,7 @@ impl Recorder<'_> {
             }
             for occurrence in control.occurrences.try_iter() {
                 match occurrence {
-                    Occurrence::Condition(command) => self.trigger(&now(format!("requested by `{command}`"))),
+                    Occurrence::Condition(command) => self.trigger(&now(facts::marks::requested_by(command))),
                     Occurrence::Request(request, stream) => leavers.extend(self.answer(&request, stream)),
                 }
             }
@@ -295,10 +295,12 @@ impl Recorder<'_> {
         if !self.triggered.may_write() {
             return;
         }
-        let name = self.flight.name(cause.tid).map_or(String::new(), |name| format!("{name}[{}]: ", cause.tid));
-        let text = name + &cause.text;
-        match self.flight.take(&Cause { text: text.clone(), ..*cause }) {
-            Ok(dump) => self.triggered.write(dump, text),
+        let what = match self.flight.name(cause.tid) {
+            Some(name) => facts::marks::in_thread(name, cause.tid, cause.what.clone()),
+            None => cause.what.clone(),
+        };
+        match self.flight.take(&Cause { what: what.clone(), ..*cause }) {
+            Ok(dump) => self.triggered.write(dump, sentences::sentence(&what)),
             Err(error) => {
                 let why = messages::not_taken(error);
                 messages::note(&format!("the recording that a trigger requested cannot be written: {why}"));
@@ -320,7 +322,7 @@ impl Recorder<'_> {
     }
 
     fn dump(&mut self, text: &str, mut stream: UnixStream) -> io::Result<()> {
-        match self.flight.take(&now(text.to_string())) {
+        match self.flight.take(&now(facts::marks::stated(text))) {
             Ok(dump) => {
                 control::answer(&mut stream, &json!({ "holds_s": seconds(dump.time_ns) }))?;
                 thread::spawn(move || dump.write(&mut stream));
@@ -359,8 +361,8 @@ impl Recorder<'_> {
 }
 
 /// A cause at the current time that is not related to a thread.
-fn now(text: String) -> Cause {
-    Cause { text, tid: 0, at_ns: sysdock_bpf::monotonic_ns() }
+fn now(what: Fact) -> Cause {
+    Cause { what, tid: 0, at_ns: sysdock_bpf::monotonic_ns() }
 }
 
 fn seconds(ns: u64) -> f64 {
