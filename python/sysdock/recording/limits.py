@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sysdock.errors import UserError
+
 if TYPE_CHECKING:
     from sysdock.recording.manifest import Recording
 
-# With this value the limits are off, for a large recording of somebody who is trusted.
+# With this value the limits are off, for a large recording of somebody who is trusted. A number is the least
+# time in seconds, for a busy machine.
 SWITCH, OFF = "SYSDOCK_LIMITS", "off"
 _LEAST_MEMORY, _LEAST_SECONDS, MOST_SECONDS = 2 << 30, 15, 600
 # A large file costs its sender something as well, and may use more: up to 256 MB and 48 MB it gets what the
@@ -58,7 +61,14 @@ def limits_of(recording: Recording) -> Limits | None:
         return None
     size = sum(recording.bytes_on_disk(table) for table in recording.tables)
     memory = max(_LEAST_MEMORY, min(_MEMORY_PER_BYTE * size, _memory_of_machine() // 2))
-    return Limits(memory, min(max(_LEAST_SECONDS, size // _BYTES_PER_SECOND), MOST_SECONDS))
+    return Limits(memory, min(max(_least_seconds(), size // _BYTES_PER_SECOND), MOST_SECONDS))
+
+
+def _least_seconds() -> int:
+    wanted = os.environ.get(SWITCH, "")
+    if wanted and not wanted.isdecimal():
+        raise UserError(f"{SWITCH}={wanted}: not understood", f"{SWITCH}={OFF}, or a number of seconds")
+    return max(_LEAST_SECONDS, int(wanted or 0))
 
 
 def made_here(recording: Recording) -> bool:

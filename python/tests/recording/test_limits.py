@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 from make_recording import RecordingMaker
+from sysdock.errors import UserError
 from sysdock.recording import Recording
-from sysdock.recording.limits import limits_of
+from sysdock.recording.limits import Limits, limits_of
 
 HERE = socket.gethostname()
 
@@ -24,10 +25,16 @@ def test_a_log_that_was_imported_here_has_no_limits(maker: RecordingMaker) -> No
 
 
 @pytest.mark.parametrize("host", ["elsewhere", None])
-def test_a_recording_of_another_host_or_of_none_has_limits(maker: RecordingMaker, host: str | None) -> None:
-    limits = limits_of(Recording.open(maker.make(host=host)))
-    assert limits is not None
-    assert (limits.memory_bytes, limits.seconds) == (2 << 30, 15)
+def test_a_recording_of_another_host_or_of_none_has_limits(
+    maker: RecordingMaker, monkeypatch: pytest.MonkeyPatch, host: str | None
+) -> None:
+    recording = Recording.open(maker.make(host=host))
+    for wanted, seconds in (("", 15), ("7", 15), ("20", 20), ("5000", 600)):
+        monkeypatch.setenv("SYSDOCK_LIMITS", wanted)
+        assert limits_of(recording) == Limits(2 << 30, seconds)
+    monkeypatch.setenv("SYSDOCK_LIMITS", "of")
+    with pytest.raises(UserError, match="SYSDOCK_LIMITS=of: not understood"):
+        limits_of(recording)
 
 
 def test_a_recording_of_another_user_has_limits(
