@@ -30,6 +30,7 @@ mod group;
 mod keeper;
 pub mod live;
 mod objects;
+mod probe_list;
 mod probes;
 mod refusal;
 #[cfg(test)]
@@ -47,10 +48,7 @@ pub use conversion::{convert, convert_own, finish_converted, manifest, salvage, 
 pub use error::BpfError;
 pub use families::{
     FAMILIES, Family, IO, PROBES, Recorded, STACKS, SYSCALLS, SYSTEM, chosen,
-    probes::{
-        attach::{NoPlace, Refused},
-        spec::{Ends, Probe, ProbeList, WrongProbe},
-    },
+    probes::attach::{NoPlace, Refused},
     processes::{
         signals::name as signal_name,
         tasks::{all_processes, first_task, task_events},
@@ -66,10 +64,11 @@ pub use flight::{
 };
 pub use gate::Gate;
 pub use group::{Freezer, Group};
+pub use probe_list::{Ends, Probe, ProbeList, WrongProbe};
 pub use probes::{ProbeError, Probes, Settings, Step};
 pub use stacks::kernel::{KernelNames, boot};
 pub use transport::{
-    capture::{Capture, Totals},
+    capture::{Capture, Polled, Totals},
     notes::{End, Note, Reason, Start},
     ring::Ring,
     spool::{NO_CPU, SPOOL, Spool, Syncer, clock_note, monotonic_ns},

@@ -7,12 +7,8 @@ use libbpf_rs::{Link, MapCore, Object, ObjectBuilder, OpenObject};
 use crate::{
     config::{Config, Stacks},
     counters::{self, NotAttached},
-    families::{
-        Converter, FAMILIES, Family, PROBES, STACKS, Shrink,
-        calls::Calls,
-        probes::{attach, spec::ProbeList},
-        processes::Processes,
-    },
+    families::{Converter, FAMILIES, Family, PROBES, STACKS, Shrink, calls::Calls, probes::attach, processes::Processes},
+    probe_list::ProbeList,
     probes::{ProbeError, Step, failed},
     programs::unpacked,
     transport::ring,

@@ -16,14 +16,12 @@ use crate::{
     config::{Config, Stacks, Target, own_pid_namespace},
     families::{
         CPU, FAMILIES, Family, PROBES, SCHED, STACKS,
-        probes::{
-            attach::{NoPlace, Refused, attach},
-            spec::ProbeList,
-        },
+        probes::attach::{NoPlace, Refused, attach},
         processes::tasks::task_events,
         stacks::layouts::LayoutReporter,
     },
     objects::{attach_all, load_family, load_first, load_probes},
+    probe_list::ProbeList,
     refusal,
     transport::{
         reported::{REPORTED, Reported},
@@ -245,7 +243,7 @@ impl Probes {
         }
         let mut sums = Vec::new();
         for Loaded { object, family, .. } in &objects {
-            let of_family = family.as_ref().map_or(Ok(Vec::new()), |family| Sums::of(family, object));
+            let of_family = family.as_ref().map_or(Ok(Vec::new()), |family| Sums::of(family.sums, object));
             sums.extend(of_family.map_err(failed(Step::FindSums))?);
         }
         objects.insert(0, Loaded { object: calls, family: None, is_idle: !settings.calls });

@@ -15,7 +15,7 @@ use crate::{
         CallSecondFile, EVENT_CALL, EVENT_EXEC, EVENT_EXIT, EVENT_FORK, EVENT_PATH, EVENT_SIGNAL, EVENT_TASK, ExecEvent,
         ExitEvent, ForkEvent, Layout, PathEvent, SignalEvent, TaskEvent,
     },
-    families::probes::spec::ProbeList,
+    probe_list::ProbeList,
 };
 
 thread_local! {

@@ -409,7 +409,7 @@ fn record(
     let hold = if arguments.no_loss { group.as_ref().and_then(|group| group.freezer().ok()) } else { None };
     // Before threads are started. The command's process exists already and is not confined.
     rows.push(environment::of_its_limits(confine::recorder(recording.folder())));
-    let mut capture = Capture::new(probes, spool, hold, meters)?;
+    let mut capture = Capture::new(probes, spool, hold, meters.map(|meters| Box::new(meters) as _))?;
     if let Err(error) = privileges::drop_rest(arguments.as_root) {
         messages::note(&format!("rights that are no longer needed could not be dropped: {error}"));
     }

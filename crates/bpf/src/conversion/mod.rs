@@ -9,6 +9,7 @@ pub(crate) mod clock;
 pub(crate) mod owners;
 pub(crate) mod places;
 mod spool_notes;
+mod streams;
 mod survey;
 pub(crate) mod threads;
 pub(crate) mod waits;
@@ -26,12 +27,13 @@ use crate::{
         stacks::rows::{StackRows, Whose},
     },
     stacks::kernel::KernelNames,
-    transport::{frames::Frames, streams::Merge},
+    transport::frames::Frames,
 };
 
 use clock::Clock;
 use places::Places;
 use spool_notes::SpoolNotes;
+use streams::Merge;
 use survey::Survey;
 use threads::{Thread, Threads};
 use waits::Waits;
@@ -244,7 +246,7 @@ impl<'a> Conversion<'a> {
 
     /// Whether events of a family are recorded.
     pub(crate) fn records(&self, family: &Family) -> bool {
-        self.start.records(family)
+        self.start.records(family.name)
     }
 
     /// Process id of the command, -1 if there is none.

@@ -9,6 +9,7 @@ use std::{fs::File, path};
 use rustc_hash::FxHashMap;
 use sysdock_table::Cancel;
 
+use super::streams::Stream;
 use crate::{
     BpfError,
     conversion::places::Places,
@@ -18,7 +19,6 @@ use crate::{
         frames::{FrameRange, Frames},
         notes::{self, Note},
         spool::FrameKind,
-        streams::Stream,
     },
 };
 

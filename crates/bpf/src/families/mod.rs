@@ -212,7 +212,7 @@ pub(crate) fn table_of(kind: u8) -> Option<&'static str> {
 /// Tables that are listed even without rows: an empty table states that there were none, a missing
 /// one states nothing.
 pub(crate) fn tables(start: &Start) -> impl Iterator<Item = &'static str> {
-    let recorded = |family: &&Family| family.recorded == Recorded::Always || start.records(family);
+    let recorded = |family: &&Family| family.recorded == Recorded::Always || start.records(family.name);
     let is_recorded = |table: &&str| !start.without_calls || !["calls", "mappings"].contains(table);
     ALL.iter().filter(recorded).flat_map(|family| family.tables).copied().filter(is_recorded)
 }

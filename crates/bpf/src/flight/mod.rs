@@ -20,7 +20,7 @@ use std::{
 };
 
 use crate::{
-    BpfError, End, Meters, NO_CPU, Note, Probes, Reason, Ring, Spool, Start, clock_note,
+    BpfError, End, Meters, NO_CPU, Note, Polled, Probes, Reason, Ring, Spool, Start, clock_note,
     events::{self, EVENT_EXEC, EVENT_EXIT, EVENT_FORK, Kinds},
     task_events,
     transport::{ring, spool::monotonic_ns},

@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{BpfError, Freezer, Meters, NO_CPU, Note, Probes, Ring, Spool, clock_note, transport::hold::Hold};
+use crate::{BpfError, Freezer, NO_CPU, Note, Probes, Ring, Spool, clock_note, transport::hold::Hold};
 
 /// Longest interval between two readings of the rings. At 2 million events a second a ring of 16
 /// MiB is full after 125 ms.
@@ -24,6 +24,12 @@ const FLUSH: Duration = Duration::from_millis(500);
 /// Interval between readings of the kernel's counters, and of the programs' sums.
 const METERS: Duration = Duration::from_secs(1);
 
+/// What is asked for events while those of programs come by themselves.
+pub trait Polled: std::fmt::Debug {
+    /// Events since the last call; `all`: also those of values that have not changed.
+    fn read(&mut self, all: bool) -> Vec<u8>;
+}
+
 /// Moves events from the rings to the spool.
 pub struct Capture {
     probes: Option<Probes>,
@@ -32,8 +38,8 @@ pub struct Capture {
     sync: Option<thread::JoinHandle<Result<(), BpfError>>>,
     /// Freezes the processes while the rings are too full.
     hold: Option<Hold>,
-    /// The kernel's counters of the machine.
-    meters: Option<Meters>,
+    /// Such as the kernel's counters of the machine.
+    polled: Option<Box<dyn Polled>>,
     /// Interval between two readings of the rings.
     pause: Duration,
     /// How long detaching took.
@@ -59,12 +65,17 @@ pub struct Totals {
 
 impl Capture {
     /// Begin with attached probes, and a spool that has its first notes. `hold`: the processes of
-    /// this group are frozen rather than that an event is lost; `meters`: read at once, each
+    /// this group are frozen rather than that an event is lost; `polled`: read at once, each
     /// second, and at the end.
     ///
     /// # Errors
     /// The spool cannot be written.
-    pub fn new(probes: Probes, mut spool: Spool, hold: Option<Freezer>, meters: Option<Meters>) -> Result<Capture, BpfError> {
+    pub fn new(
+        probes: Probes,
+        mut spool: Spool,
+        hold: Option<Freezer>,
+        polled: Option<Box<dyn Polled>>,
+    ) -> Result<Capture, BpfError> {
         spool.note(&clock_note())?;
         let pause = pause_for(&probes);
         let hold = hold.map(|group| Hold::new(group, probes.rings.iter().map(Ring::level).collect(), pause));
@@ -78,7 +89,7 @@ impl Capture {
             Ok(())
         });
         let detached = Duration::ZERO;
-        let mut capture = Capture { probes: Some(probes), spool, stop, sync: Some(sync), hold, meters, pause, detached };
+        let mut capture = Capture { probes: Some(probes), spool, stop, sync: Some(sync), hold, polled, pause, detached };
         capture.measure(true)?;
         Ok(capture)
     }
@@ -149,8 +160,8 @@ impl Capture {
         for sums in self.probes.iter_mut().flat_map(|probes| &mut probes.sums) {
             self.spool.append(NO_CPU, &sums.read())?;
         }
-        let Some(meters) = &mut self.meters else { return Ok(()) };
-        self.spool.append(NO_CPU, &meters.read(all))
+        let Some(polled) = &mut self.polled else { return Ok(()) };
+        self.spool.append(NO_CPU, &polled.read(all))
     }
 
     /// Write the losses so far, and the time.

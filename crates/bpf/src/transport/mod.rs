@@ -2,7 +2,7 @@
 //! the CPUs ([`ring`]) into a spool ([`spool`]), with [`notes`] of the recorder in between;
 //! [`hold`] freezes the processes if events come too fast; [`sums`] reads what programs add up in
 //! the kernel; [`reported`] makes them report again what they report once. Later, [`frames`] reads
-//! the spool, whatever happened to it, and [`streams`] merges the events of all CPUs by time.
+//! the spool, whatever happened to it. What the events mean is not known here.
 
 pub(crate) mod capture;
 pub(crate) mod frames;
@@ -11,5 +11,4 @@ pub(crate) mod notes;
 pub(crate) mod reported;
 pub(crate) mod ring;
 pub(crate) mod spool;
-pub(crate) mod streams;
 pub(crate) mod sums;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use sysdock_table::{Fact, FamilyState, Watched, facts::marks as facts};
 
-use crate::families::{Family, probes::spec::ProbeList};
+use crate::probe_list::ProbeList;
 
 /// A note. Unknown ones, of a newer recorder, are skipped.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -96,9 +96,9 @@ pub struct Start {
 }
 
 impl Start {
-    /// Whether events of a family are recorded.
-    pub(crate) fn records(&self, family: &Family) -> bool {
-        self.families.iter().any(|state| state.family == family.name && state.missing.is_none())
+    /// Whether events of the family with this name are recorded.
+    pub(crate) fn records(&self, family: &str) -> bool {
+        self.families.iter().any(|state| state.family == family && state.missing.is_none())
     }
 }
 

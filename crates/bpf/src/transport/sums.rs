@@ -9,7 +9,6 @@ use rustc_hash::FxHashMap;
 
 use crate::{
     events::{self, SUMS_BEFORE, SumsEvent},
-    families::Family,
     transport::spool::monotonic_ns,
 };
 
@@ -26,13 +25,13 @@ pub(crate) struct Sums {
 }
 
 impl Sums {
-    /// The sums of a family whose programs were loaded.
-    pub(crate) fn of(family: &Family, object: &Object) -> Result<Vec<Sums>> {
+    /// The sums of programs that were loaded: the names of their maps, and the kinds of their events.
+    pub(crate) fn of(maps: &[(&str, u8)], object: &Object) -> Result<Vec<Sums>> {
         let sums = |(name, kind): &(&str, u8)| {
             let map = object.maps().find(|map| map.name() == OsStr::new(name)).expect("the object has its maps");
             Ok(Sums { map: MapHandle::try_from(&map)?, kind: *kind, written: FxHashMap::default() })
         };
-        family.sums.iter().map(sums).collect()
+        maps.iter().map(sums).collect()
     }
 
     /// Events for the values written so far: later increases are relative to them.

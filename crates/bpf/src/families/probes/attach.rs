@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use libbpf_rs::{Link, MapCore, MapFlags, Object, ProgramMut, TracepointCategory, TracepointOpts, UprobeOpts, UsdtOpts};
 use sysdock_table::Fact;
 
-use super::spec::{Argument, At, Kind, MOST_ARGUMENTS, Probe, ProbeList};
+use crate::probe_list::{Argument, At, Kind, MOST_ARGUMENTS, Probe, ProbeList};
 
 /// Attaches to all processes. The programs ignore those that are not recorded.
 const EVERY_PROCESS: i32 = -1;

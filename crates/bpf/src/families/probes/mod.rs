@@ -3,7 +3,6 @@
 
 pub(crate) mod attach;
 mod rows;
-pub(crate) mod spec;
 #[cfg(test)]
 mod tests;
 

@@ -12,7 +12,7 @@ use crate::{
     stacks::events::Of,
 };
 
-use super::spec::{Argument, Kind, Probe, ProbeList, Request};
+use crate::probe_list::{Argument, Kind, Probe, ProbeList, Request};
 
 /// `TEXT_BYTES` of `spec.h`.
 const TEXT_BYTES: usize = 128;

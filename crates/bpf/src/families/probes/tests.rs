@@ -5,7 +5,7 @@ use crate::{
     testing::{Bytes, Tables, exec, relative},
 };
 
-use super::spec::{Argument, At, Kind, Probe, ProbeList, Request};
+use crate::probe_list::{Argument, At, Kind, Probe, ProbeList, Request};
 
 const TEXT_BYTES: usize = 128;
 

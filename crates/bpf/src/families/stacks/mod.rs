@@ -71,8 +71,8 @@ impl Converter for Stacks {
     }
 
     fn begins(&mut self, start: &Start, places: &mut Places) {
-        self.is_asked_for |= start.records(&Self::FAMILY);
-        places.keeps_files |= [STACKS, CPU, SCHED].iter().any(|family| start.records(family));
+        self.is_asked_for |= start.records(Self::FAMILY.name);
+        places.keeps_files |= [STACKS, CPU, SCHED].iter().any(|family| start.records(family.name));
         places.is_this_boot = start.boot.is_some() && start.boot == kernel::boot();
     }
 

@@ -11,7 +11,7 @@ use crate::{
         SYSTEM_PRESSURE_MEMORY, SYSTEM_STAT, SystemEvent,
     },
     families::{Family, SOCKETS, SYSTEM, sockets::census::Census},
-    transport::spool::monotonic_ns,
+    transport::{capture::Polled, spool::monotonic_ns},
 };
 
 /// The length of an event has 16 bits. A longer text (thousands of CPUs or disks) is cut after a
@@ -64,10 +64,12 @@ impl Meters {
     pub(crate) fn sockets(&mut self, all: bool) -> Vec<u8> {
         self.sockets.as_mut().map(|sockets| sockets.read(all)).unwrap_or_default()
     }
+}
 
+impl Polled for Meters {
     /// Read everything, as events for the spool. Files that can no longer be read are left out. Of
     /// sockets only new ones are reported, or `all`.
-    pub(crate) fn read(&mut self, all: bool) -> Vec<u8> {
+    fn read(&mut self, all: bool) -> Vec<u8> {
         let mut out = self.sockets(all);
         let Meters { files, text, .. } = self;
         for (source, file) in &mut *files {

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 /// `MOST_PROBES` and `MOST_ARGUMENTS` of `spec.h`.
 const MOST_PROBES: usize = 256;
-pub(super) const MOST_ARGUMENTS: usize = 6;
+pub(crate) const MOST_ARGUMENTS: usize = 6;
 /// Folders of events in tracefs; on older systems it is mounted below debugfs.
 const EVENTS: [&str; 2] = ["/sys/kernel/tracing/events", "/sys/kernel/debug/tracing/events"];
 
@@ -98,7 +98,7 @@ impl Kind {
         })
     }
 
-    pub(super) fn is_text(self) -> bool {
+    pub(crate) fn is_text(self) -> bool {
         matches!(self, Kind::Str | Kind::FarText | Kind::NearText)
     }
 }
@@ -167,14 +167,14 @@ impl Probe {
     }
 
     /// Name in a recording.
-    pub(super) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         match &self.at {
             At::Entry(_, name) | At::Return(_, name) | At::Usdt(_, _, name) | At::Tracepoint(_, name) => name,
         }
     }
 
     /// The values of `probe_events.kind`.
-    pub(super) fn kind(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> &'static str {
         match self.at {
             At::Entry(..) => "entry",
             At::Return(..) => "return",
@@ -184,7 +184,7 @@ impl Probe {
     }
 
     /// The file; of a tracepoint, the category.
-    pub(super) fn place(&self) -> &str {
+    pub(crate) fn place(&self) -> &str {
         match &self.at {
             At::Entry(place, _) | At::Return(place, _) | At::Usdt(place, ..) | At::Tracepoint(place, _) => place,
         }
