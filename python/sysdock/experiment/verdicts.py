@@ -249,10 +249,13 @@ def is_decided(verdicts: Sequence[Verdict]) -> bool:
 
 
 def invalidated(verdicts: Sequence[Verdict], reasons: dict[int, Fact]) -> list[Verdict]:
-    """The verdicts, with cases named in `reasons` (by case_id) marked as invalid."""
+    """The verdicts, with cases named in `reasons` (by case_id) marked as invalid.
+
+    A metric that no run has keeps that as its reason: nothing moved it.
+    """
     return [
         replace(each, verdict=INVALID, reason=reasons[each.samples.case_id])
-        if each.samples.case_id in reasons and not each.samples.is_control
+        if each.samples.case_id in reasons and each.blocks and not each.samples.is_control
         else each
         for each in verdicts
     ]

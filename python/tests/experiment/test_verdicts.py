@@ -172,6 +172,8 @@ def test_what_one_run_leaves_to_the_next_makes_a_case_invalid() -> None:
     verdict = one(samples([1.0] * 10, [2.0] * 10))
     (changed,) = invalidated([verdict], {1: checks["order"].invalid})
     assert (changed.verdict, changed.reason) == ("invalid", checks["order"].invalid)
+    [nothing] = invalidated([one(samples([], []))], {1: checks["order"].invalid})
+    assert (nothing.verdict, nothing.reason) == ("invalid", fact("experiment/no_run_has_metric"))
 
 
 def test_blocks_without_carry_over_are_valid() -> None:
