@@ -258,6 +258,7 @@ def test_no_loss_holds_the_program_rather_than_lose(
     assert query(tmp_path / "rec", sql) == [("/dev/null", 400_000, 400_000), ("/dev/zero", 400_000, 400_000)]
 
 
+@pytest.mark.more
 def test_no_loss_waits_for_a_recorder_that_stands_still(
     kernel: Recorder, tmp_path: Path, manifest: Callable
 ) -> None:
