@@ -1,4 +1,4 @@
-//! Unknown values, and the reasons: facts, which only `knowhow/sentences/measure.toml` has words for.
+//! Why a number of a run is unknown: facts, whose sentences are in `knowhow/sentences/measure.toml`.
 
 use std::{collections::BTreeMap, fmt::Display};
 
