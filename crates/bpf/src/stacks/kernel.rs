@@ -109,19 +109,23 @@ fn is_this_boot(of_boot: Option<&str>) -> bool {
 struct Lines {
     text: String,
     functions: Places,
-    variables: Places,
+    /// Looked for on first use: only names of locks need them.
+    variables: OnceCell<Places>,
     code_end: Option<u64>,
 }
 
 impl Lines {
     fn new(text: String) -> Self {
         let functions = Places::of(&text, |line| line.is_code());
-        let mut variables = Places::of(&text, |line| matches!(line.kind, "d" | "D" | "b" | "B" | "r" | "R"));
-        if variables.number() < FEW_VARIABLES {
-            variables = Places::default();
-        }
         let code_end = kallsyms::lines(&text).find(|line| line.name == END_OF_CODE).map(|line| line.address);
-        Lines { text, functions, variables, code_end }
+        Lines { text, functions, variables: OnceCell::new(), code_end }
+    }
+
+    fn variables(&self) -> &Places {
+        self.variables.get_or_init(|| {
+            let found = Places::of(&self.text, |line| matches!(line.kind, "d" | "D" | "b" | "B" | "r" | "R"));
+            if found.number() < FEW_VARIABLES { Places::default() } else { found }
+        })
     }
 
     fn symbol(&self, address: u64, with_made_code: bool) -> Option<Symbol> {
@@ -140,7 +144,7 @@ impl Lines {
     }
 
     fn variable(&self, address: u64) -> Option<(String, u64)> {
-        self.variables.before(&self.text, address).map(|line| (line.name.to_string(), address - line.address))
+        self.variables().before(&self.text, address).map(|line| (line.name.to_string(), address - line.address))
     }
 }
 

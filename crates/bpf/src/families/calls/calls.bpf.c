@@ -307,7 +307,7 @@ static __noinline long add_compat_parts(u32 index, struct vector *vector)
 	return 0;
 }
 
-static __noinline s64 compat_vector_bytes(u64 parts, u64 number)
+__noinline s64 compat_vector_bytes(u64 parts, u64 number)
 {
 	struct vector vector = { .parts = parts, .number = number };
 
@@ -322,7 +322,7 @@ static __noinline s64 compat_vector_bytes(u64 parts, u64 number)
 	return vector.bytes;
 }
 
-static __noinline s64 compat_message_bytes(u64 header)
+__noinline s64 compat_message_bytes(u64 header)
 {
 	u32 vector[2]; // msg_iov, msg_iovlen
 
@@ -370,7 +370,7 @@ static __noinline long add_messages(u32 index, struct messages *messages)
 }
 
 // Number of bytes of the first `number` messages, which were sent or received; -1: unknown.
-static __noinline s64 messages_bytes(u64 headers, s64 number, bool compat)
+__noinline s64 messages_bytes(u64 headers, s64 number, u32 compat)
 {
 	// struct mmsghdr: a message header of 56 bytes (28 for a 32-bit program), and msg_len,
 	// padded to the size of a pointer.
@@ -484,6 +484,64 @@ static __always_inline void write_call(
 	ring_give(&event->header, position, size + paths_length, EVENT_CALL, flags);
 }
 
+// The size that the call in the scratch asks for, or what else `count` of its shape means.
+__noinline u64 size_argument(u32 number, s64 result, u32 compat)
+{
+	u32 zero = 0;
+	struct scratch_call *scratch = bpf_map_lookup_elem(&scratch_calls, &zero);
+	const volatile struct shape *shape = &config.shapes[number & (CALLS - 1)];
+	u16 flags = shape->flags;
+
+	if (!scratch)
+		return 0;
+	u64 size = argument(scratch, shape->count);
+	if (flags & SHAPE_VECTOR)
+		return compat ? compat_vector_bytes(size, argument(scratch, shape->count + 1)) :
+				vector_bytes(size, argument(scratch, shape->count + 1));
+	if (flags & SHAPE_MESSAGE)
+		return compat ? compat_message_bytes(size) : message_bytes(size);
+	if (flags & SHAPE_MESSAGES)
+		return messages_bytes(size, result, compat);
+	if (flags & SHAPE_HOW)
+		bpf_probe_read_user(&size, sizeof(size), (void *)size);
+	return size;
+}
+
+// Write the call in the scratch.
+__noinline int write_scratch(u64 now_ns)
+{
+	u32 zero = 0;
+	struct scratch_call *scratch = bpf_map_lookup_elem(&scratch_calls, &zero);
+
+	if (scratch)
+		write_call(&scratch->call, scratch, scratch->stack, scratch->paths_bytes, scratch->flags, now_ns);
+	return 0;
+}
+
+// Read the paths of the call in the scratch. A global function is verified once, not for each path to it.
+__noinline int read_paths(u32 number, u64 now_ns)
+{
+	u32 zero = 0;
+	struct scratch_call *scratch = bpf_map_lookup_elem(&scratch_calls, &zero);
+	const volatile struct shape *shape = &config.shapes[number & (CALLS - 1)];
+
+	if (!scratch)
+		return 0;
+	struct call_event *call = &scratch->call;
+	scratch->flags |= CALL_PATH;
+	scratch->paths_bytes = path_argument(scratch, 0, shape->directory, shape->path, now_ns);
+	// An empty path means the descriptor itself.
+	struct call_path *block = (void *)scratch->paths;
+	if (!block->length && !block->flags && shape->directory != NONE && call->fd < 0)
+		call->fd = argument(scratch, shape->directory);
+	if (shape->second_path != NONE) {
+		scratch->flags |= CALL_SECOND_PATH;
+		scratch->paths_bytes += path_argument(
+			scratch, scratch->paths_bytes & 0x1fff, shape->second_directory, shape->second_path, now_ns);
+	}
+	return 0;
+}
+
 SEC("tp_btf/sys_exit")
 int BPF_PROG(leave, struct pt_regs *regs, long result)
 {
@@ -516,6 +574,8 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 	struct call_second_file *second = &scratch->second;
 	const volatile struct shape *shape = &config.shapes[entry.number & (CALLS - 1)];
 	u16 shape_flags = shape->flags;
+	// Read before the branches: the verifier follows a pointer read between them once per path, which took a fifth of its time.
+	bool has_threads = task->signal->nr_threads > 1;
 	u64 now_ns = bpf_ktime_get_ns();
 
 	call->start_ns = entry.start_ns;
@@ -539,7 +599,7 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 		call->offset = offset_argument(scratch, shape->offset, shape_flags, position, is_short);
 	// Threads may move the position, so it is read before the end of the call is reported: a
 	// call that moved it meanwhile overlaps this one.
-	if (shape_flags & SHAPE_POSITION && task->signal->nr_threads > 1)
+	if (shape_flags & SHAPE_POSITION && has_threads)
 		now_ns = bpf_ktime_get_ns();
 	call->duration_ns_and_number = (now_ns - entry.start_ns) << 16 | (entry.number < CALL_NUMBER ? entry.number : CALL_NUMBER);
 	// The offset argument means the position: store the position before the call. It can only
@@ -550,18 +610,8 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 		if (result > 0 && call->offset >= result)
 			call->offset -= result;
 	}
-	if (shape->count != NONE) {
-		call->extra = argument(scratch, shape->count);
-		if (shape_flags & SHAPE_VECTOR)
-			call->extra = compat ? compat_vector_bytes(call->extra, argument(scratch, shape->count + 1)) :
-					       vector_bytes(call->extra, argument(scratch, shape->count + 1));
-		else if (shape_flags & SHAPE_MESSAGE)
-			call->extra = compat ? compat_message_bytes(call->extra) : message_bytes(call->extra);
-		else if (shape_flags & SHAPE_MESSAGES)
-			call->extra = messages_bytes(call->extra, result, compat);
-		else if (shape_flags & SHAPE_HOW)
-			bpf_probe_read_user(&call->extra, sizeof(call->extra), (void *)call->extra);
-	}
+	if (shape->count != NONE)
+		call->extra = size_argument(entry.number, result, compat);
 	if (shape->second_fd != NONE && !(shape_flags & SHAPE_PAIR)) {
 		scratch->flags |= CALL_SECOND_FILE;
 		second->file = file_at(argument(scratch, shape->second_fd), now_ns, &position);
@@ -593,19 +643,8 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 		if (config.layouts && scratch->mapping.protection & PROTECTION_EXEC && call->file && (u64)result < ~4095ULL)
 			tell_mapped(result, &scratch->mapping, call->file, call->fd, now_ns);
 	}
-	if (has_path(scratch, shape) && !(shape_flags & SHAPE_EXEC && result == 0)) {
-		scratch->flags |= CALL_PATH;
-		scratch->paths_bytes = path_argument(scratch, 0, shape->directory, shape->path, now_ns);
-		// An empty path means the descriptor itself.
-		struct call_path *block = (void *)scratch->paths;
-		if (!block->length && !block->flags && shape->directory != NONE && call->fd < 0)
-			call->fd = argument(scratch, shape->directory);
-		if (shape->second_path != NONE) {
-			scratch->flags |= CALL_SECOND_PATH;
-			scratch->paths_bytes += path_argument(
-				scratch, scratch->paths_bytes & 0x1fff, shape->second_directory, shape->second_path, now_ns);
-		}
-	}
+	if (has_path(scratch, shape) && !(shape_flags & SHAPE_EXEC && result == 0))
+		read_paths(entry.number, now_ns);
 	if (shape_flags & SHAPE_RENAMES && result == 0)
 		count_rename();
 	// Stacks are unwound like those of 64-bit programs.
@@ -616,7 +655,7 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 		if (scratch->stack)
 			scratch->flags |= CALL_STACK;
 	}
-	write_call(call, scratch, scratch->stack, scratch->paths_bytes, scratch->flags, now_ns);
+	write_scratch(now_ns);
 	if (shape_flags & (SHAPE_SUBMIT | SHAPE_REAP) && result > 0) {
 		if (compat) { // its lists have pointers of another size
 			lose(shape_flags & SHAPE_SUBMIT ? EVENT_AIO_SUBMIT : EVENT_AIO_DONE);
