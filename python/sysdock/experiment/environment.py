@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import platform
@@ -200,18 +201,20 @@ def programs_used(words: Iterable[str]) -> list[Row]:
             continue
         real = Path(path).resolve()
         digest = hashlib.sha256(real.read_bytes()).hexdigest()
-        found.append(("program", word, f"{_package(path, real)}; SHA-256 {digest}", str(real)))
+        found.append(("program", word, f"{_package(path, real, digest)}; SHA-256 {digest}", str(real)))
     return found
 
 
-def _package(path: str, real: Path) -> str:
-    """Name and version of the package that has it, as dpkg or rpm says."""
+@functools.cache
+def _package(path: str, real: Path, _digest: str) -> str:
+    """Name and version of the package that has it, as dpkg or rpm says; asked once for the same contents."""
     if shutil.which("dpkg-query"):
-        for each in (str(real), path, str(real).removeprefix("/usr")):
-            if output := _answer("dpkg-query", "-S", each):
-                name = output.split(":")[0].split(",")[0]
-                return f"{name} {_answer('dpkg-query', '-W', '-f', '${Version}', name)}"
-        return "no package"
+        # It reads the lists of all packages, and fails if any of the names is in none.
+        output = _output("dpkg-query", "-S", str(real), path, str(real).removeprefix("/usr"))
+        if not output:
+            return "no package"
+        name = output.split(":")[0].split(",")[0]
+        return f"{name} {_answer('dpkg-query', '-W', '-f', '${Version}', name)}"
     if shutil.which("rpm"):
         return _answer("rpm", "-qf", "--qf", "%{NAME} %{VERSION}-%{RELEASE}", str(real)) or "no package"
     return "package not known, as there is neither dpkg nor rpm"
@@ -221,6 +224,11 @@ def _answer(*words: str) -> str:
     """Output of a program; empty if it fails."""
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     return "" if done.returncode else done.stdout
+
+
+def _output(*words: str) -> str:
+    """Output of a program, also if it fails."""
+    return subprocess.run(words, capture_output=True, text=True, check=False).stdout
 
 
 def from_default(sections: Iterable[EnvironmentSection], rows: Iterable[Row]) -> list[Difference]:
