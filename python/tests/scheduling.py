@@ -7,6 +7,15 @@ from xdist.scheduler import LoadFileScheduling
 # What takes more than half a minute, the longest first, by a run of 2026-11-29 (--durations=0) alongside other work.
 _LONGEST = (
     "pairs/test_pairs.py",
+    "experiment/test_experiment_runs.py",
+    "experiment/test_documents.py",
+    "experiment/test_bench_experiment.py",
+    "experiment/test_explain_runs.py",
+    "experiment/test_duet.py",
+    "experiment/test_own_cpu.py",
+    "experiment/test_own_servers.py",
+    "experiment/test_warm_up.py",
+    "experiment/test_causes.py",
     "experiment/test_shipped_experiments.py",
     "docs/test_add_family.py",
     "disk/test_ext_damage.py",
@@ -49,6 +58,8 @@ _APART = (
 )
 # Files whose tests share no more than what is made for their parameter.
 _BY_PARAMETER = ("pairs/test_pairs.py", "disk/test_ext_damage.py")
+# Files of experiments that compare times: they run one after another, so that none disturbs another one.
+_IN_TURN = tuple(place for place in _LONGEST if place.startswith("experiment/") and place not in _APART)
 
 
 def turn(place: str) -> int:
@@ -62,6 +73,8 @@ class FilesOrTests(LoadFileScheduling):
     def _split_scope(self, nodeid: str) -> str:
         place, _, name = nodeid.partition("::")
         _, bracket, parameters = name.partition("[")
+        if place.endswith(_IN_TURN):
+            return "experiments"
         if bracket and place.endswith(_BY_PARAMETER):
             return f"{place}[{parameters}"
         return nodeid if place.endswith(_APART) else place

@@ -116,16 +116,17 @@ def test_a_storm_is_fought_for_its_lock(scene: Callable[[str], Path], query: Que
 
 
 @pytest.mark.parametrize("name", STORMS)
-def test_nearly_all_waiting_is_for_locks_with_a_name(
+def test_nearly_all_waits_are_for_locks_with_a_name(
     scene: Callable[[str], Path], query: Query, name: str
 ) -> None:
+    """Waits, not their time: on a busy machine one wait can take longer than all others."""
     rows = query(
         scene(f"storm_{name}") / "rec",
-        "SELECT coalesce(l.named_by, concat('none: ', l.name)) AS source, sum(w.dur_ns)::BIGINT AS ns FROM lock_waits AS w "
-        "JOIN locks AS l USING (lock_id) WHERE NOT w.nested GROUP BY source ORDER BY ns DESC",
+        "SELECT coalesce(l.named_by, concat('none: ', l.name)) AS source, count(*) AS waits FROM lock_waits AS w "
+        "JOIN locks AS l USING (lock_id) WHERE NOT w.nested GROUP BY source ORDER BY waits DESC",
     )
-    unnamed = sum(ns for source, ns in rows if source.startswith("none"))
-    assert unnamed <= 0.05 * sum(ns for _, ns in rows), rows
+    unnamed = sum(waits for source, waits in rows if source.startswith("none"))
+    assert unnamed <= 0.05 * sum(waits for _, waits in rows), rows
 
 
 def test_names_by_functions_are_those_of_the_kernel(scene: Callable[[str], Path], query: Query) -> None:
