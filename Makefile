@@ -5,7 +5,8 @@
 
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name '*.[ch]' -o -name Cargo.toml) $(wildcard knowhow/tables/*.toml) Cargo.toml Cargo.lock
 
-setup: .venv/.installed
+setup: .venv/.packages
+	$(MAKE) --no-print-directory -j2 .venv/.installed
 
 # One file without shared libraries, for hosts with another or an older C library: target/static/sysdock-native.
 static: .venv/.python
@@ -27,8 +28,8 @@ test-quick: ready
 test-more: ready
 	tools/check more
 
-# Packages are fetched while the compiler runs.
-ready: .venv/.python
+# Packages of Python are fetched while the compiler runs.
+ready: .venv/.packages
 	$(MAKE) --no-print-directory -j2 .venv/.tested .venv/.dev
 
 check: test
@@ -43,7 +44,12 @@ site: $(firstword $(wildcard .venv/.tested) .venv/.installed)
 	.venv/bin/python tools/gen
 	tools/site
 
-.venv/.python: tools/setup requirements.lock
+.venv/.packages: tools/setup
+	tools/setup packages
+	mkdir -p .venv
+	touch $@
+
+.venv/.python: tools/setup requirements.lock | .venv/.packages
 	tools/setup runtime
 	touch $@
 
@@ -51,13 +57,17 @@ site: $(firstword $(wildcard .venv/.tested) .venv/.installed)
 	tools/setup dev
 	touch $@
 
-.venv/.installed: .venv/.python pyproject.toml python/wheel-data/scripts/sysdock $(RUST_SOURCES)
+.venv/.compiled-%: $(RUST_SOURCES) | .venv/.packages
+	tools/setup compile $*
+	touch $@
+
+.venv/.installed: .venv/.python .venv/.compiled-release pyproject.toml python/wheel-data/scripts/sysdock $(RUST_SOURCES)
 	tools/setup install release
 	rm -f .venv/.tested
 	touch $@
 
 # The same with an executable that is built faster; `make setup` makes the real one again.
-.venv/.tested: .venv/.python pyproject.toml python/wheel-data/scripts/sysdock $(RUST_SOURCES)
+.venv/.tested: .venv/.python .venv/.compiled-tests pyproject.toml python/wheel-data/scripts/sysdock $(RUST_SOURCES)
 	tools/setup install tests
 	rm -f .venv/.installed
 	touch $@
