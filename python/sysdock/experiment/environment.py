@@ -201,13 +201,18 @@ def programs_used(words: Iterable[str]) -> list[Row]:
             continue
         real = Path(path).resolve()
         digest = hashlib.sha256(real.read_bytes()).hexdigest()
-        found.append(("program", word, f"{_package(path, real, digest)}; SHA-256 {digest}", str(real)))
+        found.append(("program", word, f"{_package_once(path, real, digest)}; SHA-256 {digest}", str(real)))
     return found
 
 
 @functools.cache
-def _package(path: str, real: Path, _digest: str) -> str:
-    """Name and version of the package that has it, as dpkg or rpm says; asked once for the same contents."""
+def _package_once(path: str, real: Path, _digest: str) -> str:
+    """The package of a program, asked for once as long as its contents are the same."""
+    return _package(path, real)
+
+
+def _package(path: str, real: Path) -> str:
+    """Name and version of the package that has it, as dpkg or rpm says."""
     if shutil.which("dpkg-query"):
         # It reads the lists of all packages, and fails if any of the names is in none.
         output = _output("dpkg-query", "-S", str(real), path, str(real).removeprefix("/usr"))

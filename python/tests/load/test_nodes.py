@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from hosts import hosts
 from load_runs import children, left
+from sampling import some
 from sysdock.analysis import Session
 from sysdock.recording import Recording
 from sysdock.recording.native import find_native
@@ -172,7 +173,7 @@ def test_a_directory_that_a_host_lacks(tmp_path: Path, two: tuple[list[str], str
     assert "No such file or directory" in done.stderr
 
 
-@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize("which", some([0, 1], 2))
 def test_a_generator_that_is_killed(tmp_path: Path, two: tuple[list[str], str], which: int) -> None:
     nodes, launch = two
     data = tmp_path / "data"

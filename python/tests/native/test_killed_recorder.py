@@ -59,7 +59,7 @@ def salvage(native: Path, out: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "number", [pytest.param(number, marks=pytest.mark.more if number % 4 else ()) for number in range(KILLS)]
+    "number", [pytest.param(number, marks=pytest.mark.more if number % 8 else ()) for number in range(KILLS)]
 )
 def test_a_killed_recorder_has_all_but_the_last_second_and_the_command_does_not_notice(
     kernel: Recorder, counter: Path, tmp_path: Path, manifest: Callable[[Path], dict], number: int

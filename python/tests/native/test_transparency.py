@@ -15,7 +15,7 @@ from transparency import CASES, Case, Outcome
 BARE: dict[str, Outcome] = {}
 
 
-@pytest.mark.parametrize("case", some(CASES, 2), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", some(CASES, 3), ids=lambda case: case.name)
 def test_nothing_differs(recorder: Recorder, case: Case, tmp_path: Path) -> None:
     if case.name not in BARE:
         BARE[case.name] = case.run(list, tmp_path / "bare" / "work")

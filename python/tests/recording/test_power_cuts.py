@@ -18,7 +18,7 @@ import duckdb
 import pytest
 from make_recording import RecordingMaker
 from power_cut import Cut, Disk, Replayed, State, cuts, fingerprint
-from sampling import ALL, sampled
+from sampling import ALL, sampled, some
 from sysdock.errors import UserError
 from sysdock.recording import Recording
 from traced_writes import Change, files_of, traced
@@ -314,7 +314,7 @@ def check_files(written: Written, *paths: str) -> int:
     return len(states)
 
 
-@pytest.mark.parametrize("there", [False, True])
+@pytest.mark.parametrize("there", some([True, False], 2))
 def test_a_report(there: bool, recording: Path, writes: Callable) -> None:
     if there:
         (recording / "report.html").write_text("the one before")
@@ -322,7 +322,7 @@ def test_a_report(there: bool, recording: Path, writes: Callable) -> None:
     check_files(written, "rec/report.html", MANIFEST)
 
 
-@pytest.mark.parametrize("there", [False, True])
+@pytest.mark.parametrize("there", some([True, False], 2))
 def test_a_time_line(there: bool, recording: Path, disk: Path, writes: Callable) -> None:
     if there:
         (disk / "out.json.gz").write_text("the one before")
@@ -331,7 +331,7 @@ def test_a_time_line(there: bool, recording: Path, disk: Path, writes: Callable)
     )
 
 
-@pytest.mark.parametrize("format_", ["parquet", "csv"])
+@pytest.mark.parametrize("format_", some(["parquet", "csv"], 2))
 def test_exported_tables(format_: str, recording: Path, disk: Path, writes: Callable) -> None:
     written = writes(*SYSDOCK, "export", recording, "--to", format_, "-o", disk / "new" / "tables")
     tables = [

@@ -350,7 +350,14 @@ def python_writer(maker: RecordingMaker, writer: Callable, tmp_path: Path) -> Ca
 
 
 @more_on_disks
-@pytest.mark.parametrize("verb", [pytest.param("report", marks=pytest.mark.more), "chrome", "disk map"])
+@pytest.mark.parametrize(
+    "verb",
+    [
+        pytest.param("report", marks=pytest.mark.more),
+        "chrome",
+        pytest.param("disk map", marks=pytest.mark.more),
+    ],
+)
 def test_a_file_that_is_replaced(
     verb: str, way: str, python_writer: Callable, tmp_path: Path, maker: RecordingMaker
 ) -> None:
@@ -371,8 +378,9 @@ def test_a_file_that_is_replaced(
     check_all(made, runs_of(way, made, tmp_path), more)
 
 
-@more_on_disks
-@pytest.mark.parametrize("format_", ["parquet", pytest.param("csv", marks=pytest.mark.more)])
+@pytest.mark.more
+@both_ways
+@pytest.mark.parametrize("format_", ["parquet", "csv"])
 def test_exported_tables(format_: str, way: str, python_writer: Callable, tmp_path: Path) -> None:
     """Each that is there is whole."""
     disk = tmp_path / "disk"
