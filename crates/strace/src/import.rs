@@ -247,6 +247,8 @@ pub(crate) struct Import<'a> {
     /// Names of the sessions.
     sessions: Vec<String>,
     follow: bool,
+    /// What had been read when it was first asked to stop [B].
+    read_before_stop: Option<u64>,
     live: bool,
     /// Sightings of files, if clocks are to be compared.
     pub(crate) sightings: Option<Sightings>,
@@ -303,6 +305,7 @@ impl<'a> Import<'a> {
             terminals: sessions.iter().map(|_| Terminal::default()).collect(),
             sessions,
             follow: options.follow,
+            read_before_stop: None,
             live: options.live,
             sightings: None,
             calls: Calls::new(),
@@ -368,10 +371,17 @@ impl<'a> Import<'a> {
                 }
                 progress(Progress { bytes_done: merge.bytes(), bytes_total: merge.size(), lines: self.lines + merge.left_out() });
             }
-            if cancel.requested() {
+            if cancel.requested() && self.may_stop(merge) {
                 return Ok(Ending::Interrupted);
             }
         }
+    }
+
+    /// Whether an import that is to stop does so here. All of a followed log that was read before
+    /// is in the recording.
+    fn may_stop(&mut self, merge: &Merge) -> bool {
+        let read = *self.read_before_stop.get_or_insert(merge.bytes());
+        !self.follow || self.idle || merge.bytes() > read
     }
 
     /// Whether every process that was seen has ended, so that a followed log will not grow.
@@ -513,5 +523,38 @@ impl<'a> Import<'a> {
                 manifest.command = first.program.as_ref().map(|program| program.command.clone());
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write;
+
+    use sysdock_table::Cancel;
+
+    use super::*;
+
+    /// Calls in the recording of a log of 500 calls, if the import is to stop before it begins.
+    fn calls_at_once(follow: bool) -> u64 {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        let text = (0..500).fold(String::new(), |mut text, number| {
+            writeln!(text, "4242 1700000000.{number:06} close(3) = 0").unwrap();
+            text
+        });
+        std::fs::write(&log, text).unwrap();
+        let options = Options { follow, threads: 1, ..Options::default() };
+        let mut recording = Recording::create(&folder.path().join("rec"), Manifest::new("test", "events", "calls")).unwrap();
+        let cancel = Cancel::default();
+        cancel.request();
+        let ending = Logs::open(&[log], &options).unwrap().import(&mut recording, &options, &cancel, &mut |_| {}).unwrap();
+        assert_eq!(ending, Ending::Interrupted);
+        recording.finish(ending).unwrap().tables["calls"].rows
+    }
+
+    #[test]
+    fn following_stops_behind_what_was_read() {
+        assert_eq!(calls_at_once(true), 500);
+        assert!(calls_at_once(false) < 500);
     }
 }
