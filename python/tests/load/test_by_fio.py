@@ -71,8 +71,9 @@ def test_rows_of_both_stand_beside_each_other(fio: None, item: str, tmp_path: Pa
         assert [row[name] for name in settings] == [own[name] for name in settings]
         assert row["operations"] > 0
         assert row["errors"] == 0
-        # 50 files of each process, whatever the length of a request.
-        assert item != "metadata" or row["operations"] == 100
+        # 50 files of each process, whatever the length of a request, or as many as a busy machine makes in the time.
+        took_s = row["operations"] / row["operations_per_s"]
+        assert item != "metadata" or row["operations"] == 100 or (row["operations"] < 100 and took_s > 0.2)
     assert left(tmp_path) == []
 
 
