@@ -215,10 +215,11 @@ def _package(path: str, real: Path) -> str:
     """Name and version of the package that has it, as dpkg or rpm says."""
     if shutil.which("dpkg-query"):
         # It reads the lists of all packages, and fails if any of the names is in none.
-        output = _output("dpkg-query", "-S", str(real), path, str(real).removeprefix("/usr"))
-        if not output:
+        lines = _run("dpkg-query", "-S", str(real), path, str(real).removeprefix("/usr")).stdout.splitlines()
+        owners = [line for line in lines if not line.startswith("diversion ")]
+        if not owners:
             return "no package"
-        name = output.split(":")[0].split(",")[0]
+        name = owners[0].split(":")[0].split(",")[0]
         return f"{name} {_answer('dpkg-query', '-W', '-f', '${Version}', name)}"
     if shutil.which("rpm"):
         return _answer("rpm", "-qf", "--qf", "%{NAME} %{VERSION}-%{RELEASE}", str(real)) or "no package"
@@ -227,13 +228,12 @@ def _package(path: str, real: Path) -> str:
 
 def _answer(*words: str) -> str:
     """Output of a program; empty if it fails."""
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    done = _run(*words)
     return "" if done.returncode else done.stdout
 
 
-def _output(*words: str) -> str:
-    """Output of a program, also if it fails."""
-    return subprocess.run(words, capture_output=True, text=True, check=False).stdout
+def _run(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(words, capture_output=True, text=True, check=False)
 
 
 def from_default(sections: Iterable[EnvironmentSection], rows: Iterable[Row]) -> list[Difference]:

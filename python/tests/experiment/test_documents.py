@@ -320,6 +320,12 @@ def test_the_environment_of_each_run_has_a_size_of_its_own() -> None:
         ("rpm", 'test "$1 $4" = "-qf /bin/tool" && echo name 1.2-3', "name 1.2-3"),
         ("rpm", "echo no such package; exit 1", "no package"),
         ("dpkg-query", 'test "$1" = -S && echo name: /bin/tool || echo 1.2', "name 1.2"),
+        (
+            "dpkg-query",
+            'test "$1" = -S || { echo 1.2; exit; }; echo diversion by other from: /bin/tool; echo name: /bin/tool; exit 1',
+            "name 1.2",
+        ),
+        ("dpkg-query", "echo diversion by other from: /bin/tool; exit 1", "no package"),
         ("dpkg-query", "exit 1", "no package"),
     ],
 )
