@@ -34,7 +34,8 @@ ready: .venv/.packages
 
 check: test
 
-bench: setup .venv/.dev
+bench: setup
+	$(MAKE) --no-print-directory .venv/.dev
 	tools/bench peers
 
 # The documentation with search: target/site/html/index.html. The generated pages have the options of the native half, by whichever
@@ -57,17 +58,17 @@ site: $(firstword $(wildcard .venv/.tested) .venv/.installed)
 	tools/setup dev
 	touch $@
 
-.venv/.compiled-%: $(RUST_SOURCES) | .venv/.packages
+target/.compiled-%: $(RUST_SOURCES) | .venv/.packages
 	tools/setup compile $*
 	touch $@
 
-.venv/.installed: .venv/.python .venv/.compiled-release pyproject.toml python/wheel-data/scripts/sysdock $(RUST_SOURCES)
+.venv/.installed: .venv/.python target/.compiled-release pyproject.toml python/wheel-data/scripts/sysdock $(RUST_SOURCES)
 	tools/setup install release
 	rm -f .venv/.tested
 	touch $@
 
 # The same with an executable that is built faster; `make setup` makes the real one again.
-.venv/.tested: .venv/.python .venv/.compiled-tests pyproject.toml python/wheel-data/scripts/sysdock $(RUST_SOURCES)
+.venv/.tested: .venv/.python target/.compiled-tests pyproject.toml python/wheel-data/scripts/sysdock $(RUST_SOURCES)
 	tools/setup install tests
 	rm -f .venv/.installed
 	touch $@
