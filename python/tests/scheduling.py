@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from xdist.scheduler import LoadFileScheduling
 
-# What takes more than half a minute, the longest first, by a run of 2026-11-29 (--durations=0) alongside other work.
-_LONGEST = (
-    "pairs/test_pairs.py",
+# Files of experiments that compare times: they run one after another, so that none disturbs another one.
+_IN_TURN = (
     "experiment/test_experiment_runs.py",
     "experiment/test_documents.py",
     "experiment/test_bench_experiment.py",
@@ -16,6 +15,13 @@ _LONGEST = (
     "experiment/test_own_servers.py",
     "experiment/test_warm_up.py",
     "experiment/test_causes.py",
+)
+
+# What takes more than half a minute, a file or those in turn, the longest first, by a run of 2026-11-29 (--durations=0) alongside other
+# work.
+_LONGEST = (
+    "pairs/test_pairs.py",
+    *_IN_TURN,
     "experiment/test_shipped_experiments.py",
     "docs/test_add_family.py",
     "disk/test_ext_damage.py",
@@ -58,8 +64,6 @@ _APART = (
 )
 # Files whose tests share no more than what is made for their parameter.
 _BY_PARAMETER = ("pairs/test_pairs.py", "disk/test_ext_damage.py")
-# Files of experiments that compare times: they run one after another, so that none disturbs another one.
-_IN_TURN = tuple(place for place in _LONGEST if place.startswith("experiment/") and place not in _APART)
 
 
 def turn(place: str) -> int:
