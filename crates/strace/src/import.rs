@@ -530,8 +530,6 @@ impl<'a> Import<'a> {
 mod tests {
     use std::fmt::Write;
 
-    use sysdock_table::Cancel;
-
     use super::*;
 
     /// Calls in the recording of a log of 500 calls, if the import is to stop before it begins.

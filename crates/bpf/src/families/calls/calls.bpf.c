@@ -67,6 +67,13 @@ struct {
 	__type(value, struct scratch_call);
 } scratch_calls SEC(".maps");
 
+static __always_inline struct scratch_call *this_scratch(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&scratch_calls, &zero);
+}
+
 // A task as a number: the only arithmetic on pointers that the verifier allows is their difference.
 static __always_inline u64 number_of(struct task_struct *task)
 {
@@ -484,11 +491,11 @@ static __always_inline void write_call(
 	ring_give(&event->header, position, size + paths_length, EVENT_CALL, flags);
 }
 
-// The size that the call in the scratch asks for, or what else `count` of its shape means.
+// The size that the call in the scratch asks for, or what else `count` of its shape means. A global
+// function is verified once, not for each path to it; so are the next two.
 __noinline u64 size_argument(u32 number, s64 result, u32 compat)
 {
-	u32 zero = 0;
-	struct scratch_call *scratch = bpf_map_lookup_elem(&scratch_calls, &zero);
+	struct scratch_call *scratch = this_scratch();
 	const volatile struct shape *shape = &config.shapes[number & (CALLS - 1)];
 	u16 flags = shape->flags;
 
@@ -510,19 +517,17 @@ __noinline u64 size_argument(u32 number, s64 result, u32 compat)
 // Write the call in the scratch.
 __noinline int write_scratch(u64 now_ns)
 {
-	u32 zero = 0;
-	struct scratch_call *scratch = bpf_map_lookup_elem(&scratch_calls, &zero);
+	struct scratch_call *scratch = this_scratch();
 
 	if (scratch)
 		write_call(&scratch->call, scratch, scratch->stack, scratch->paths_bytes, scratch->flags, now_ns);
 	return 0;
 }
 
-// Read the paths of the call in the scratch. A global function is verified once, not for each path to it.
+// Read the paths of the call in the scratch.
 __noinline int read_paths(u32 number, u64 now_ns)
 {
-	u32 zero = 0;
-	struct scratch_call *scratch = bpf_map_lookup_elem(&scratch_calls, &zero);
+	struct scratch_call *scratch = this_scratch();
 	const volatile struct shape *shape = &config.shapes[number & (CALLS - 1)];
 
 	if (!scratch)
@@ -548,14 +553,13 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct scratch_call *scratch;
 	struct entry entry;
-	u32 zero = 0;
 	s64 position = -1;
 
 	// A child returns from the call that created it without an entry; so do calls in progress
 	// when recording began.
 	if (!take_entry(task, &entry))
 		return 0;
-	scratch = bpf_map_lookup_elem(&scratch_calls, &zero);
+	scratch = this_scratch();
 	if (!scratch) {
 		lose(EVENT_CALL);
 		return 0;
@@ -574,7 +578,7 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 	struct call_second_file *second = &scratch->second;
 	const volatile struct shape *shape = &config.shapes[entry.number & (CALLS - 1)];
 	u16 shape_flags = shape->flags;
-	// Read before the branches: the verifier follows a pointer read between them once per path, which took a fifth of its time.
+	// Read before the branches: between them, the verifier would check the access once for each path.
 	bool has_threads = task->signal->nr_threads > 1;
 	u64 now_ns = bpf_ktime_get_ns();
 
