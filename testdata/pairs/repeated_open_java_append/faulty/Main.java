@@ -9,13 +9,13 @@ public class Main {
         Path out = Path.of(words[0]);
         byte[] block = new byte[4096];
         int state = 1;
-        for (int n = 0; n < 5000; n++) {
+        for (int n = 0; n < 15000; n++) {
             for (int i = 0; i < block.length; i += 16) {
                 state = state * 1103515245 + 12345;
                 block[i] = (byte) (state >> 16);
             }
             Files.write(out, block, StandardOpenOption.CREATE, StandardOpenOption.APPEND);
         }
-        System.out.println("5000 blocks, state " + state);
+        System.out.println("15000 blocks, state " + state);
     }
 }

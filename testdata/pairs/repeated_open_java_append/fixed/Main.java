@@ -9,7 +9,7 @@ public class Main {
         byte[] block = new byte[4096];
         int state = 1;
         try (OutputStream out = new BufferedOutputStream(new FileOutputStream(words[0]), 65536)) {
-            for (int n = 0; n < 5000; n++) {
+            for (int n = 0; n < 15000; n++) {
                 for (int i = 0; i < block.length; i += 16) {
                     state = state * 1103515245 + 12345;
                     block[i] = (byte) (state >> 16);
@@ -17,6 +17,6 @@ public class Main {
                 out.write(block);
             }
         }
-        System.out.println("5000 blocks, state " + state);
+        System.out.println("15000 blocks, state " + state);
     }
 }
