@@ -32,7 +32,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::{
     batch::{Batch, Refusal},
     error::AgentError,
-    http::{self, Limits, bearer, open_metrics, plain},
+    http::{self, Limits, RequestRefusal, bearer, open_metrics, plain},
     lake::Lake,
     landing::{Lander, Landing, Received},
     sending::{Answer, Tokens},
@@ -146,7 +146,7 @@ async fn respond(request: Request<Incoming>, shared: &Shared) -> Response<Full<B
         (&Method::GET, "/v1/ready") => plain(StatusCode::OK, "ready\n"),
         (&Method::GET, "/metrics") => metrics(&shared.counters),
         (&Method::POST, "/v1/batches") => take(request, shared).await,
-        _ => plain(StatusCode::NOT_FOUND, "there is /v1/batches, /v1/ready and /metrics\n"),
+        _ => RequestRefusal::UnknownPath.with(StatusCode::NOT_FOUND),
     }
 }
 
@@ -158,26 +158,26 @@ async fn take(request: Request<Incoming>, shared: &Shared) -> Response<Full<Byte
     // The token is checked before the body of a stranger's request is read.
     if shared.tokens.allows(&token, "").is_none() {
         counters.unauthorized.fetch_add(1, Ordering::Relaxed);
-        return plain(StatusCode::UNAUTHORIZED, "this token is not known\n");
+        return RequestRefusal::UnknownToken.with(StatusCode::UNAUTHORIZED);
     }
     let is_packed = header(CONTENT_ENCODING.as_str()).as_deref() == Some("zstd");
     let was_sent = header("x-sysdock-sent-before").as_deref() != Some("0");
     if hyper::body::Body::size_hint(request.body()).lower() > MOST_PACKED as u64 {
-        return plain(StatusCode::PAYLOAD_TOO_LARGE, "the body is too long\n");
+        return RequestRefusal::TooLong.with(StatusCode::PAYLOAD_TOO_LARGE);
     }
     let body = tokio::time::timeout(SLOWEST, Limited::new(request.into_body(), MOST_PACKED).collect()).await;
     let Ok(Ok(body)) = body else {
-        return plain(StatusCode::PAYLOAD_TOO_LARGE, "the body is too long, too slow, or not as long as stated\n");
+        return RequestRefusal::Body.with(StatusCode::PAYLOAD_TOO_LARGE);
     };
     let Some(body) = unpacked(&body.to_bytes(), is_packed) else {
-        return plain(StatusCode::BAD_REQUEST, "the body is not packed as stated, or too long\n");
+        return RequestRefusal::Packing.with(StatusCode::BAD_REQUEST);
     };
     let (batches, refused) = parse(&body, &token, &shared.tokens);
     counters.refused.fetch_add(refused.len() as u64, Ordering::Relaxed);
     counters.batches.fetch_add(batches.len() as u64, Ordering::Relaxed);
     counters.rows.fetch_add(batches.iter().map(|batch| batch.rows() as u64).sum(), Ordering::Relaxed);
     if !batches.is_empty() && !land(batches, was_sent, shared).await {
-        return plain(StatusCode::SERVICE_UNAVAILABLE, "the batches are not in the lake; send them again\n");
+        return RequestRefusal::NotLanded.with(StatusCode::SERVICE_UNAVAILABLE);
     }
     let answer = serde_json::to_string(&Answer { refused }).expect("keys are text");
     plain(StatusCode::OK, answer)

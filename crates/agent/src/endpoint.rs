@@ -21,7 +21,7 @@ use sysdock_table::Cancel;
 
 use crate::{
     error::AgentError,
-    http::{self, Limits, bearer, open_metrics, plain},
+    http::{self, Limits, RequestRefusal, bearer, open_metrics},
     sending::Tokens,
 };
 
@@ -116,16 +116,16 @@ impl Endpoint {
 
 fn respond(request: &Request<Incoming>, tokens: Option<&Tokens>, page: &Page) -> Response<Full<Bytes>> {
     if tokens.is_some_and(|tokens| tokens.allows(bearer(request), "").is_none()) {
-        return plain(StatusCode::UNAUTHORIZED, "this token is not known\n");
+        return RequestRefusal::UnknownToken.with(StatusCode::UNAUTHORIZED);
     }
     match (request.method(), request.uri().path()) {
         (&Method::GET | &Method::HEAD, "/metrics") => open_metrics(page.text()),
         (_, "/metrics") => {
-            let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "metrics can only be read\n");
+            let mut response = RequestRefusal::ReadOnly.with(StatusCode::METHOD_NOT_ALLOWED);
             response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
             response
         }
-        _ => plain(StatusCode::NOT_FOUND, "there is /metrics\n"),
+        _ => RequestRefusal::UnknownPath.with(StatusCode::NOT_FOUND),
     }
 }
 

@@ -6,7 +6,7 @@ use sysdock_bpf::accounting::AccountingError;
 use sysdock_table::{TableError, codes};
 use ureq::http::StatusCode;
 
-use crate::settings::SettingsError;
+use crate::{http::RequestRefusal, settings::SettingsError};
 
 /// An error of an agent or a collector.
 #[derive(Debug)]
@@ -50,8 +50,8 @@ pub enum Unsent {
     Unreachable(ureq::Error),
     /// The status with which it says that it is not ready.
     NotReady(StatusCode),
-    /// The status of its answer, and the text of it.
-    Answers(StatusCode, String),
+    /// The status of its answer, and the reason in it.
+    Answers(StatusCode, RequestRefusal),
     /// The batches cannot be compressed.
     Pack(io::Error),
 }

@@ -12,6 +12,7 @@ use hyper::{
     service::service_fn,
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
+use serde::{Deserialize, Serialize};
 use sysdock_table::Cancel;
 use tokio::{net::TcpListener, sync::Semaphore};
 use tokio_rustls::TlsAcceptor;
@@ -129,6 +130,40 @@ where
     match limits.whole {
         None => drop(connection.await),
         Some(whole) => drop(tokio::time::timeout(whole, connection).await),
+    }
+}
+
+/// Why a request is refused: JSON in the body of the answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "code", rename_all = "snake_case")]
+pub enum RequestRefusal {
+    /// Nothing is at this path.
+    UnknownPath,
+    /// Nobody is known by this token.
+    UnknownToken,
+    /// Metrics can only be read.
+    ReadOnly,
+    /// The body is longer than any batch.
+    TooLong,
+    /// The body ends before the length that was stated, is too long, or takes too long.
+    Body,
+    /// The body is not packed as stated, or too long when unpacked.
+    Packing,
+    /// The batches are not in the lake, and must be sent again.
+    NotLanded,
+    /// The text of another program, or of an earlier version.
+    Stated { text: String },
+}
+
+impl RequestRefusal {
+    /// The answer with this reason.
+    pub(crate) fn with(&self, status: StatusCode) -> Response<Full<Bytes>> {
+        plain(status, serde_json::to_string(self).expect("keys are text") + "\n")
+    }
+
+    /// From the body of an answer.
+    pub(crate) fn from_body(body: &str) -> RequestRefusal {
+        serde_json::from_str(body).unwrap_or_else(|_| RequestRefusal::Stated { text: body.trim().into() })
     }
 }
 

@@ -41,6 +41,7 @@ pub use collector::{Collector, CollectorOptions};
 pub use endpoint::MetricsOptions;
 pub use error::{AgentError, Unsent};
 pub use exposition::FEWEST_SERIES;
+pub use http::RequestRefusal;
 pub use lake::Lake;
 pub use landing::Landing;
 pub use outcome::Rejection;

@@ -18,6 +18,7 @@ use sysdock_table::Cancel;
 use crate::{
     batch::{Batch, DAY_NS, Refusal},
     error::{AgentError, Unsent},
+    http::RequestRefusal,
     lake::Lake,
     otlp::{Done, Receiver},
     outcome::Outcome,
@@ -270,7 +271,7 @@ fn push(agent: &ureq::Agent, url: &str, token: &str, spool: &Spool, chosen: &[Wa
     let status = answer.status();
     let text = answer.body_mut().read_to_string().unwrap_or_default();
     if status != 200 {
-        return Err(failed(Unsent::Answers(status, text.trim().into())));
+        return Err(failed(Unsent::Answers(status, RequestRefusal::from_body(&text))));
     }
     let Answer { refused } = serde_json::from_str(&text).unwrap_or_default();
     for (place, waiting) in chosen.iter().enumerate() {

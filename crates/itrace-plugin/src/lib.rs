@@ -23,6 +23,7 @@
 //! Code that qemu calls must not unwind. Functions that can fail (translation, beginning, end)
 //! catch panics, and end the recording.
 
+mod messages;
 mod options;
 mod output;
 mod qemu;
@@ -42,6 +43,7 @@ use serde_json::json;
 use sysdock_itrace_file::ring::{Head, Why, block_message};
 use sysdock_itrace_file::{Access, Block, Event, Facts, Note};
 
+use messages::PluginError;
 use options::Options;
 use output::{Output, Status, cpu_ns, print};
 use qemu::{Functions, Id, Info, Insn, NO_REGS, READ_WRITE, Tb};
@@ -176,21 +178,21 @@ fn guarded(act: impl FnOnce(&mut Recorder)) {
 #[unsafe(no_mangle)]
 #[allow(private_interfaces)]
 pub unsafe extern "C" fn qemu_plugin_install(id: Id, info: *const Info, argc: c_int, argv: *const *const c_char) -> c_int {
-    let install = || -> Result<(), String> {
+    let install = || -> Result<(), PluginError> {
         let words = (0..argc as usize).map(|index| unsafe { CStr::from_ptr(*argv.add(index)) }.to_string_lossy().into_owned());
         let words: Vec<String> = words.collect();
         let options = Options::parse(words.iter().map(String::as_str))?;
         let info = unsafe { &*info };
         if unsafe { CStr::from_ptr(info.target_name) } != c"x86_64" {
-            return Err("only guests of x86-64 can be traced".into());
+            return Err(PluginError::Processor);
         }
         if info.system_emulation && info.smp_vcpus != 1 {
-            return Err(format!("the guest has {} processors; one can be traced: -smp 1", info.smp_vcpus));
+            return Err(PluginError::Processors(info.smp_vcpus));
         }
         if info.system_emulation == options.shared.is_some() {
-            return Err("shared=N is for programs under qemu-user, and out=FILE for guests".into());
+            return Err(PluginError::OutputOfOtherKind);
         }
-        let functions = Functions::find().ok_or("this qemu lacks functions that are needed")?;
+        let functions = Functions::find().ok_or(PluginError::OldQemu)?;
         let recorder = Recorder::new(id, options, functions)?;
         let is_user = recorder.user.is_some();
         unsafe { *RECORDER.0.get() = Some(recorder) };
@@ -205,7 +207,7 @@ pub unsafe extern "C" fn qemu_plugin_install(id: Id, info: *const Info, argc: c_
             0
         }
         Ok(Err(cause)) => {
-            print(&cause);
+            print(&cause.text());
             1
         }
         Err(_) => 1,
@@ -372,12 +374,12 @@ extern "C" fn on_marker(_: c_uint, data: *mut c_void) {
 }
 
 impl Recorder {
-    fn new(id: Id, options: Options, functions: Functions) -> Result<Recorder, String> {
-        let cannot = |cause: std::io::Error| format!("{}: {cause}", options.out.display());
+    fn new(id: Id, options: Options, functions: Functions) -> Result<Recorder, PluginError> {
+        let cannot = |cause| PluginError::Io(options.out.clone(), cause);
         let mut header = Facts::new();
         if let Some(path) = &options.header {
-            let text = std::fs::read(path).map_err(|cause| format!("{}: {cause}", path.display()))?;
-            header = serde_json::from_slice(&text).map_err(|cause| format!("{}: {cause}", path.display()))?;
+            let text = std::fs::read(path).map_err(|cause| PluginError::Io(path.clone(), cause))?;
+            header = serde_json::from_slice(&text).map_err(|cause| PluginError::Header(path.clone(), cause))?;
         }
         header.insert("backend".into(), "vm".into());
         let (mut output, mut status, mut user) = (None, None, None);

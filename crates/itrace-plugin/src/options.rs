@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::messages::PluginError;
+
 /// Options, each `key=value`.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Options {
@@ -30,7 +32,7 @@ impl Options {
     /// # Errors
     ///
     /// What is wrong with an option.
-    pub(crate) fn parse<'a>(words: impl Iterator<Item = &'a str>) -> Result<Options, String> {
+    pub(crate) fn parse<'a>(words: impl Iterator<Item = &'a str>) -> Result<Options, PluginError> {
         let mut options = Options {
             out: PathBuf::new(),
             shared: None,
@@ -43,8 +45,8 @@ impl Options {
             control_flow: false,
         };
         for word in words {
-            let (key, value) = word.split_once('=').ok_or_else(|| format!("`{word}`: key=value is expected"))?;
-            let wrong = || format!("`{word}`: the value is not understood");
+            let (key, value) = word.split_once('=').ok_or_else(|| PluginError::NoValue(word.into()))?;
+            let wrong = || PluginError::Value(word.into());
             match key {
                 "out" => options.out = value.into(),
                 "shared" => options.shared = Some(value.parse().map_err(|_| wrong())?),
@@ -56,11 +58,11 @@ impl Options {
                 "count-only" => options.count_only = switch(value).ok_or_else(wrong)?,
                 "control-flow" => options.control_flow = switch(value).ok_or_else(wrong)?,
                 "from" => return Err(wrong()),
-                _ => return Err(format!("`{key}`: no such option")),
+                _ => return Err(PluginError::UnknownOption(key.into())),
             }
         }
         if options.out.as_os_str().is_empty() && options.shared.is_none() {
-            return Err("out=FILE is missing".into());
+            return Err(PluginError::NoOutput);
         }
         Ok(options)
     }
@@ -94,12 +96,12 @@ mod tests {
     fn memory_takes_the_place_of_a_file() {
         let options = Options::parse(["shared=7", "from=start"].into_iter()).unwrap();
         assert_eq!((options.shared, options.from_start), (Some(7), true));
-        assert_eq!(Options::parse(["shared=x"].into_iter()).unwrap_err(), "`shared=x`: the value is not understood");
+        assert_eq!(Options::parse(["shared=x"].into_iter()).unwrap_err().text(), "`shared=x`: the value is not understood");
     }
 
     #[test]
     fn what_is_not_understood_is_said() {
-        let refusal = |words: &[&str]| Options::parse(words.iter().copied()).unwrap_err();
+        let refusal = |words: &[&str]| Options::parse(words.iter().copied()).unwrap_err().text();
         assert_eq!(refusal(&[]), "out=FILE is missing");
         assert_eq!(refusal(&["out=a", "limit=x"]), "`limit=x`: the value is not understood");
         assert_eq!(refusal(&["out=a", "from=end"]), "`from=end`: the value is not understood");

@@ -52,7 +52,7 @@ impl Output {
         let run = move || {
             let facts = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| write(writer, &messages, &give_back, &seen)));
             seen.store(true, Ordering::Relaxed);
-            status.put("done", &facts.unwrap_or_else(|_| error("the writer failed")));
+            status.put("done", &facts.unwrap_or_else(|_| error("writer-failed")));
             // Until no more are sent.
             messages.iter().for_each(drop);
         };
@@ -95,6 +95,7 @@ pub(crate) fn cpu_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
+/// A code, or the words of the operating system.
 fn error(text: &str) -> Facts {
     json!({ "error": text }).as_object().cloned().unwrap_or_default()
 }
@@ -133,7 +134,7 @@ fn write(
             }
         }
     }
-    error("the recording was not ended")
+    error("not-ended")
 }
 
 /// A file of JSON that is overwritten in place.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use sysdock_itrace_file::ring::{RING_BYTES, Ring, Why};
 
-use crate::words::Words;
+use crate::{messages::PluginError, words::Words};
 
 /// Interval between checks for an empty slot: short compared with the time for encoding one.
 const PAUSE: Duration = Duration::from_micros(200);
@@ -22,7 +22,7 @@ pub(crate) struct Shared {
 
 impl Shared {
     /// Map the file behind a descriptor, and close it, so that the program does not find it.
-    pub(crate) fn map(descriptor: c_int) -> Result<Shared, String> {
+    pub(crate) fn map(descriptor: c_int) -> Result<Shared, PluginError> {
         // Safe: new memory, and a descriptor that is ours.
         let start = unsafe {
             let both = libc::PROT_READ | libc::PROT_WRITE;
@@ -31,7 +31,7 @@ impl Shared {
             start
         };
         if start == libc::MAP_FAILED {
-            return Err(format!("shared={descriptor}: {}", std::io::Error::last_os_error()));
+            return Err(PluginError::Memory(descriptor, std::io::Error::last_os_error()));
         }
         // Safe: mapped for as long as the process lives.
         Ok(Shared { ring: unsafe { Ring::at(start.cast()) }, reader: unsafe { libc::getppid() } })

@@ -83,6 +83,15 @@ pub struct Emulated {
     pub steps: u64,
 }
 
+/// Why the rest of a program is not recorded.
+#[derive(Debug)]
+pub enum Failure {
+    /// The program has overwritten its events.
+    Overwritten,
+    /// The event file cannot be written.
+    Write(io::Error),
+}
+
 struct Known {
     address: u64,
     instructions: u32,
@@ -94,7 +103,7 @@ pub struct Collector {
     memory: SharedMemory,
     writer: Writer,
     /// The first error; all later events are dropped, so that the program can continue.
-    failure: Option<io::Error>,
+    failure: Option<Failure>,
     pid: i32,
     blocks: Vec<Known>,
     last: Option<u32>,
@@ -135,7 +144,7 @@ impl Collector {
         comm: &str,
         cancel: &AtomicBool,
         mut report: impl FnMut(u64),
-    ) -> io::Result<(Emulated, Option<io::Error>)> {
+    ) -> io::Result<(Emulated, Option<Failure>)> {
         let mut end_requested: Option<Instant> = None;
         let status = loop {
             // Checked before taking events: otherwise later ones would be lost.
@@ -170,7 +179,7 @@ impl Collector {
             mappings: self.used_mappings(),
         };
         let failure = self.failure.take();
-        let failure = failure.or_else(|| self.writer.finish().err());
+        let failure = failure.or_else(|| self.writer.finish().err().map(Failure::Write));
         Ok((emulated, failure))
     }
 
@@ -198,7 +207,7 @@ impl Collector {
         let mut rest = words.as_slice();
         while !rest.is_empty() && self.failure.is_none() {
             let Some((piece, count)) = next_piece(rest) else {
-                self.failure = Some(overwritten());
+                self.failure = Some(Failure::Overwritten);
                 break;
             };
             match piece {
@@ -221,7 +230,7 @@ impl Collector {
                 }
                 Some(Event::Access(_) | Event::Note(_)) => {}
                 _ => {
-                    self.failure = Some(overwritten());
+                    self.failure = Some(Failure::Overwritten);
                     return;
                 }
             }
@@ -234,7 +243,7 @@ impl Collector {
         if self.failure.is_none()
             && let Err(error) = self.writer.push(words)
         {
-            self.failure = Some(error);
+            self.failure = Some(Failure::Write(error));
         }
     }
 
@@ -291,8 +300,4 @@ impl Collector {
         let is_fault = FAULTS.contains(&signal) && !block.ends_in_call;
         is_fault.then(|| block.instructions.saturating_sub(1) as u16)
     }
-}
-
-fn overwritten() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "the program has overwritten its events")
 }

@@ -11,7 +11,7 @@ use std::{
 
 use sysdock_itrace::{
     EVENTS,
-    emulated::{Collector, Emulated, SharedMemory},
+    emulated::{Collector, Emulated, Failure, SharedMemory},
     facts_of,
 };
 use sysdock_itrace_file::{Facts, Writer, ring::Why};
@@ -63,8 +63,9 @@ pub(crate) fn run(arguments: &arguments::ItraceUser) -> Result<Exit, Message> {
     let (emulated, failure) = collected;
     print_summary(&emulated);
     let ending = match failure {
-        Some(error) => {
-            messages::note(&format!("{}: {error}; what came after it is not recorded", arguments.output.join(EVENTS).display()));
+        Some(failure) => {
+            let why = messages::incomplete(&failure);
+            messages::note(&format!("{}: {why}; what came after it is not recorded", arguments.output.join(EVENTS).display()));
             Ending::WriteError
         }
         None if emulated.cancelled => {
@@ -109,7 +110,7 @@ fn collect(
     folder: &Folder,
     caller: Option<Caller>,
     cancel: &Cancel,
-) -> Result<(Emulated, Option<io::Error>), Message> {
+) -> Result<(Emulated, Option<Failure>), Message> {
     let path = arguments.output.join(EVENTS);
     let cannot_write = |error: io::Error| Message::bare(format!("{}: {error}", path.display()));
     let memory = SharedMemory::create()

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use sysdock_agent::{AgentError, Named, Refusal, Rejection, SettingsError, Unsent};
+use sysdock_agent::{AgentError, Named, Refusal, Rejection, RequestRefusal, SettingsError, Unsent};
 use sysdock_bpf::accounting::AccountingError;
 
 use super::{Message, step};
@@ -81,8 +81,21 @@ fn unsent(why: &Unsent) -> String {
     match why {
         Unsent::Unreachable(error) => error.to_string(),
         Unsent::NotReady(status) => format!("it is not ready: {status}"),
-        Unsent::Answers(status, text) => format!("it answers {status}: {text}"),
+        Unsent::Answers(status, why) => format!("it answers {status}: {}", request_refused(why)),
         Unsent::Pack(error) => error.to_string(),
+    }
+}
+
+fn request_refused(why: &RequestRefusal) -> &str {
+    match why {
+        RequestRefusal::UnknownPath => "nothing is at this path",
+        RequestRefusal::UnknownToken => "this token is not known",
+        RequestRefusal::ReadOnly => "metrics can only be read",
+        RequestRefusal::TooLong => "the body is too long",
+        RequestRefusal::Body => "the body is too long, too slow, or not as long as stated",
+        RequestRefusal::Packing => "the body is not packed as stated, or too long",
+        RequestRefusal::NotLanded => "the batches are not in the lake; send them again",
+        RequestRefusal::Stated { text } => text,
     }
 }
 

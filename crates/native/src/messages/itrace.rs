@@ -5,6 +5,7 @@ use std::{io, path::Path};
 use sysdock_itrace::{
     ItraceError,
     callgrind::{ProfileError, WrongLine},
+    emulated::Failure,
 };
 use sysdock_itrace_file::FileError;
 
@@ -31,6 +32,14 @@ impl From<ItraceError> for Message {
                 }
             }
         }
+    }
+}
+
+/// Why the rest of an emulated program is not recorded.
+pub(crate) fn incomplete(failure: &Failure) -> String {
+    match failure {
+        Failure::Overwritten => "the program has overwritten its events".into(),
+        Failure::Write(error) => error.to_string(),
     }
 }
 

@@ -13,7 +13,7 @@ mod table;
 pub(crate) use agent::{AGENT_RUNS, refused, rejected};
 pub(crate) use bpf::{full, no_place, not_taken, step, wrong_probe, wrong_trigger};
 pub(crate) use dump::unanswered;
-pub(crate) use itrace::profile;
+pub(crate) use itrace::{incomplete, profile};
 pub(crate) use load::stays;
 pub(crate) use strace::clock;
 

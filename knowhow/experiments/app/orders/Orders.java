@@ -27,6 +27,7 @@ import org.apache.catalina.startup.Tomcat;
 import org.apache.tomcat.jdbc.pool.DataSource;
 
 public final class Orders extends HttpServlet {
+    private static final long serialVersionUID = 1;
     private static final String SUBJECT =
         "SELECT item_id, title, cents FROM items WHERE subject = ? ORDER BY title, item_id LIMIT 20";
     private static final String ITEM = "SELECT item_id, title, cents FROM items WHERE item_id = ?";
