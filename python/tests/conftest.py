@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import functools
+import gc
 import os
 import signal
 import sys
@@ -21,6 +22,9 @@ from sysdock.library import Library
 from sysdock.recording import Filters, Recording, engine_instances
 from sysdock.recording.native import find_native
 from xdist.remote import Producer
+
+# Thousands of tests are collected, and are there until the end: looking for garbage among them takes a third of the time of a collection.
+gc.disable()
 
 KNOWHOW = Path(__file__).resolve().parents[2] / "knowhow"
 
@@ -105,6 +109,16 @@ MARKS = {
 
 # Fixtures that boot a guest. What needs one is in test-more, but for one dump, whose tests are marked `guest`.
 GUESTS = {"dumps", "panics", "saved", "flown", "read_twice"}
+
+
+def pytest_collection_finish() -> None:
+    gc.enable()
+    gc.freeze()
+
+
+def pytest_sessionfinish() -> None:
+    # Libraries look at the end for what nobody has freed.
+    gc.unfreeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

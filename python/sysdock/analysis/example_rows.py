@@ -48,23 +48,11 @@ def add_rows(folder: Path, library: Library, name: str, rows: Sequence[Mapping[s
     if unknown:
         raise UserError(f"the table `{name}` has no column `{min(map(str, unknown))}`", place=_PLACE)
     recording = Recording.open(folder)
-    views = Views(recording, library)
-    views.make(["paths", "processes"])
-    ids: dict[str, dict[str, int]] = {}
-    for key, (id_, side_table) in _NAMES.items():
-        known = views.connection.execute(f"SELECT {key}, min({id_}) FROM {side_table} GROUP BY 1").fetchall()
-        ids[key] = {str(text): number for text, number in known}
-    views.close()
+    replaced = {key for row in rows for key, text in row.items() if text and key in _NAMES} - {*columns}
+    ids = _ids(recording, library, replaced)
     values = []
     for row in rows:
-        full = {
-            **row,
-            **{
-                _NAMES[key][0]: _id(ids, key, row[key])
-                for key in _NAMES
-                if key not in columns and row.get(key)
-            },
-        }
+        full = dict(row) | {_NAMES[key][0]: _id(ids, key, row[key]) for key in replaced if row.get(key)}
         values.append([full.get(column) or empty[column] for column in columns])
     if recording.manifest["tables"].get(name, {}).get("rows"):
         manifest = {**recording.manifest, "tables": {**recording.manifest["tables"]}}
@@ -73,6 +61,21 @@ def add_rows(folder: Path, library: Library, name: str, rows: Sequence[Mapping[s
         write_manifest(folder, manifest, lasting=False)
     with engine_errors(_PLACE):
         add_part(folder, library, name, values, lasting=False)
+
+
+def _ids(recording: Recording, library: Library, keys: set[str]) -> dict[str, dict[str, int]]:
+    """The ids of what a recording names, for each of `keys`, which are some of `_NAMES`."""
+    if not keys:
+        return {}
+    views = Views(recording, library)
+    views.make([_NAMES[key][1] for key in keys])
+    ids = {}
+    for key in keys:
+        id_, side_table = _NAMES[key]
+        known = views.connection.execute(f"SELECT {key}, min({id_}) FROM {side_table} GROUP BY 1").fetchall()
+        ids[key] = {str(text): number for text, number in known}
+    views.close()
+    return ids
 
 
 def _id(ids: Mapping[str, Mapping[str, int]], key: str, text: str) -> str:

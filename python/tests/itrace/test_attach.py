@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -33,17 +34,24 @@ FUNCTIONS = """
 """
 
 
+def traced_in(folder: Path, native: Path, *command: Path | str, **more: Any) -> Traced:
+    """Steps through a command, on one CPU: to wake another one for each step takes three times as long."""
+    words: list[Path | str] = ["taskset", "-c", str(min(os.sched_getaffinity(0))), native]
+    words += ["itrace", "attach", "-o", folder, "--", *command]
+    more = {"capture_output": True, "text": True, "timeout": 300} | more
+    return Traced(native, folder, subprocess.run(words, check=False, **more))
+
+
 @pytest.fixture
 def trace(native: Path, tmp_path: Path) -> Trace:
     """Steps through a command."""
+    return functools.partial(traced_in, tmp_path / "rec", native)
 
-    def run(*command: Path | str, options: tuple[str, ...] = (), **more: Any) -> Traced:
-        folder = tmp_path / "rec"
-        words = [native, "itrace", "attach", "-o", folder, *options, "--", *command]
-        more = {"capture_output": True, "text": True, "timeout": 300} | more
-        return Traced(native, folder, subprocess.run(words, check=False, **more))
 
-    return run
+@pytest.fixture(scope="module")
+def true(native: Path, tmp_path_factory: pytest.TempPathFactory) -> Traced:
+    """A small program with libraries, recorded once."""
+    return traced_in(tmp_path_factory.mktemp("true") / "rec", native, "/bin/true")
 
 
 @contextmanager
@@ -131,21 +139,20 @@ def test_threads_and_children_have_steps_and_calls_of_their_own(
     assert traced.fetch(f"{each} FROM ({FUNCTIONS}) WHERE function = 'work'") == [(65, True, True, True)]
 
 
-def test_sums_agree(trace: Trace) -> None:
-    traced = trace("/bin/true")
-    [(steps, collapsed)] = traced.fetch("SELECT steps, steps_collapsed FROM traced_requests")
+def test_sums_agree(true: Traced) -> None:
+    [(steps, collapsed)] = true.fetch("SELECT steps, steps_collapsed FROM traced_requests")
     assert steps > 10_000
     for table in ("trace_segments", "function_calls", "call_paths"):
-        assert traced.fetch(f"SELECT sum(steps) FROM {table}") == [(steps,)]
-    assert traced.fetch("SELECT sum(steps_collapsed) FROM trace_segments") == [(collapsed,)]
+        assert true.fetch(f"SELECT sum(steps) FROM {table}") == [(steps,)]
+    assert true.fetch("SELECT sum(steps_collapsed) FROM trace_segments") == [(collapsed,)]
     pages = "SELECT kind, sum(times) FROM page_references GROUP BY kind ORDER BY kind"
-    [(_, data), (_, instructions)] = traced.fetch(pages)
+    [(_, data), (_, instructions)] = true.fetch(pages)
     assert instructions == steps
-    assert traced.fetch("SELECT sum(loads) + sum(stores) FROM trace_segments") == [(data,)]
+    assert true.fetch("SELECT sum(loads) + sum(stores) FROM trace_segments") == [(data,)]
     outermost = "SELECT sum(steps_inclusive) FROM function_calls WHERE caller_id IS NULL"
-    assert traced.fetch(outermost) == [(steps,)]
-    assert traced.fetch("SELECT mode FROM images WHERE path = '/usr/bin/true'") == [("user",)]
-    lines = traced.lines()
+    assert true.fetch(outermost) == [(steps,)]
+    assert true.fetch("SELECT mode FROM images WHERE path = '/usr/bin/true'") == [("user",)]
+    lines = true.lines()
     blocks = [line.split() for line in lines if line.startswith("block ")]
     assert sum(int(count) for _, _, count in blocks) == steps
     assert sum(line.split()[0] in ("load", "store") for line in lines) == data
@@ -316,9 +323,8 @@ def test_lines_of_sources_are_those_of_addr2line(built: Callable[..., Path], tra
     assert any("threads.c:" in place for place in found)
 
 
-def test_reuse_distances_are_those_of_a_list(trace: Trace) -> None:
-    traced = trace("/bin/true")
-    words = (line.split() for line in traced.lines())
+def test_reuse_distances_are_those_of_a_list(true: Traced) -> None:
+    words = (line.split() for line in true.lines())
     addresses = [int(word[1], 16) for word in words if word[0] in ("load", "store")]
     for size in (64, 4096):
         used: list[int] = []
@@ -331,16 +337,15 @@ def test_reuse_distances_are_those_of_a_list(trace: Trace) -> None:
                 del used[distance]
             used.insert(0, block)
         sql = "SELECT distance, CAST(sum(times) AS BIGINT) FROM reuse_distances"
-        found = traced.fetch(f"{sql} WHERE kind = 'data' AND block_bytes = {size} GROUP BY distance")
+        found = true.fetch(f"{sql} WHERE kind = 'data' AND block_bytes = {size} GROUP BY distance")
         assert dict(found) == dict(expected)
     pages = "SELECT count(DISTINCT page) FROM page_references WHERE kind = 'data'"
-    assert traced.fetch(pages) == [(len(used),)]
+    assert true.fetch(pages) == [(len(used),)]
 
 
-def test_a_timeline_has_each_call_once(trace: Trace, tmp_path: Path) -> None:
-    traced = trace("/bin/true")
+def test_a_timeline_has_each_call_once(true: Traced, tmp_path: Path) -> None:
     out, again = tmp_path / "out.json", tmp_path / "out.perfetto-trace"
-    with Session(Recording.open(traced.folder), Library()) as session:
+    with Session(Recording.open(true.folder), Library()) as session:
         written = write_file(session, "chrome", out, 1_000_000)
         assert write_file(session, "perfetto", again, 1_000_000) == written
         few = write_file(session, "chrome", tmp_path / "few", 100)
@@ -354,7 +359,7 @@ def test_a_timeline_has_each_call_once(trace: Trace, tmp_path: Path) -> None:
         elif event["ph"] == "E":
             assert open_.pop()["ts"] <= event["ts"]
     assert not open_
-    assert dict(traced.fetch(f"SELECT function, times FROM ({FUNCTIONS})")) == dict(calls)
+    assert dict(true.fetch(f"SELECT function, times FROM ({FUNCTIONS})")) == dict(calls)
     assert written.shown == written.total
     assert few.shown <= 100 < few.total
     kept = [
