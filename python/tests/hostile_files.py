@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from sysdock.checkup.accounting import find_process
+from sysdock.checkup.hashed_names import read_key
 from sysdock.checkup.job_table import find_job
 from sysdock.checkup.load import load_tables
-from sysdock.checkup.names import read_key
 from sysdock.checkup.ratio import JobTimes
 from sysdock.checkup.site import read_site
 from sysdock.checkup.threshold import decide, survey

@@ -18,7 +18,7 @@ from typing import Any
 from sysdock import to_disk
 from sysdock.analysis import Session
 from sysdock.analysis.writing import json_text
-from sysdock.checkup.names import LEFT_OUT, Hasher
+from sysdock.checkup.hashed_names import LEFT_OUT, Hasher
 from sysdock.checkup.site import place_new, refuse_place
 from sysdock.checkup.statement import Name, Step, as_it_is
 from sysdock.checkup.steps import content, step_3

@@ -281,7 +281,7 @@ def _translate(recording: Path | None, key: Path | None, text: Path | None) -> N
             "--key, --translate",
         )
     from sysdock.checkup.bundle import names_in
-    from sysdock.checkup.names import read_key, translate
+    from sysdock.checkup.hashed_names import read_key, translate
     from sysdock.checkup.text_file import read_text
     from sysdock.cli.output import remark
 

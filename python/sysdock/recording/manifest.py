@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NotRequired, TypedDict, cast
 
 from sysdock.errors import UserError
+from sysdock.recording.earlier_formats import PROSE_FORMAT, convert_prose
 from sysdock.version import FORMAT_VERSION
 
 _RECORD_HINT = "a recording is a folder that `sysdock run` or `sysdock import` made"
@@ -68,9 +69,8 @@ _OPTIONAL_OF_CLOCK = {
     "resolution_ns": int,
 }
 _MOST = 1 << 63
-# Why a family of events was not recorded; and how the format before facts said so.
+# Why a family of events was not recorded.
 NOT_REQUESTED = {"code": "capture/not_requested"}
-_PROSE_FORMAT, _PROSE_NOT_REQUESTED = 4, "not requested"
 # Files of recorders are a hundredth as long and a third as deep.
 _MOST_BYTES, _MOST_DEPTH = 16 << 20, 20
 _TOO_DEEP = "objects and lists are nested too deeply"
@@ -340,8 +340,8 @@ def _check_manifest(manifest: Any, place: str) -> None:
         )
         fact = f"format version {version}, written{by}, is newer than this sysdock reads ({FORMAT_VERSION})"
         raise UserError(fact, "update sysdock", place)
-    if version == _PROSE_FORMAT:
-        _convert_prose(manifest)
+    if version == PROSE_FORMAT:
+        convert_prose(manifest)
     elif version < FORMAT_VERSION:
         fact = f"format version {version} is older than this sysdock reads ({FORMAT_VERSION})"
         raise UserError(fact, "record again, or import the log again", place)
@@ -361,27 +361,6 @@ def _check_manifest(manifest: Any, place: str) -> None:
         if not _is_entry(name, entry):
             raise UserError(f"the entry of table `{name}` is invalid", DAMAGE_HINT, place)
     _check_listed_once(manifest["tables"], place)
-
-
-def _convert_prose(manifest: dict[str, Any]) -> None:
-    """Makes facts of the sentences of format 4: they stay as they are, in English.
-
-    Its tables have sentences in the columns of facts, which `facts_from_json` takes for plain text.
-    """
-    captures = manifest.get("captures")
-    for capture in filter(_is_object, captures if isinstance(captures, list) else []):
-        clock, families = capture.get("clock"), capture.get("families")
-        if isinstance(clock, dict) and isinstance(clock.get("note"), str):
-            clock["note"] = [{"code": "clock/stated", "note": clock["note"]}]
-        for state in filter(_is_object, families if isinstance(families, list) else []):
-            if isinstance(reason := state.get("missing"), str):
-                is_wish = reason == _PROSE_NOT_REQUESTED
-                state["missing"] = NOT_REQUESTED if is_wish else {"code": "capture/refused", "reason": reason}
-    manifest["format_version"] = FORMAT_VERSION
-
-
-def _is_object(value: Any) -> bool:
-    return isinstance(value, dict)
 
 
 def is_not_requested(state: Mapping[str, Any]) -> bool:

@@ -13,7 +13,7 @@ import pytest
 from make_recording import RecordingMaker
 from sysdock.analysis import Session
 from sysdock.checkup.bundle import names_in, write_bundle
-from sysdock.checkup.names import LEFT_OUT, Hasher, read_key, translate
+from sysdock.checkup.hashed_names import LEFT_OUT, Hasher, read_key, translate
 from sysdock.checkup.ratio import JobTimes
 from sysdock.checkup.statement import Step
 from sysdock.checkup.steps import first_steps
