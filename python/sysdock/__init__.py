@@ -1,3 +1,3 @@
 """sysdock: a check-up for Linux systems."""
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
