@@ -185,6 +185,7 @@ def sources() -> Iterator[tuple[Path, Iterator[tuple[int, str]]]]:
             yield path, comments_of_python(path.read_text("utf-8"))
 
 
+@pytest.mark.slow
 def test_comments_say_it_in_the_words_of_the_field() -> None:
     wrong, kinds = [], set()
     for path, comments in sources():
