@@ -187,3 +187,22 @@ pub(crate) fn bearer(request: &Request<Incoming>) -> &str {
     let value = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
     value.and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt;
+
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_read_as_it_was_written() {
+        let answer = RequestRefusal::UnknownToken.with(StatusCode::UNAUTHORIZED);
+        assert_eq!(answer.status(), StatusCode::UNAUTHORIZED);
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let body = runtime.block_on(answer.into_body().collect()).unwrap().to_bytes();
+        assert_eq!(&body[..], b"{\"code\":\"unknown_token\"}\n");
+        assert_eq!(RequestRefusal::from_body("{\"code\":\"unknown_token\"}\n"), RequestRefusal::UnknownToken);
+        let stated = RequestRefusal::Stated { text: "502 Bad Gateway".into() };
+        assert_eq!(RequestRefusal::from_body("502 Bad Gateway\r\n"), stated);
+    }
+}
