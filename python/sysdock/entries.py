@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,6 +99,16 @@ class Entries:
         if not isinstance(value, list) or not all(isinstance(each, str) and each for each in value):
             raise self.wrong(f"`{key}` is not a list of texts")
         return tuple(value)
+
+    def pattern(self, what: str, text: str) -> re.Pattern[str]:
+        """A regular expression; one that Python only warns of is allowed."""
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                return re.compile(text)
+        except RecursionError:
+            raise self.wrong(f"{what}: the pattern is nested too deeply") from None
+        except (re.error, OverflowError) as error:
+            raise self.wrong(f"{what}: the pattern is wrong: {error}") from None
 
     def number(self, key: str, value: Any, least: float, most: float) -> float:
         """A number within these bounds."""

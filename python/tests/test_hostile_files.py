@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 import struct
 from pathlib import Path
 
 import pytest
-from hostile_files import attack, content, read, readers
+from hostile_files import ROOT, attack, content, read, readers
 from sampling import sampled
 from sysdock.checkup import accounting, histogram
+from sysdock.errors import UserError
+from sysdock.library.experiments import parse_experiment
 
 _FILES = sampled(300, 1500)
 
@@ -70,6 +74,17 @@ def test_what_was_found(said: str, tmp_path: Path) -> None:
     word, text = _FOUND[said]
     [reader] = [reader for reader in readers() if reader.word == word]
     assert read(reader, text.encode(), tmp_path) is None
+
+
+@pytest.mark.parametrize("pattern", ["(" * 5000 + ")" * 5000, "a{99999999999999999999}", "(", "a"])
+def test_a_pattern_that_cannot_be_used(pattern: str, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "knowhow/experiments/app", tmp_path, dirs_exist_ok=True)
+    file = tmp_path / "orders.toml"
+    text, number = re.subn(r"""(?m)^pattern = '.*p50_ns.*'$""", f"pattern = '{pattern}'", file.read_text())
+    assert number == 1
+    file.write_text(text)
+    with pytest.raises(UserError, match="the pattern"):
+        parse_experiment(file, "x/x")
 
 
 def test_a_disk_that_no_disk_is(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -86,10 +85,7 @@ def _field(read: Entries, what: str, entry: Any) -> EnvironmentField:
         raise read.wrong(f"{what} needs one of {', '.join(_SOURCES)}")
     if ("{1}" in entry["name"]) != ("each" in entry) or entry.get("each", "*").count("*") != 1:
         raise read.wrong(f"{what}: `each` has one `*`, and the name {{1}}")
-    try:
-        re.compile(entry.get("pattern", ""))
-    except re.error as error:
-        raise read.wrong(f"{what}: `pattern`: {error}") from None
+    read.pattern(what, entry.get("pattern", ""))
     values: dict[str, Any] = {
         key.replace("except", "except_"): tuple(value) if isinstance(value, list) else value
         for key, value in entry.items()

@@ -480,13 +480,8 @@ class _Parser(Entries):
         self.closed(f"measure {name}", entry, _MEASURE_KEYS, _MEASURE_NEEDED)
         series = self.flag("series", entry.get("series", False))
         pattern = self.text("pattern", entry["pattern"], is_prose=False)
-        try:
-            if re.compile(pattern).groups != 1:
-                raise self.wrong(
-                    f"measure {name}: the pattern has not one group", r"pattern = 'tps = ([0-9.]+)'"
-                )
-        except re.error as error:
-            raise self.wrong(f"measure {name}: the pattern is wrong: {error}") from None
+        if self.pattern(f"measure {name}", pattern).groups != 1:
+            raise self.wrong(f"measure {name}: the pattern has not one group", r"pattern = 'tps = ([0-9.]+)'")
         better = self.one_of("better", entry["better"], BETTER)
         return Measure(name, pattern, better, *self.both(entry), series)
 
