@@ -24,29 +24,6 @@ pub enum DiskError {
     Table(TableError),
 }
 
-/// The kernel returned items of a tree of btrfs out of order, from this one on. It is the cause of
-/// an [`io::Error`], as it occurs among calls that can fail.
-#[derive(Clone, Copy, Debug)]
-pub struct OutOfOrder {
-    pub tree: u64,
-    pub object: u64,
-    pub offset: u64,
-}
-
-impl std::fmt::Display for OutOfOrder {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.write_str("out-of-order")
-    }
-}
-
-impl std::error::Error for OutOfOrder {}
-
-impl From<OutOfOrder> for io::Error {
-    fn from(why: OutOfOrder) -> Self {
-        io::Error::new(io::ErrorKind::InvalidData, why)
-    }
-}
-
 /// What to do about a file system that is refused.
 #[derive(Clone, Copy, Debug)]
 pub enum Remedy {

@@ -3,7 +3,7 @@
 use std::io;
 
 use sysdock_disk::{
-    DiskError, OutOfOrder, Remedy,
+    DiskError, Remedy,
     map::{Damage, MapError},
 };
 
@@ -15,7 +15,7 @@ impl From<DiskError> for Message {
         match error {
             DiskError::Table(error) => error.into(),
             DiskError::Io(path, error) => {
-                let fact = format!("{}: {}", path.display(), cause(&error));
+                let fact = format!("{}: {error}", path.display());
                 match error.kind() {
                     io::ErrorKind::NotFound => {
                         Message::new(fact, "give a mount point, a folder, a file, a block device or an image file")
@@ -37,15 +37,6 @@ impl From<DiskError> for Message {
             }
             DiskError::NoUsageList(path) => Message::bare(format!("{}: not a list of used files", path.display())),
         }
-    }
-}
-
-fn cause(error: &io::Error) -> String {
-    match error.get_ref().and_then(|why| why.downcast_ref()) {
-        Some(OutOfOrder { tree, object, offset }) => {
-            format!("tree {tree}: the kernel returned items out of order, at object {object} and offset {offset}")
-        }
-        None => error.to_string(),
     }
 }
 

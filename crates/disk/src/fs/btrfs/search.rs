@@ -2,7 +2,7 @@
 
 use std::{io, ops::RangeInclusive, os::fd::RawFd};
 
-use crate::{error::OutOfOrder, ioctl};
+use crate::ioctl;
 
 /// `struct btrfs_ioctl_search_key`.
 #[repr(C)]
@@ -115,7 +115,7 @@ pub(super) fn last_object(file: RawFd, tree: u64, objects: RangeInclusive<u64>) 
         match self::found(&request.buffer, request.range.items).next() {
             Some(item) => {
                 if !(middle..=end).contains(&item.object) {
-                    return Err(OutOfOrder { tree, object: item.object, offset: item.offset }.into());
+                    return Err(astray(tree, &item));
                 }
                 found = Some(item.object);
                 let Some(next) = item.object.checked_add(1) else { break };
@@ -145,7 +145,7 @@ pub(super) fn items(
         for item in found(&request.buffer, request.range.items) {
             let key = (item.object, item.kind, item.offset);
             if !is_in_turn(key, from, last, *objects.end()) {
-                return Err(OutOfOrder { tree, object: item.object, offset: item.offset }.into());
+                return Err(astray(tree, &item));
             }
             last = Some(key);
             if (kinds.0..=kinds.1).contains(&item.kind) && !take(&item)? {
@@ -161,6 +161,12 @@ pub(super) fn items(
 /// object. All processing of items relies on this order.
 fn is_in_turn(key: Key, from: Key, last: Option<Key>, last_object: u64) -> bool {
     key >= from && last.is_none_or(|last| key > last) && key.0 <= last_object
+}
+
+fn astray(tree: u64, item: &Item<'_>) -> io::Error {
+    let why =
+        format!("tree {tree}: the kernel returned items out of order, at object {} and offset {}", item.object, item.offset);
+    io::Error::new(io::ErrorKind::InvalidData, why)
 }
 
 /// Object, kind and offset.
