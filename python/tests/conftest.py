@@ -123,7 +123,8 @@ MARKS = {
 GUESTS = {"dumps", "panics", "saved", "flown", "read_twice"}
 
 
-def pytest_collection_finish() -> None:
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop() -> None:
     gc.enable()
     gc.freeze()
 
