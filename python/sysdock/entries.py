@@ -106,9 +106,9 @@ class Entries:
             with warnings.catch_warnings(action="ignore"):
                 return re.compile(text)
         except RecursionError:
-            raise self.wrong(f"{what}: the pattern is nested too deeply") from None
+            raise self.wrong(f"{what}: `pattern` is nested too deeply") from None
         except (re.error, OverflowError) as error:
-            raise self.wrong(f"{what}: the pattern is wrong: {error}") from None
+            raise self.wrong(f"{what}: `pattern` is wrong: {error}") from None
 
     def number(self, key: str, value: Any, least: float, most: float) -> float:
         """A number within these bounds."""

@@ -83,7 +83,7 @@ def test_a_pattern_that_cannot_be_used(pattern: str, tmp_path: Path) -> None:
     text, number = re.subn(r"""(?m)^pattern = '.*p50_ns.*'$""", f"pattern = '{pattern}'", file.read_text())
     assert number == 1
     file.write_text(text)
-    with pytest.raises(UserError, match="the pattern"):
+    with pytest.raises(UserError, match="`pattern`"):
         parse_experiment(file, "x/x")
 
 

@@ -481,7 +481,7 @@ class _Parser(Entries):
         series = self.flag("series", entry.get("series", False))
         pattern = self.text("pattern", entry["pattern"], is_prose=False)
         if self.pattern(f"measure {name}", pattern).groups != 1:
-            raise self.wrong(f"measure {name}: the pattern has not one group", r"pattern = 'tps = ([0-9.]+)'")
+            raise self.wrong(f"measure {name}: `pattern` has not one group", r"pattern = 'tps = ([0-9.]+)'")
         better = self.one_of("better", entry["better"], BETTER)
         return Measure(name, pattern, better, *self.both(entry), series)
 
