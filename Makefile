@@ -1,4 +1,4 @@
-# setup: everything a clean Debian 12 machine needs beside Rust and Python.  demo: the main job on real programs.  test: everything CI runs; test-quick: what needs two minutes and no root; test-more: what takes an hour.
+# setup: everything a clean Debian 12 machine needs beside Rust and Python.  demo: the main job on real programs.  test: everything CI runs; test-quick: what needs a minute and a half and no root; test-more: what takes an hour.
 # Stamps in .venv keep a second call from doing any set-up work again.
 .PHONY: ready setup static dist demo test test-quick test-more check bench site clean
 .DELETE_ON_ERROR:

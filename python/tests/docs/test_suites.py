@@ -6,6 +6,7 @@ import importlib.machinery
 import importlib.util
 import re
 import shlex
+import signal
 import sys
 import tomllib
 from pathlib import Path
@@ -44,6 +45,15 @@ def test_the_licences_of_cargo_deny_are_those_of_the_page() -> None:
     page = (ROOT / "docs/explain/dependencies.md").read_text("utf-8").rstrip().split("\n\n")[-1]
     allowed = tomllib.loads((ROOT / "deny.toml").read_text("utf-8"))["licenses"]["allow"]
     assert allowed == re.split(r",\s+", page)
+
+
+def test_a_load_runs_as_many_tests_at_a_time_and_ends(check: ModuleType) -> None:
+    with check.load(6) as busy:
+        assert [process.poll() for process in busy] == [None] * 6
+        assert check.ENVIRONMENT[check.WORKERS_VARIABLE] == "6"
+    assert {process.returncode for process in busy} == {-signal.SIGKILL}
+    with check.load(0):
+        assert check.ENVIRONMENT[check.WORKERS_VARIABLE] == "4"
 
 
 def test_what_more_has_said_replaces_its_row_and_leaves_the_others(
