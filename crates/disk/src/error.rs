@@ -3,7 +3,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use sysdock_table::{Fact, TableError, codes};
+use sysdock_table::{Fact, TableError, codes, facts::disk};
 
 /// Errors between a file system and its tables.
 #[derive(Debug)]
@@ -22,6 +22,31 @@ pub enum DiskError {
     NoUsageList(PathBuf),
     /// The recording cannot be written.
     Table(TableError),
+}
+
+/// A fact as the cause of an [`io::Error`], where it occurs among calls that can fail.
+#[derive(Debug)]
+struct Stated(Fact);
+
+impl std::fmt::Display for Stated {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(self.0.code())
+    }
+}
+
+impl std::error::Error for Stated {}
+
+/// An error because of what a fact says.
+pub(crate) fn stating(fact: Fact) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, Stated(fact))
+}
+
+/// The fact of an error: its cause, or the operating system's text.
+pub fn fact_of(error: &io::Error) -> Fact {
+    match error.get_ref().and_then(|cause| cause.downcast_ref()) {
+        Some(Stated(fact)) => fact.clone(),
+        None => disk::error(error.to_string()),
+    }
 }
 
 /// What to do about a file system that is refused.
@@ -73,5 +98,17 @@ impl Refused {
             Refused::Kernel(error) => DiskError::Io(path.into(), error),
             Refused::Table(error) => error.into(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fact_survives_in_an_error_of_the_operating_system() {
+        let fact = disk::out_of_order(5, 257, 4096);
+        assert_eq!(fact_of(&stating(fact.clone())), fact);
+        assert_eq!(fact_of(&io::Error::from(io::ErrorKind::NotFound)), disk::error("entity not found"));
     }
 }

@@ -48,7 +48,7 @@ mod walk;
 pub const ABOUT: &str = "scan";
 
 pub use cost::{Cost, measure};
-pub use error::{DiskError, Remedy};
+pub use error::{DiskError, Remedy, fact_of};
 pub use method::{Outcome, Settings};
 pub use scan::scan;
 pub use target::Target;

@@ -8,6 +8,7 @@ use sysdock_table::{Fact, Facts, facts::disk as facts};
 
 use crate::{
     DiskError,
+    error::fact_of,
     method::{Outcome, Work, ending},
     small_tables::{BROKEN_OFF, DeviceRow, FileSystemRow, hyphenated, write_issues},
     statvfs::StatVfs,
@@ -75,7 +76,7 @@ impl MountedScan<'_> {
         issues.extend(
             self.broken
                 .iter()
-                .map(|error| (BROKEN_OFF, facts::broken_off(self.path.to_string_lossy().into_owned(), error.to_string()))),
+                .map(|error| (BROKEN_OFF, facts::broken_off(self.path.to_string_lossy().into_owned(), fact_of(error)))),
         );
         write_issues(&issues, self.path, work.recording)?;
         let ending = ending(work.cancel, self.broken.is_some());

@@ -3,7 +3,7 @@
 use std::io;
 
 use sysdock_disk::{
-    DiskError, Remedy,
+    DiskError, Remedy, fact_of,
     map::{Damage, MapError},
 };
 
@@ -15,7 +15,7 @@ impl From<DiskError> for Message {
         match error {
             DiskError::Table(error) => error.into(),
             DiskError::Io(path, error) => {
-                let fact = format!("{}: {error}", path.display());
+                let fact = format!("{}: {}", path.display(), sentences::sentence(&fact_of(&error)));
                 match error.kind() {
                     io::ErrorKind::NotFound => {
                         Message::new(fact, "give a mount point, a folder, a file, a block device or an image file")

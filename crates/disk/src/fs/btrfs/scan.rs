@@ -22,7 +22,7 @@ use sysdock_mounts::Mount;
 use crate::{
     DiskError, Outcome,
     batch::{Batch, Kind},
-    error::Refused,
+    error::{Refused, fact_of},
     method::{Unable, Work},
     mounted::{Devices, MountedScan},
     paths::{self, NeedsPath},
@@ -105,7 +105,7 @@ fn chunks_of(file: RawFd, mount: &Mount) -> Result<Chunks, Unable> {
         Unread::Io(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             Unable::Because(disk::trees_for_root_only(error.to_string()))
         }
-        Unread::Io(error) if error.kind() == io::ErrorKind::InvalidData => Unable::Because(disk::error(error.to_string())),
+        Unread::Io(error) if error.kind() == io::ErrorKind::InvalidData => Unable::Because(fact_of(&error)),
         Unread::Io(error) => DiskError::Io(mount.point.clone(), error).into(),
     })
 }

@@ -2,7 +2,9 @@
 
 use std::{io, ops::RangeInclusive, os::fd::RawFd};
 
-use crate::ioctl;
+use sysdock_table::facts::disk;
+
+use crate::{error::stating, ioctl};
 
 /// `struct btrfs_ioctl_search_key`.
 #[repr(C)]
@@ -164,9 +166,7 @@ fn is_in_turn(key: Key, from: Key, last: Option<Key>, last_object: u64) -> bool 
 }
 
 fn astray(tree: u64, item: &Item<'_>) -> io::Error {
-    let why =
-        format!("tree {tree}: the kernel returned items out of order, at object {} and offset {}", item.object, item.offset);
-    io::Error::new(io::ErrorKind::InvalidData, why)
+    stating(disk::out_of_order(tree, item.object, item.offset))
 }
 
 /// Object, kind and offset.

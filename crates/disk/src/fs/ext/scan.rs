@@ -25,6 +25,7 @@ use sysdock_mounts::Mount;
 use crate::{
     DiskError, Outcome,
     batch::{File, Inode, Kind},
+    error::fact_of,
     method::ending,
     parallel::in_order,
     paths::{self, NeedsPath, Paths},
@@ -115,7 +116,7 @@ pub(super) fn scan(
         after
             .as_ref()
             .err()
-            .map(|error| (BROKEN_OFF, disk::broken_off(request.path.to_string_lossy().into_owned(), error.to_string()))),
+            .map(|error| (BROKEN_OFF, disk::broken_off(request.path.to_string_lossy().into_owned(), fact_of(error)))),
     );
     write_issues(&issues, request.path, recording)?;
     let ending = ending(cancel, after.is_err());
