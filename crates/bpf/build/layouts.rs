@@ -88,6 +88,22 @@ fn structure(code: &mut String, types: &Types, id: u32) {
          {name}::read(&[0; {length}]).expect(\"it is as long\")\n    }}\n}}\n\n"
     )
     .expect("a string takes all");
+    if c_name.ends_with("_counters") {
+        counters(code, &name, &fields);
+    }
+}
+
+/// Names and values of a structure of which each field is a counter.
+fn counters(code: &mut String, name: &str, fields: &[Field]) {
+    let number = fields.len();
+    let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
+    let values = names.iter().map(|name| format!("self.{name}")).collect::<Vec<_>>().join(", ");
+    write!(
+        code,
+        "impl {name} {{\n    pub(crate) const NAMES: [&'static str; {number}] = {names:?};\n\n    \
+         pub(crate) fn values(&self) -> [u64; {number}] {{\n        [{values}]\n    }}\n}}\n\n"
+    )
+    .expect("a string takes all");
 }
 
 fn field(types: &Types, name: &str, id: u32, offset: usize) -> Field {

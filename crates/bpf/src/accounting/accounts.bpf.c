@@ -448,14 +448,8 @@ int BPF_PROG(end, struct task_struct *task)
 		count_lost();
 		return 0;
 	}
-	__sync_fetch_and_add(&counts->cpu_ns, task->se.sum_exec_runtime);
-	__sync_fetch_and_add(&counts->cpu_wait_ns, run_delay(task));
-	__sync_fetch_and_add(&counts->minor_faults, task->min_flt);
-	__sync_fetch_and_add(&counts->major_faults, task->maj_flt);
-	if (bpf_core_field_exists(task->ioac.rchar)) {
-		__sync_fetch_and_add(&counts->disk_read_bytes, task->ioac.read_bytes);
-		__sync_fetch_and_add(&counts->disk_written_bytes, task->ioac.write_bytes);
-	}
+#define ADD_COUNTER(name, value) __sync_fetch_and_add(&counts->used.name, value);
+	THREAD_COUNTERS(ADD_COUNTER)
 	counts->last_ns = bpf_ktime_get_ns();
 	if (BPF_CORE_READ(task, signal, live.counter) > 0)
 		return 0;
@@ -775,14 +769,8 @@ int list_threads(struct bpf_iter__task *ctx)
 	__builtin_memset(live, 0, sizeof(*live));
 	live->account = account_of(scratch, task, task->tgid);
 	live->is_first = task->pid == task->tgid;
-	live->cpu_ns = task->se.sum_exec_runtime;
-	live->cpu_wait_ns = run_delay(task);
-	live->minor_faults = task->min_flt;
-	live->major_faults = task->maj_flt;
-	if (bpf_core_field_exists(task->ioac.rchar)) {
-		live->disk_read_bytes = task->ioac.read_bytes;
-		live->disk_written_bytes = task->ioac.write_bytes;
-	}
+#define SET_COUNTER(name, value) live->used.name = value;
+	THREAD_COUNTERS(SET_COUNTER)
 	struct mm_struct *mm = BPF_CORE_READ(task, mm);
 	if (live->is_first && mm) {
 		struct mm_struct___accounts *high = (void *)mm;

@@ -53,11 +53,24 @@ struct call_counts {
 	unsigned long long wait_ns; // part of the time off the CPU, without the time in which the thread was runnable
 };
 
+// What a thread has used so far: COUNTER(name, value of `struct task_struct *task`). Each is a column of
+// job_samples with the same name (knowhow/tables), and nothing else needs to know it.
+#define THREAD_COUNTERS(COUNTER)                                                                       \
+	COUNTER(cpu_ns, task->se.sum_exec_runtime)                                                     \
+	COUNTER(cpu_wait_ns, run_delay(task))                                                          \
+	COUNTER(minor_faults, task->min_flt)                                                           \
+	COUNTER(major_faults, task->maj_flt)                                                           \
+	COUNTER(disk_read_bytes, bpf_core_field_exists(task->ioac.rchar) ? task->ioac.read_bytes : 0)  \
+	COUNTER(disk_written_bytes, bpf_core_field_exists(task->ioac.rchar) ? task->ioac.write_bytes : 0)
+
+#define DECLARE_COUNTER(name, value) unsigned long long name;
+struct thread_counters {
+	THREAD_COUNTERS(DECLARE_COUNTER)
+};
+
 // Resources used by threads that have ended.
 struct ended_counts {
-	unsigned long long cpu_ns, cpu_wait_ns;
-	unsigned long long minor_faults, major_faults;
-	unsigned long long disk_read_bytes, disk_written_bytes;
+	struct thread_counters used;
 	unsigned long long processes;
 	unsigned long long largest_bytes; // greatest resident size of one process
 	unsigned long long last_ns;
@@ -67,9 +80,7 @@ struct ended_counts {
 struct live_counts {
 	unsigned int account;
 	unsigned int is_first; // first thread of its process
-	unsigned long long cpu_ns, cpu_wait_ns;
-	unsigned long long minor_faults, major_faults;
-	unsigned long long disk_read_bytes, disk_written_bytes;
+	struct thread_counters used;
 	unsigned long long resident_bytes, largest_bytes; // resident size of the process, in its first thread
 };
 

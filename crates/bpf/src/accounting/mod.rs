@@ -16,7 +16,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     events::{
-        self, AccountKey, CallCounts, CallKey, EndedCounts, JobFileCounts, JobFileKey, JobFileName, Layout, LiveCounts, until_nul,
+        self, AccountKey, CallCounts, CallKey, EndedCounts, JobFileCounts, JobFileKey, JobFileName, Layout, LiveCounts,
+        ThreadCounters, until_nul,
     },
     live::path_of,
     probes::{ProbeError, Step, failed},
@@ -76,86 +77,48 @@ pub struct Calls {
     pub wait_ns: u64,
 }
 
-/// Defines [`Use`]. Its counters are fields of `ended_counts` and `live_counts` (`accounts.h`), and
-/// columns of `job_samples` and `job_totals`, all of the same name.
-macro_rules! define_use {
-    ($($(#[$text:meta])* $counter:ident,)*) => {
-        /// What the threads of an account used, since the account began.
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-        #[serde(into = "[u64; WORDS]", from = "[u64; WORDS]")]
-        pub struct Use {
-            $($(#[$text])* pub $counter: u64,)*
-            /// Number of ended processes.
-            pub ended: u64,
-            /// Number of running processes.
-            pub processes: u64,
-            /// Number of running threads.
-            pub threads: u64,
-            /// Resident memory of the processes now [B]. The kernel keeps it per CPU, so it may be
-            /// off by some MiB.
-            pub resident_bytes: u64,
-            /// Peak resident memory of the process that had the highest peak [B].
-            pub largest_bytes: u64,
-            /// When the last thread ended [ns since boot]; 0: none has ended.
-            pub last_ns: u64,
-        }
-
-        impl Use {
-            /// Names of the counters of threads.
-            pub const COUNTERS: &[&str] = &[$(stringify!($counter)),*];
-
-            fn of_ended(ended: &EndedCounts) -> Use {
-                Use {
-                    $($counter: ended.$counter,)*
-                    ended: ended.processes,
-                    largest_bytes: ended.largest_bytes,
-                    last_ns: ended.last_ns,
-                    ..Use::default()
-                }
-            }
-
-            fn add_live(&mut self, live: &LiveCounts) {
-                $(self.$counter += live.$counter;)*
-                self.threads += 1;
-                self.processes += u64::from(live.is_first);
-                self.resident_bytes += live.resident_bytes;
-                self.largest_bytes = self.largest_bytes.max(live.largest_bytes);
-            }
-        }
-
-        /// The form on disk: without names, as that of [`Calls`].
-        impl From<Use> for [u64; WORDS] {
-            fn from(used: Use) -> Self {
-                let Use { $($counter,)* ended, processes, threads, resident_bytes, largest_bytes, last_ns } = used;
-                [$($counter,)* ended, processes, threads, resident_bytes, largest_bytes, last_ns]
-            }
-        }
-
-        impl From<[u64; WORDS]> for Use {
-            fn from(all: [u64; WORDS]) -> Self {
-                let [$($counter,)* ended, processes, threads, resident_bytes, largest_bytes, last_ns] = all;
-                Use { $($counter,)* ended, processes, threads, resident_bytes, largest_bytes, last_ns }
-            }
-        }
-    };
+/// What the threads of an account used, since the account began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "[u64; WORDS]", from = "[u64; WORDS]")]
+pub struct Use {
+    /// What threads count, in the order of [`Use::COUNTERS`].
+    pub counters: [u64; COUNTERS],
+    /// Number of ended processes.
+    pub ended: u64,
+    /// Number of running processes.
+    pub processes: u64,
+    /// Number of running threads.
+    pub threads: u64,
+    /// Resident memory of the processes now [B]. The kernel keeps it per CPU, so it may be off by
+    /// some MiB.
+    pub resident_bytes: u64,
+    /// Peak resident memory of the process that had the highest peak [B].
+    pub largest_bytes: u64,
+    /// When the last thread ended [ns since boot]; 0: none has ended.
+    pub last_ns: u64,
 }
 
+const COUNTERS: usize = ThreadCounters::NAMES.len();
 /// Number of values of [`Use`]: its counters, and six others.
-const WORDS: usize = Use::COUNTERS.len() + 6;
+const WORDS: usize = COUNTERS + 6;
 
-define_use! {
-    /// Time on a CPU [ns].
-    cpu_ns,
-    /// Time in which threads could run but had no CPU [ns].
-    cpu_wait_ns,
-    /// Page faults that did not need the disk.
-    minor_faults,
-    /// Page faults that needed the disk.
-    major_faults,
-    /// Bytes read from devices.
-    disk_read_bytes,
-    /// Bytes written to devices, or to be written.
-    disk_written_bytes,
+/// The form on disk: without names, as that of [`Calls`].
+impl From<Use> for [u64; WORDS] {
+    fn from(used: Use) -> Self {
+        let Use { counters, ended, processes, threads, resident_bytes, largest_bytes, last_ns } = used;
+        let mut all = [0; WORDS];
+        all[..COUNTERS].copy_from_slice(&counters);
+        all[COUNTERS..].copy_from_slice(&[ended, processes, threads, resident_bytes, largest_bytes, last_ns]);
+        all
+    }
+}
+
+impl From<[u64; WORDS]> for Use {
+    fn from(all: [u64; WORDS]) -> Self {
+        let (counters, rest) = all.split_first_chunk().expect("all but six");
+        let [ended, processes, threads, resident_bytes, largest_bytes, last_ns] = *rest.first_chunk().expect("six");
+        Use { counters: *counters, ended, processes, threads, resident_bytes, largest_bytes, last_ns }
+    }
 }
 
 /// The form on disk: without names, because there are many.
@@ -212,12 +175,34 @@ impl Calls {
 }
 
 impl Use {
+    /// Names of the counters of threads: columns of `job_samples` and `job_totals`.
+    pub const COUNTERS: &[&'static str] = &ThreadCounters::NAMES;
     /// Number of values that only grow; they come first in the form on disk.
-    const GROWING: usize = Use::COUNTERS.len() + 1;
+    const GROWING: usize = COUNTERS + 1;
+
+    fn of_ended(ended: &EndedCounts) -> Use {
+        Use {
+            counters: ended.used.values(),
+            ended: ended.processes,
+            largest_bytes: ended.largest_bytes,
+            last_ns: ended.last_ns,
+            ..Use::default()
+        }
+    }
+
+    fn add_live(&mut self, live: &LiveCounts) {
+        for (sum, more) in self.counters.iter_mut().zip(live.used.values()) {
+            *sum += more;
+        }
+        self.threads += 1;
+        self.processes += u64::from(live.is_first);
+        self.resident_bytes += live.resident_bytes;
+        self.largest_bytes = self.largest_bytes.max(live.largest_bytes);
+    }
 
     /// The counters of threads with their names.
     pub fn counters(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        Use::COUNTERS.iter().copied().zip(<[u64; WORDS]>::from(*self))
+        Use::COUNTERS.iter().copied().zip(self.counters)
     }
 
     /// Combine the values that only grow; gauges are taken from `self`.
