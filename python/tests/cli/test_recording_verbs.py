@@ -20,6 +20,7 @@ from sysdock.cli.recording import add_scan
 from sysdock.errors import UserError
 from sysdock.recording.native import NAME, find_native
 from sysdock.text import width
+from waiting import unread, wait_for
 
 LOG = """\
 1 1700000000.000000 execve("/bin/cat", ["cat", "/tmp/a"], 0x7ffe /* 3 vars */) = 0 <0.000100>
@@ -40,10 +41,12 @@ def assert_one_screen(text: str) -> None:
 
 
 def answers(number: int) -> list[str]:
-    """A command that says when it gets this signal, and ends after a second."""
+    """A command that says when it gets this signal, and ends a second after the first time, or after ten minutes."""
     script = (
-        f"import os, signal, time; signal.signal({int(number)}, lambda *_: os.write(1, b'got it '));"
-        r"os.write(1, b'ready\n'); time.sleep(1); os._exit(5)"
+        "import os, signal, time\nend = time.monotonic() + 600\n"
+        "def got_it(*_):\n    global end\n    os.write(1, b'got it ')\n    end = time.monotonic() + 1\n"
+        f"signal.signal({int(number)}, got_it)\nos.write(1, b'ready\\n')\n"
+        "while time.monotonic() < end: time.sleep(0.01)\nos._exit(5)"
     )
     return [sys.executable, "-S", "-c", script]
 
@@ -134,7 +137,7 @@ class TestImport:
             for number in range(2000):
                 pipe.write(f'1 {1700000000 + number}.000000 read(3</tmp/a>, "x"..., 9) = 9 <0.000010>\n')
             pipe.flush()
-            time.sleep(1)
+            wait_for(lambda: unread(pipe.fileno()) == 0, "the import")
             importing.send_signal(signal.SIGINT)
             _, said = importing.communicate(timeout=600)
         assert importing.returncode == 130

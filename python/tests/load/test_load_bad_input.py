@@ -160,6 +160,7 @@ def test_a_server_that_hangs(tmp_path: Path):
 def test_a_worker_that_is_killed(tmp_path: Path):
     words = command(tmp_path, "--item", "random_read", "--processes", "3", "--for", "3s", "--size", "3MiB")
     with subprocess.Popen([*words, "--rows"], stdout=subprocess.PIPE, text=True) as run:
+        wait_for(lambda: len(children(run.pid)) == 3, "the workers")
         time.sleep(1.0)
         os.kill(children(run.pid)[1], signal.SIGKILL)
         out, _ = run.communicate(timeout=600)
@@ -233,7 +234,7 @@ def test_two_at_once(tmp_path: Path):
 def test_what_a_killed_run_leaves_is_removed_by_the_next(tmp_path: Path):
     words = command(tmp_path, "--item", "random_read", "--processes", "2", "--for", "60s", "--size", "4MiB")
     with subprocess.Popen([*words, "--rows"], stdout=subprocess.DEVNULL) as run:
-        time.sleep(0.8)
+        wait_for(lambda: len(children(run.pid)) == 2 and left(tmp_path), "the workers")
         workers = children(run.pid)
         run.kill()
     assert len(workers) == 2
@@ -249,6 +250,7 @@ def test_an_interrupt_keeps_what_is_done(tmp_path: Path):
     (tmp_path / "plan").write_text(json.dumps({"steps": steps * 2}))
     words = command(tmp_path / "work", "--plan", str(tmp_path / "plan"), "-o", str(tmp_path / "rec"))
     with subprocess.Popen(words) as run:
+        wait_for(lambda: list((tmp_path / "work").glob(".sysdock-load-*/*")), "the file of the second step")
         time.sleep(2.0)
         run.send_signal(signal.SIGINT)
         assert run.wait(timeout=600) == 130

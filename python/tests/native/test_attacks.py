@@ -6,13 +6,13 @@ import importlib.machinery
 import importlib.util
 import signal
 import subprocess
-import time
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from sampling import some
 from sysdock.recording.native import find_native
+from waiting import cpu_s, wait_for
 
 TOOL = Path(__file__).resolve().parents[3] / "tools" / "break.d" / "attack-logs"
 
@@ -82,6 +82,6 @@ def test_an_import_of_a_line_without_end_can_be_cancelled(tmp_path: Path) -> Non
     attack.write_bomb(log, 20_000, b"\0")
     command = [str(find_native()), "import", str(log), "-o", str(tmp_path / "rec")]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    time.sleep(1)
+    wait_for(lambda: cpu_s(process.pid) > 0.1, "the first blocks")
     process.send_signal(signal.SIGINT)
     assert process.wait() == 130

@@ -7,14 +7,13 @@ import random
 import signal
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from small_disk import small_disk
-from waiting import wait_for
+from waiting import unread, wait_for
 
 LOGS = Path(__file__).resolve().parents[3] / "testdata" / "strace"
 Import = Callable[..., Path]
@@ -321,7 +320,9 @@ def test_a_damaged_gzip_keeps_what_could_be_read(
     assert stated["issues"]["damaged_input"] == 1
 
 
-def feed(fifo: Path, stop: threading.Event, lines: int) -> threading.Thread:
+def feed(
+    fifo: Path, stop: threading.Event, lines: int, written: threading.Event | None = None
+) -> threading.Thread:
     """Write lines into a FIFO, then keep it open until told to stop."""
 
     def write() -> None:
@@ -329,6 +330,8 @@ def feed(fifo: Path, stop: threading.Event, lines: int) -> threading.Thread:
             for _ in range(lines // 1000):
                 out.write(CALL * 1000)
             out.flush()
+            if written:
+                written.set()
             stop.wait(600)
 
     thread = threading.Thread(target=write, daemon=True)
@@ -341,9 +344,12 @@ def test_an_interrupt_leaves_a_readable_recording(
 ) -> None:
     os.mkfifo(tmp_path / "fifo")
     stop = threading.Event()
-    writer = feed(tmp_path / "fifo", stop, 20_000)
+    written = threading.Event()
+    writer = feed(tmp_path / "fifo", stop, 20_000, written)
     process = subprocess.Popen([native, "import", tmp_path / "fifo", "-o", tmp_path / "rec"])
-    time.sleep(1)  # the lines are read by then, and the importer waits for more
+    with open(tmp_path / "fifo", "rb", opener=lambda path, flags: os.open(path, os.O_RDWR)) as pipe:
+        # The lines are read by then, and the importer waits for more.
+        wait_for(lambda: written.is_set() and unread(pipe.fileno()) == 0, "the lines")
     process.send_signal(signal.SIGINT)
     assert process.wait(600) == 130
     stop.set()

@@ -137,7 +137,7 @@ def test_a_salvaged_recording_cannot_be_salvaged_again_and_stays(
     recorder = subprocess.Popen(
         kernel.command(out, counter, file, "60000", "20000"), stdin=subprocess.DEVNULL
     )
-    wait_for(lambda: size(file), "the first write")
+    wait_for(lambda: size(file) > 2000 * RECORD, "writes")
     time.sleep(1.2)
     recorder.kill()
     recorder.wait(600)

@@ -325,7 +325,7 @@ def test_of_a_ring_that_overflows_every_call_is_stored_or_counted(
     kernel: Recorder, tmp_path: Path, manifest: Callable
 ) -> None:
     """The recorder is stopped for a while. The program makes the same calls each time."""
-    script = ': > "$0"; exec dd if=/dev/zero of=/dev/null bs=1 count=400000'
+    script = ': > "$0"; dd if=/dev/zero of=/dev/null bs=1 count=400000; : > "$0.done"'
     stored, lost = [], []
     for name, size in (("whole", "64"), ("cut", "1")):
         out, started = tmp_path / name, tmp_path / f"{name}.started"
@@ -334,7 +334,7 @@ def test_of_a_ring_that_overflows_every_call_is_stored_or_counted(
         if name == "cut":
             wait_for(started.exists, "the start of the command", every_s=0.001)
             recorder.send_signal(signal.SIGSTOP)
-            time.sleep(1)
+            wait_for(Path(f"{started}.done").exists, "the end of the command")
             recorder.send_signal(signal.SIGCONT)
         assert recorder.wait(timeout=600) == 0
         stated = manifest(out)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from recorders import Recorder, recorder_or_skip
+from waiting import state_of, wait_for
 
 Query = Callable[[Path, str], list[tuple]]
 NOBODY = 65534
@@ -95,8 +96,7 @@ def test_a_recorder_does_not_record_itself(kernel: Recorder, tmp_path: Path, que
 
 def test_an_empty_recording_says_so_and_why(kernel: Recorder, tmp_path: Path, manifest: Callable) -> None:
     with running("echo ready; read stop") as shell:
-        # It reads by then.
-        time.sleep(0.2)
+        wait_for(lambda: state_of(shell.pid) == "S", "its read")
         said = watch(kernel, tmp_path / "rec", "-p", str(shell.pid))
     words = rf"no system call was recorded of process {shell.pid} \(sh\) in [0-9.]+ s: its processes slept"
     assert re.search(words, said)
