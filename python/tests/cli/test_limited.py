@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from make_recording import RecordingMaker, part_entry
-from waiting import wait_for
+from waiting import children, is_running, wait_for
 
 LIMITED = """
 import os, resource, sys, time
@@ -90,22 +90,21 @@ def test_a_verb_that_is_killed_leaves_no_process(cli, maker: RecordingMaker, ver
         code = LIMITED.format(work="print('ready', flush=True); time.sleep(60)", seconds=60)
         started = subprocess.Popen([sys.executable, "-c", code, str(folder)])
     try:
-        children = wait_for_children(started.pid)
+        workers = wait_for_children(started.pid)
         started.kill()
     finally:
         started.kill()
         started.wait()
-    assert children
-    wait_for(lambda: not any(map(is_running, children)), "the end of the children")
+    assert workers
+    wait_for(lambda: not any(map(is_running, workers)), "the end of the children")
 
 
 def wait_for_children(pid: int) -> list[int]:
     """Ids of its children, as soon as there are any that the kernel ends with it."""
-    path = Path(f"/proc/{pid}/task/{pid}/children")
     found: list[int] = []
 
     def are_there() -> bool:
-        found[:] = [int(word) for word in path.read_text().split()]
+        found[:] = children(pid)
         return bool(found) and all(is_busy(child) for child in found)
 
     wait_for(are_there, "a child")
@@ -116,10 +115,3 @@ def is_busy(pid: int) -> bool:
     """Whether its limits are set, which comes after that."""
     text = Path(f"/proc/{pid}/limits").read_text()
     return any(line.startswith("Max core file size") and line.split()[4] == "0" for line in text.splitlines())
-
-
-def is_running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
-    except (FileNotFoundError, ProcessLookupError):
-        return False

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from make_recording import STARTED_NS, RecordingMaker, sample_calls
 from sysdock.library import Library
-from waiting import cpu_s, wait_for
+from waiting import children, cpu_s, wait_for
 
 ODD = '/tmp/it\'s "<script>"\n,[x]*'
 SUMMARY_KEYS = [
@@ -359,8 +359,7 @@ class TestOthers:
         sql = "SELECT count(*) FROM range(100000000000) AS a WHERE a.range * 3 % 7 = 9"
         asking = cli.start("query", rec, sql, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         # Longer than it takes to begin.
-        children = Path(f"/proc/{asking.pid}/task/{asking.pid}/children")
-        wait_for(lambda: any(cpu_s(int(pid)) > 3 for pid in children.read_text().split()), "the query")
+        wait_for(lambda: any(cpu_s(worker) > 3 for worker in children(asking.pid)), "the query")
         asking.send_signal(signal.SIGINT)
         assert asking.communicate(timeout=600) == ("", "\n")
         assert asking.returncode == 130

@@ -42,9 +42,3 @@ def load(directory: Path, *options: str, before: Sequence[str] = (), **more: Any
 def left(directory: Path) -> list[str]:
     """What is in a directory, hidden names as well."""
     return sorted(os.listdir(directory))
-
-
-def children(pid: int) -> list[int]:
-    """Processes that a process has started."""
-    text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
-    return [int(word) for word in text.split()]

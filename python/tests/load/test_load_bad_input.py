@@ -18,9 +18,9 @@ from typing import Any
 
 import pytest
 from hung_fuse import hung
-from load_runs import children, command, left, load
+from load_runs import command, left, load
 from sysdock.recording import Recording
-from waiting import wait_for
+from waiting import children, wait_for
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "disk"))
 from loops import needs_root

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 from hosts import hosts
-from load_runs import children, left
+from load_runs import left
 from sampling import some
 from sysdock.analysis import Session
 from sysdock.recording import Recording
 from sysdock.recording.native import find_native
 from sysdock.sentences import fact, facts_from_json, json_of, say
-from waiting import wait_for
+from waiting import children, wait_for
 
 PLAN = """
 title = "Small"

@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 from recorders import recorder_or_skip
 from scenes import PROGRAMS, STRICT
+from waiting import cpu_s
 
 WIDTH, HEIGHT = 80, 24
 VIEWS = ("process", "cgroup", "file", "device", "lock")
@@ -79,12 +80,6 @@ def burner() -> Iterator[int]:
     with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as process:
         yield process.pid
         process.kill()
-
-
-def cpu_s(pid: int) -> float:
-    """As the kernel counts it, in ticks."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @pytest.mark.parametrize("view", VIEWS)

@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -27,7 +26,7 @@ from sysdock.probe.series import find, parse_every
 from sysdock.probe.target import Busy, target_of, unit_name
 from sysdock.recording import Recording
 from sysdock.recording import native as programs
-from waiting import wait_for
+from waiting import is_running, state_of, wait_for
 
 Call = Callable[..., Result]
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
@@ -150,7 +149,7 @@ def test_a_probe_that_is_killed_half_way_takes_nothing_with_it(
     process.kill()
     process.wait()
     os.killpg(child, signal.SIGKILL)
-    _wait_until_dead(child)
+    wait_for(lambda: not is_running(child), "the end of the generator")
     # As a writer leaves it that is killed before recording.json lists its part.
     shutil.copy(
         next((series / "probe_results").iterdir()), series / "probe_results" / "part-000099-0.parquet"
@@ -174,14 +173,6 @@ def _generator_of(pid: int) -> int:
 
     wait_for(runs, "the generator")
     return int(found[0])
-
-
-def _wait_until_dead(pid: int) -> None:
-    """What a process holds is free when it is a zombie or gone; this one is no child of ours."""
-    state = Path(f"/proc/{pid}/stat")
-    with suppress(FileNotFoundError, ProcessLookupError):
-        while state.read_text().rpartition(")")[2].split()[0] not in "ZX":
-            time.sleep(0.01)
 
 
 @needs_root
@@ -248,7 +239,7 @@ def test_a_mount_that_hangs_is_given_up(
         )
         assert done.returncode == 2
         # The kernel lets nobody go whose request a server has taken and does not answer: such a one is left.
-        assert {_state(pid) for pid in _users_of(data)} == ({"D"} if request_ else set())
+        assert {state_of(pid) for pid in _users_of(data)} == ({"D"} if request_ else set())
         assert f"probe 1 of {series} failed: the file system did not answer within 5 s" in done.stderr
         assert list(temporary.iterdir()) == []
         status = call("status", "--series", series, "--lang", "en")
@@ -270,11 +261,6 @@ def _users_of(folder: Path) -> list[int]:
             if os.fsencode(folder) in place.read_bytes().split(b"\0"):
                 found.append(int(place.parent.name))
     return found
-
-
-def _state(pid: int) -> str:
-    """As /proc/PID/stat has it: R, S, D, ..."""
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 def test_the_series_of_a_directory_that_hangs_is_found_by_its_path(

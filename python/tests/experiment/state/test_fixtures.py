@@ -16,6 +16,7 @@ from sysdock.errors import UserError
 from sysdock.experiment import tools
 from sysdock.experiment.state import Difference, Journal, State, processes, servers
 from sysdock.experiment.state.postgres import _VERSIONS
+from waiting import is_running
 
 MIB = 1 << 20
 
@@ -32,13 +33,6 @@ def free_port() -> int:
 def plain(tmp_path: Path) -> State:
     """A state without anything that needs root."""
     return State(Journal.begin("a test"), tmp_path / "scratch")
-
-
-def running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 @pytest.mark.parametrize(
@@ -95,7 +89,7 @@ def test_a_server_is_started_and_stopped_with_all_it_started(
     ]
     server = plain.server("web", words, ready=f"tcp:127.0.0.1:{free_port}")
     child = int((tmp_path / "child").read_text())
-    assert (running(server.pid), running(child), plain.prove()) == (True, True, [])
+    assert (is_running(server.pid), is_running(child), plain.prove()) == (True, True, [])
     with pytest.raises(UserError, match=rf"port {free_port} is in use by python\S* \({server.pid}\)"):
         plain.server("other", words, ready=f"tcp:127.0.0.1:{free_port}")
     os.kill(server.pid, signal.SIGKILL)
@@ -104,7 +98,7 @@ def test_a_server_is_started_and_stopped_with_all_it_started(
     (found,) = plain.prove()
     assert found.found.startswith("ended by SIGKILL: Serving HTTP")
     assert plain.undo() == []
-    assert not running(child)
+    assert not is_running(child)
     plain.journal.close()
 
 
@@ -124,7 +118,7 @@ def test_a_server_that_leaves_its_session_is_stopped_too(plain: State, tmp_path:
     script = f"setsid sh -c 'echo $$ > {tmp_path}/far; exec sleep 1000' & sleep 0.1; exit 0"
     with pytest.raises(UserError, match="ended with status 0"):
         plain.server("daemon", ["sh", "-c", script], ready=f"file:{tmp_path}/never")
-    assert not running(int((tmp_path / "far").read_text()))
+    assert not is_running(int((tmp_path / "far").read_text()))
     assert plain.undo() == []
     plain.journal.close()
 
@@ -137,7 +131,7 @@ def test_a_server_that_does_not_stop_is_killed_and_said(
     server = plain.server("deaf", words, ready=f"file:{tmp_path}/ready")
     assert plain.undo() == []
     assert plain.warnings == ["deaf did not stop within 0 s after SIGTERM and was killed"]
-    assert not running(server.pid)
+    assert not is_running(server.pid)
     plain.journal.close()
 
 
@@ -168,7 +162,7 @@ def test_a_server_that_is_not_ready_in_time_is_said_and_stopped(
         plain.server(
             "slow", ["sh", "-c", f"echo $$ > {tmp_path}/pid; exec sleep 60"], ready=f"file:{tmp_path}/never"
         )
-    assert not running(int((tmp_path / "pid").read_text()))
+    assert not is_running(int((tmp_path / "pid").read_text()))
     plain.undo()
     plain.journal.close()
 
@@ -202,11 +196,11 @@ def test_each_run_of_a_database_begins_from_the_same_contents(
             with pytest.raises(UserError, match='relation "nothing" does not exist'):
                 database.psql("SELECT * FROM nothing")
             pid = database.server.pid if database.server else 0
-            assert running(pid)
+            assert is_running(pid)
         finally:
             left = state.undo()
             state.journal.close()
-        assert (left, state.warnings, running(pid)) == ([], [], False)
+        assert (left, state.warnings, is_running(pid)) == ([], [], False)
         assert os.listdir(name) == []
 
 
