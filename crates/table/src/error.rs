@@ -1,4 +1,4 @@
-use std::{io, path::PathBuf};
+use std::{ffi::OsString, io, path::PathBuf};
 
 /// Gives an error a code for each variant, and a `Display` of the code and the values, for
 /// developers. The text for people is formed in `native`, which matches every variant.
@@ -34,6 +34,9 @@ pub enum TableError {
     NotComplete(PathBuf),
     /// The folder belongs to this other user, who could redirect what is written to it.
     Stranger(PathBuf, u32),
+    /// The path leads over a link of this name that belongs to this other user, who could make it
+    /// lead anywhere.
+    StrangersLink(PathBuf, OsString, u32),
     /// Users other than its owner may write to the folder.
     OthersWrite(PathBuf),
     /// A file or folder could not be created or written.
@@ -46,6 +49,7 @@ codes!(TableError {
     Exists: "exists",
     NotComplete: "not-complete",
     Stranger: "stranger",
+    StrangersLink: "strangers-link",
     OthersWrite: "others-write",
     Io: "io",
     Parquet: "parquet",

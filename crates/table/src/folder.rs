@@ -1,13 +1,12 @@
 //! A folder that only one user may write to.
 //!
-//! Recorders often run as root, in folders that belong to others. So all files are created,
-//! replaced and removed through the folder's descriptor, links are never followed, and an existing
-//! file is never written to. The parent of the folder is checked once, when the folder is opened:
-//! from then on only its owner, who could do it anyway, can replace the folder.
+//! Recorders often run as root, in folders that belong to others. So the folder is reached without
+//! following links of others (`walk.rs`), all files are created, replaced and removed through its
+//! descriptor, links are never followed, and an existing file is never written to.
 
 use std::{
-    ffi::{CStr, OsString},
-    fs::{self, File},
+    ffi::{CStr, OsStr, OsString},
+    fs::File,
     io::{self, Write},
     os::{
         fd::{AsFd, BorrowedFd, OwnedFd},
@@ -17,12 +16,15 @@ use std::{
 };
 
 use rustix::{
-    fs::{AtFlags, CWD, Dir, Gid, Mode, OFlags, Uid, fchmod, fchown, fstat, fsync, mkdirat, openat, renameat, unlinkat},
+    fs::{AtFlags, Dir, Gid, Mode, OFlags, Uid, fchmod, fchown, fstat, fsync, mkdirat, openat, renameat, unlinkat},
     io::Errno,
     process::geteuid,
 };
 
-use crate::TableError;
+use crate::{
+    TableError,
+    walk::{Reached, is_name_of, walk},
+};
 
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 const NEW_FILE: OFlags = OFlags::CREATE.union(OFlags::EXCL).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -40,6 +42,11 @@ pub struct Access {
 }
 
 impl Access {
+    /// The user who called sudo.
+    fn caller(&self) -> Option<u32> {
+        self.owner.map(|(user, _)| user)
+    }
+
     fn user(&self) -> u32 {
         self.owner.map_or_else(|| geteuid().as_raw(), |(user, _)| user)
     }
@@ -67,8 +74,8 @@ pub struct Folder {
     descriptor: OwnedFd,
     path: PathBuf,
     access: Access,
-    /// Whether this process created the folder: no other folder is ever removed.
-    made: bool,
+    /// The folder that contains it, if this process created it: no other folder is ever removed.
+    made_in: Option<OwnedFd>,
 }
 
 impl AsFd for Folder {
@@ -82,24 +89,25 @@ impl Folder {
     ///
     /// # Errors
     /// [`TableError::Exists`]: it is not empty, a file or a link; [`TableError::Stranger`] if it
-    /// belongs to another user; [`TableError::Io`].
+    /// belongs to another user; [`TableError::StrangersLink`] on the way to it;
+    /// [`TableError::Io`].
     pub fn create(path: &Path, access: Access) -> Result<Folder, TableError> {
         let path: PathBuf = path.components().collect();
         let failed = |error: Errno| TableError::Io(path.clone(), error.into());
-        let missing = path.ancestors().skip(1).take_while(|above| !names_something(above)).count();
-        if let Some(above) = path.parent() {
-            fs::create_dir_all(above).map_err(|error| TableError::Io(path.clone(), error))?;
-        }
-        let made = match mkdirat(CWD, &path, Mode::RWXU) {
+        let (above, name) = above_and_name(&path);
+        let Reached { folder: above, made: missing } = walk(above, access.caller(), Some(Mode::from_raw_mode(0o777)))?;
+        let made = match mkdirat(&above, name, Mode::RWXU) {
             Ok(()) => true,
             Err(Errno::EXIST) => false,
             Err(error) => return Err(failed(error)),
         };
-        let descriptor = openat(CWD, &path, FOLDER, Mode::empty()).map_err(|error| match error {
+        let descriptor = openat(&above, name, FOLDER, Mode::empty()).map_err(|error| match error {
             Errno::NOTDIR | Errno::LOOP => TableError::Exists(path.clone()),
             error => failed(error),
         })?;
-        let folder = Folder { descriptor, path, access, made };
+        // The content would be lost with the name of the folder.
+        sync_names(&above, missing).map_err(|error| TableError::Io(path.clone(), error))?;
+        let folder = Folder { descriptor, path, access, made_in: made.then_some(above) };
         if !made {
             folder.refuse_strangers()?;
             folder.refuse_full()?;
@@ -107,10 +115,6 @@ impl Folder {
         folder.access.settle(&folder.descriptor, access.of_folders()).map_err(|error| folder.failed(error))?;
         // Until here other users may have been able to create files in it.
         folder.refuse_full()?;
-        // The content would be lost with the name of the folder.
-        for above in folder.path.ancestors().skip(1).take(missing + 1) {
-            sync_names(above).map_err(|error| folder.failed(error))?;
-        }
         Ok(folder)
     }
 
@@ -118,11 +122,15 @@ impl Folder {
     ///
     /// # Errors
     /// [`TableError::Stranger`] if it belongs to another user, [`TableError::OthersWrite`] if
-    /// others may write to it; [`TableError::Io`], also for a link.
+    /// others may write to it; [`TableError::StrangersLink`] on the way to it; [`TableError::Io`],
+    /// also for a link.
     pub fn open(path: &Path, access: Access) -> Result<Folder, TableError> {
         let path: PathBuf = path.components().collect();
-        let descriptor = openat(CWD, &path, FOLDER, Mode::empty()).map_err(|error| TableError::Io(path.clone(), error.into()))?;
-        let mut folder = Folder { descriptor, path, access, made: false };
+        let (above, name) = above_and_name(&path);
+        let above = walk(above, access.caller(), None)?.folder;
+        let descriptor =
+            openat(&above, name, FOLDER, Mode::empty()).map_err(|error| TableError::Io(path.clone(), error.into()))?;
+        let mut folder = Folder { descriptor, path, access, made_in: None };
         let mode = folder.refuse_strangers()?;
         if mode & OTHERS_WRITE != 0 {
             return Err(TableError::OthersWrite(folder.path));
@@ -130,6 +138,17 @@ impl Folder {
         // Whoever may read the existing files may read added ones.
         folder.access.shared |= mode & 0o004 != 0;
         Ok(folder)
+    }
+
+    /// Open a folder of our own, and create it if it does not exist.
+    ///
+    /// # Errors
+    /// As for [`Folder::open`].
+    pub fn ensure(path: &Path, access: Access) -> Result<Folder, TableError> {
+        match Folder::open(path, access) {
+            Err(error) if error.io_kind() == Some(io::ErrorKind::NotFound) => Folder::create(path, access),
+            opened => opened,
+        }
     }
 
     /// Open a folder inside this one, and create it if it does not exist.
@@ -145,7 +164,9 @@ impl Folder {
             Err(error) => return Err(failed(error)),
         };
         let descriptor = openat(&self.descriptor, name, FOLDER, Mode::empty()).map_err(failed)?;
-        let folder = Folder { descriptor, path, access: self.access, made };
+        let made_in =
+            made.then(|| self.descriptor.try_clone()).transpose().map_err(|error| TableError::Io(path.clone(), error))?;
+        let folder = Folder { descriptor, path, access: self.access, made_in };
         if made {
             let settled = folder.access.settle(&folder.descriptor, folder.access.of_folders());
             settled.map_err(|error| folder.failed(error))?;
@@ -242,8 +263,10 @@ impl Folder {
 
     /// Remove the folder, if this process created it and it is empty.
     pub fn remove_made(self) {
-        if self.made {
-            let _ = fs::remove_dir(&self.path);
+        let Some(above) = &self.made_in else { return };
+        let (_, name) = above_and_name(&self.path);
+        if is_name_of(above, name, &self.descriptor) {
+            let _ = unlinkat(above, name, AtFlags::REMOVEDIR);
         }
     }
 
@@ -292,20 +315,28 @@ impl Folder {
     }
 }
 
-/// Whether a file or folder of this path exists. The empty path is the working directory.
-fn names_something(path: &Path) -> bool {
-    path.as_os_str().is_empty() || path.symlink_metadata().is_ok()
+/// The folder that contains a path, and its name there. A path that ends in `..`, or has no name, is
+/// `.` in itself.
+fn above_and_name(path: &Path) -> (&Path, &OsStr) {
+    match (path.parent(), path.file_name()) {
+        (Some(above), Some(name)) => (above, name),
+        _ => (path, OsStr::new(".")),
+    }
 }
 
-/// Make the names in another user's folder durable. A process that may write to it is not always
-/// allowed to read it, and syncing requires reading.
-fn sync_names(path: &Path) -> io::Result<()> {
-    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-    match openat(CWD, path, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) {
-        Ok(folder) => sync_folder(&folder),
-        Err(Errno::ACCESS | Errno::PERM) => Ok(()),
-        Err(error) => Err(error.into()),
+/// Make the names in a folder, and in as many of its ancestors, durable. A process that may write to
+/// another user's folder is not always allowed to read it, and syncing requires reading.
+fn sync_names(folder: &OwnedFd, ancestors: usize) -> io::Result<()> {
+    let mut place = ".".to_string();
+    for _ in 0..=ancestors {
+        match openat(folder, &place, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) {
+            Ok(folder) => sync_folder(&folder)?,
+            Err(Errno::ACCESS | Errno::PERM) => {}
+            Err(error) => return Err(error.into()),
+        }
+        place += "/..";
     }
+    Ok(())
 }
 
 fn sync_folder(folder: impl AsFd) -> io::Result<()> {

@@ -20,6 +20,7 @@ mod recording;
 pub mod rows;
 mod schema;
 mod text;
+mod walk;
 
 pub use batch::Batch;
 pub use control::{Cancel, Progress};
@@ -36,3 +37,4 @@ pub use pages::NULL;
 pub use recording::{ROWS_PER_GROUP, ROWS_PER_PART, Recording};
 pub use schema::{ColumnDef, ColumnType, TableDef, table};
 pub use text::readable;
+pub use walk::{is_name_of, open_folder, path_of};
