@@ -3,11 +3,16 @@
 use std::{
     collections::BTreeSet,
     fs,
-    os::unix::fs::{FileTypeExt, MetadataExt},
+    os::{
+        fd::AsFd,
+        unix::fs::{FileTypeExt, MetadataExt},
+    },
     path::{Path, PathBuf},
 };
 
+use rustix::fs::fstat;
 use sysdock_mounts::Mount;
+use sysdock_table::path_of;
 
 /// Major and minor number of a device.
 type Number = (u32, u32);
@@ -40,10 +45,10 @@ pub(crate) struct Counters {
 }
 
 impl FileSystem {
-    /// The file system of an absolute path that exists.
-    pub(crate) fn of(path: &Path) -> Self {
-        let mount = sysdock_mounts::of(path).ok().flatten();
-        let below = below(path, mount.as_ref(), 0);
+    /// The file system of an open folder.
+    pub(crate) fn of(folder: impl AsFd) -> Self {
+        let mount = path_of(&folder).ok().and_then(|path| sysdock_mounts::of(&path).ok().flatten());
+        let below = fstat(folder).map_or(Below::NotKnown, |found| below(found.st_dev, mount.as_ref(), 0));
         FileSystem { mount, below }
     }
 
@@ -132,12 +137,11 @@ fn device_facts(number: Number) -> Vec<(String, Option<String>)> {
     facts
 }
 
-/// What is below a path; for overlays, below the folder that receives writes.
-fn below(path: &Path, mount: Option<&Mount>, depth: u32) -> Below {
+/// What is below files of a device, by its number; for overlays, below the folder that receives writes.
+fn below(device: u64, mount: Option<&Mount>, depth: u32) -> Below {
     /// Limit for overlays on overlays.
     const DEEPEST: u32 = 4;
-    let Ok(status) = fs::metadata(path) else { return Below::NotKnown };
-    let number = (libc::major(status.dev()), libc::minor(status.dev()));
+    let number = (libc::major(device), libc::minor(device));
     if number.0 != 0 && Path::new(&format!("/sys/dev/block/{}:{}", number.0, number.1)).exists() {
         return Below::Devices([number].into());
     }
@@ -147,7 +151,10 @@ fn below(path: &Path, mount: Option<&Mount>, depth: u32) -> Below {
         "overlay" if depth < DEEPEST => {
             let upper = mount.options.split(',').find_map(|option| option.strip_prefix("upperdir="));
             let upper = upper.map(Path::new).filter(|upper| upper.is_absolute() && upper.is_dir());
-            upper.map_or(Below::NotKnown, |upper| below(upper, sysdock_mounts::of(upper).ok().flatten().as_ref(), depth + 1))
+            upper.map_or(Below::NotKnown, |upper| {
+                let device = fs::metadata(upper).map_or(0, |status| status.dev());
+                below(device, sysdock_mounts::of(upper).ok().flatten().as_ref(), depth + 1)
+            })
         }
         "btrfs" => btrfs(&mount.source),
         _ => Below::NotKnown,
@@ -211,13 +218,13 @@ mod tests {
 
     #[test]
     fn memory_has_no_device() {
-        let of = FileSystem::of(Path::new("/dev/shm"));
+        let of = FileSystem::of(fs::File::open("/dev/shm").unwrap());
         assert_eq!((of.kind(), &of.below), ("tmpfs", &Below::Memory));
         assert!(of.counters().is_none() && of.limits().is_empty());
     }
 
     #[test]
     fn what_the_kernel_shows_of_itself_is_on_no_device() {
-        assert_eq!(FileSystem::of(Path::new("/proc")).below, Below::NotKnown);
+        assert_eq!(FileSystem::of(fs::File::open("/proc").unwrap()).below, Below::NotKnown);
     }
 }

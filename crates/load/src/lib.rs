@@ -5,12 +5,14 @@
 //! other tools become the same rows (`foreign`).
 //!
 //! Modules, from the request to the report: `step` (the work), `run` (a folder, and steps one after
-//! another), `workspace` (the folder, and leftovers of killed runs), `workers` (processes and their
+//! another), `workspace` (the folder, and leftovers of killed runs), `actor` (as whom root works in
+//! it), `workers` (processes and their
 //! phases), `board` (shared memory: the barriers), `items` (the work of a worker), `meter` (counts
 //! it), `data` (the written data), `device` (the devices below, and their transfers), `judge`
 //! (whether the results are valid), `measured` (rows). Two modules are independent of these:
 //! `foreign` reads logs, and `http` makes load on a web server.
 
+mod actor;
 mod board;
 mod clock;
 mod data;

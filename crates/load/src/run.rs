@@ -1,6 +1,6 @@
 //! A run: the steps of a plan, one after another, in one folder of its own.
 
-use std::{path::Path, time::Duration};
+use std::{os::fd::AsFd, path::Path, time::Duration};
 
 use sysdock_table::{Cancel, facts::load as facts};
 
@@ -24,11 +24,13 @@ pub struct Settings {
     pub patience: Duration,
     /// Seed of random numbers: the same seed causes the same offsets and contents.
     pub seed: u64,
+    /// The user who called sudo, whose links lead where this user wants.
+    pub caller: Option<u32>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { patience: Duration::from_secs(60), seed: 0x5d0c }
+        Settings { patience: Duration::from_secs(60), seed: 0x5d0c, caller: None }
     }
 }
 
@@ -53,8 +55,8 @@ impl Load {
     ///
     /// The directory is none, cannot be written, or does not answer.
     pub fn new(directory: &Path, settings: Settings) -> Result<Self, LoadError> {
-        let (workspace, left) = Workspace::create(directory, settings.patience)?;
-        let file_system = FileSystem::of(&workspace.path);
+        let (workspace, left) = Workspace::create(directory, &settings)?;
+        let file_system = FileSystem::of(&workspace);
         let pool = Pool::new(settings.seed);
         Ok(Load { workspace, file_system, pool, settings, host: host_name(), data_bytes: 0, steps_done: 0, left })
     }
@@ -63,7 +65,7 @@ impl Load {
     #[must_use]
     pub fn facts(&self) -> Vec<(String, Option<String>)> {
         let mut facts = self.file_system.facts();
-        if let Some(room) = room(&self.workspace.path) {
+        if let Some(room) = room(&self.workspace) {
             facts.push(("size".into(), Some(format!("{} B", room.size))));
             facts.push(("free".into(), Some(format!("{} B", room.free))));
             facts.push(("free inodes".into(), Some(format!("{} of {}", room.free_inodes, room.inodes))));
@@ -83,7 +85,7 @@ impl Load {
             return Ok(judge::rows_without(step, Status::Full, &note, &self.host));
         }
         let around = Surroundings {
-            folder: &self.workspace.path,
+            workspace: &self.workspace,
             file_system: &self.file_system,
             pool: &self.pool,
             seed: self.settings.seed.wrapping_add(self.steps_done << 20),
@@ -133,7 +135,7 @@ impl Load {
 
     /// The needed space, and the usable space, if the latter is too small [B].
     fn lacks_room(&self, step: &Step) -> Option<(u64, u64)> {
-        let free = (room(&self.workspace.path)?.free as f64 * ROOM) as u64;
+        let free = (room(&self.workspace)?.free as f64 * ROOM) as u64;
         let reused = if step.item.uses_data() { self.data_bytes } else { 0 };
         let needed = step.room().saturating_sub(reused);
         (needed > free).then_some((needed, free))
@@ -159,8 +161,8 @@ struct Room {
     free_inodes: u64,
 }
 
-fn room(path: &Path) -> Option<Room> {
-    let found = rustix::fs::statvfs(path).ok()?;
+fn room(folder: impl AsFd) -> Option<Room> {
+    let found = rustix::fs::fstatvfs(folder).ok()?;
     Some(Room {
         size: found.f_blocks * found.f_frsize,
         free: found.f_bavail * found.f_frsize,

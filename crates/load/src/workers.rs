@@ -3,9 +3,7 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File},
-    io,
-    path::Path,
+    fs, io,
     sync::atomic::Ordering::Relaxed,
     time::{Duration, Instant},
 };
@@ -19,10 +17,11 @@ use crate::{
     clock::{now_ns, to_epoch_ns},
     data::Pool,
     device::{self, Counters, FileSystem},
-    guarded::{fork, guarded, leave},
+    guarded::{fork, leave},
     histogram::CLASSES,
     items::{self, Phase, WorkerContext},
     meter::{INTERVAL_NS, Meter},
+    workspace::Workspace,
 };
 
 /// Interval at which the state of the workers is checked, and the caller is called.
@@ -46,7 +45,7 @@ pub trait Caller {
 
 /// State that all steps of a run share.
 pub(crate) struct Surroundings<'a> {
-    pub(crate) folder: &'a Path,
+    pub(crate) workspace: &'a Workspace,
     pub(crate) file_system: &'a FileSystem,
     pub(crate) pool: &'a Pool,
     pub(crate) seed: u64,
@@ -190,13 +189,15 @@ fn start_worker(
         libc::signal(libc::SIGTERM, libc::SIG_DFL);
         libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
     }
-    // The worker dies with the parent.
+    if around.workspace.enter().is_err() {
+        leave(1);
+    }
+    // The worker dies with the parent. A change of user would undo this.
     if set_parent_process_death_signal(Some(Signal::KILL)).is_err() || getppid() != Some(parent) {
         leave(1);
     }
     let place = WorkerContext {
         worker,
-        folder: around.folder.to_path_buf(),
         step,
         pool: around.pool,
         seed: around.seed,
@@ -249,9 +250,8 @@ fn run_phase(
     let header = workers.board.header();
     let mut watch = Watch::new(around);
     let mut ended = workers.wait(number, Barrier::Ready, &mut watch, caller);
-    let remark = (ended == Ended::Done && phase.operations[0] == Operation::StatCold)
-        .then(|| drop_dentries(around.folder, around.patience))
-        .flatten();
+    let remark =
+        (ended == Ended::Done && phase.operations[0] == Operation::StatCold).then(|| drop_dentries(around.workspace)).flatten();
     let (before, throttled, epoch) = (around.file_system.counters(), device::cpu_throttled(), to_epoch_ns());
     if ended == Ended::Done {
         header.begin(start_time(count, epoch, caller.start_at_ns()));
@@ -278,8 +278,8 @@ fn start_time(count: u32, epoch: i64, at: Option<i64>) -> u64 {
 /// Make the kernel drop unused names and inodes. Returns what prevented it.
 ///
 /// Those of changed files stay, so the measured file system, and no other, is synced before.
-fn drop_dentries(folder: &Path, patience: Duration) -> Option<Fact> {
-    let synchronized = guarded(patience, || Ok(rustix::fs::syncfs(File::open(folder)?)?));
+fn drop_dentries(workspace: &Workspace) -> Option<Fact> {
+    let synchronized = workspace.sync();
     match synchronized.and_then(|()| fs::write("/proc/sys/vm/drop_caches", "2")) {
         Ok(()) => None,
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Some(facts::names_kept()),

@@ -3,20 +3,35 @@
 //! Its name begins with `.sysdock-load-`; a file `owner` in it names its creator. A folder is
 //! removed only if that file names an ended process of this machine, and only entries with names
 //! that workers use are removed in it.
+//!
+//! The measured directory may belong to anybody. It is opened once; from then on everything is
+//! reached through descriptors, and nothing through a path ([`Workspace::enter`]).
 
 use std::{
-    ffi::OsStr,
-    fs, io,
-    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
+    ffi::{CStr, OsStr, OsString},
+    fs::{self, File},
+    io,
+    os::{
+        fd::{AsFd, BorrowedFd, OwnedFd},
+        unix::ffi::OsStrExt,
+    },
     path::{Path, PathBuf},
     time::Duration,
 };
 
-use crate::{LoadError, guarded::guarded};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, mkdirat, openat, statat, syncfs, unlinkat};
+use sysdock_table::{TableError, is_name_of, open_folder, path_of};
+
+use crate::{LoadError, Settings, actor::Actor, guarded::guarded};
 
 const PREFIX: &str = ".sysdock-load-";
 const OWNER: &str = "owner";
 const FIRST_LINE: &str = "made by sysdock load";
+/// Longest file with the creator [B].
+const LONGEST_OWNER: u64 = 4096;
+
+const LINKS_NEVER: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC);
+const FOLDER: OFlags = LINKS_NEVER.union(OFlags::DIRECTORY);
 
 /// A folder of another run that stays, and why.
 pub type Leftover = (PathBuf, Stays);
@@ -32,10 +47,50 @@ pub enum Stays {
     NotOurs,
 }
 
+/// The directory that is measured.
+struct Measured {
+    directory: OwnedFd,
+    /// Its path when it was opened, for messages.
+    path: PathBuf,
+    actor: Actor,
+    patience: Duration,
+}
+
+impl Measured {
+    fn open(directory: &Path, settings: &Settings) -> Result<Measured, LoadError> {
+        let failed = |error| LoadError::Io(directory.to_path_buf(), error);
+        guarded(settings.patience, || fs::metadata(directory).map(drop)).map_err(failed)?;
+        let opened = open_folder(directory, settings.caller).map_err(|error| match error {
+            TableError::Io(path, error) if error.kind() == io::ErrorKind::NotADirectory => LoadError::NotADirectory(path),
+            TableError::Io(path, error) => LoadError::Io(path, error),
+            error => error.into(),
+        })?;
+        let (path, actor) = (path_of(&opened).map_err(failed)?, Actor::of(&opened).map_err(failed)?);
+        Ok(Measured { directory: opened, path, actor, patience: settings.patience })
+    }
+
+    /// Run `work` as the actor.
+    fn guarded(&self, work: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        guarded(self.patience, || {
+            self.actor.become_user()?;
+            work()
+        })
+    }
+}
+
 /// A folder of this run.
 pub(crate) struct Workspace {
+    within: Measured,
+    folder: OwnedFd,
+    name: OsString,
+    /// Its path when it was created, for messages.
     pub(crate) path: PathBuf,
-    patience: Duration,
+}
+
+impl AsFd for Workspace {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.folder.as_fd()
+    }
 }
 
 impl Workspace {
@@ -44,35 +99,39 @@ impl Workspace {
     ///
     /// # Errors
     ///
-    /// The directory is none, cannot be written, or does not answer.
-    pub(crate) fn create(directory: &Path, patience: Duration) -> Result<(Self, Vec<Leftover>), LoadError> {
-        let failed = |error| LoadError::Io(directory.to_path_buf(), error);
-        guarded(patience, || fs::metadata(directory).map(drop)).map_err(failed)?;
-        let directory = fs::canonicalize(directory).map_err(failed)?;
-        if !directory.is_dir() {
-            return Err(LoadError::NotADirectory(directory));
-        }
-        let left = leftovers(&directory, patience);
+    /// The directory is none, cannot be written, does not answer, or its path is a link of a
+    /// stranger.
+    pub(crate) fn create(directory: &Path, settings: &Settings) -> Result<(Self, Vec<Leftover>), LoadError> {
+        let within = Measured::open(directory, settings)?;
+        let left = leftovers(&within);
         let (host, pid) = (fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default(), std::process::id());
         // Several hosts may work in one directory.
-        let path = directory.join(format!("{PREFIX}{}-{pid}-{}", host.trim(), start_of(pid).unwrap_or(0)));
+        let name = OsString::from(format!("{PREFIX}{}-{pid}-{}", host.trim(), start_of(pid).unwrap_or(0)));
+        let path = within.path.join(&name);
         let failed = |error| LoadError::Io(path.clone(), error);
         // The identity of this process, not of the copy that writes it.
         let owner = identity(pid);
-        guarded(patience, || {
-            fs::DirBuilder::new().mode(0o700).create(&path)?;
-            let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path.join(OWNER))?;
-            io::Write::write_all(&mut file, owner.as_bytes())
-        })
-        .map_err(failed)?;
-        Ok((Workspace { path, patience }, left))
+        within.guarded(|| make(&within.directory, &name, &owner)).map_err(failed)?;
+        let folder = open_made(&within, &name).map_err(failed)?;
+        Ok((Workspace { within, folder, name, path }, left))
+    }
+
+    /// Make the folder the working directory of this process, which has one thread, and become the
+    /// user who works in it.
+    pub(crate) fn enter(&self) -> io::Result<()> {
+        self.within.actor.become_user()?;
+        Ok(rustix::process::fchdir(&self.folder)?)
+    }
+
+    /// Sync the file system.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        self.within.guarded(|| Ok(syncfs(openat(&self.folder, ".", FOLDER, Mode::empty())?)?))
     }
 
     /// Remove what the workers created, and keep the folder.
     pub(crate) fn clear(&self, keep: &[&str]) -> io::Result<()> {
-        guarded(self.patience, || {
-            remove_entries(&self.path, &|name| keep.iter().any(|kept| name == OsStr::new(kept)) || name == OsStr::new(OWNER))
-        })
+        let is_kept = |name: &OsStr| name == OWNER || keep.iter().any(|kept| name == *kept);
+        self.within.guarded(|| remove_entries(self.folder.as_fd(), &is_kept))
     }
 
     /// Remove the folder with its content.
@@ -81,27 +140,41 @@ impl Workspace {
     ///
     /// Something stays: the next start removes it.
     pub(crate) fn remove(self) -> io::Result<()> {
-        guarded(self.patience, || remove(&self.path))
+        self.within.guarded(|| remove(&self.within.directory, &self.name, self.folder.as_fd()))
     }
 }
 
+fn make(directory: &OwnedFd, name: &OsStr, owner: &str) -> io::Result<()> {
+    mkdirat(directory, name, Mode::RWXU)?;
+    let folder = openat(directory, name, FOLDER, Mode::empty())?;
+    let flags = LINKS_NEVER | OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
+    let file = openat(&folder, OWNER, flags, Mode::RUSR | Mode::WUSR)?;
+    io::Write::write_all(&mut File::from(file), owner.as_bytes())
+}
+
+/// Open the folder that was just made, as a place for other calls.
+fn open_made(within: &Measured, name: &OsStr) -> io::Result<OwnedFd> {
+    let folder = openat(&within.directory, name, FOLDER | OFlags::PATH, Mode::empty())?;
+    if fstat(&folder)?.st_uid == within.actor.user() { Ok(folder) } else { Err(io::ErrorKind::PermissionDenied.into()) }
+}
+
 /// Remove the leftovers of killed runs. Returns those that stay, and why.
-fn leftovers(directory: &Path, patience: Duration) -> Vec<Leftover> {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+fn leftovers(within: &Measured) -> Vec<Leftover> {
     let mut stay = Vec::new();
-    for path in
-        entries.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes())).map(|entry| entry.path())
-    {
-        match owner_of(&path) {
-            Owner::Gone => {
-                if guarded(patience, || remove(&path)).is_err() {
-                    stay.push((path, Stays::CannotBeRemoved));
-                }
-            }
-            Owner::Alive => {}
-            Owner::Elsewhere => stay.push((path, Stays::Elsewhere)),
-            Owner::NotOurs => stay.push((path, Stays::NotOurs)),
+    for name in names(within.directory.as_fd()).unwrap_or_default() {
+        if !name.as_bytes().starts_with(PREFIX.as_bytes()) {
+            continue;
         }
+        let why = match owner_of(within, &name) {
+            Owner::Alive => continue,
+            Owner::Gone(folder) => match within.guarded(|| remove(&within.directory, &name, folder.as_fd())) {
+                Ok(()) => continue,
+                Err(_) => Stays::CannotBeRemoved,
+            },
+            Owner::Elsewhere => Stays::Elsewhere,
+            Owner::NotOurs => Stays::NotOurs,
+        };
+        stay.push((within.path.join(name), why));
     }
     stay
 }
@@ -109,16 +182,18 @@ fn leftovers(directory: &Path, patience: Duration) -> Vec<Leftover> {
 /// The creator of a folder.
 enum Owner {
     Alive,
-    Gone,
+    /// Its folder can be removed.
+    Gone(OwnedFd),
     Elsewhere,
     NotOurs,
 }
 
-fn owner_of(path: &Path) -> Owner {
-    let user = rustix::process::geteuid().as_raw();
-    let is_ours = fs::symlink_metadata(path).is_ok_and(|status| status.is_dir() && status.uid() == user);
-    let options = fs::OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).clone();
-    let text = options.open(path.join(OWNER)).and_then(|file| io::read_to_string(io::Read::take(file, 4096)));
+fn owner_of(within: &Measured, name: &OsStr) -> Owner {
+    let Ok(folder) = openat(&within.directory, name, FOLDER | OFlags::PATH, Mode::empty()) else { return Owner::NotOurs };
+    let is_ours = fstat(&folder).is_ok_and(|found| found.st_uid == within.actor.user());
+    let text = openat(&folder, OWNER, LINKS_NEVER | OFlags::NONBLOCK, Mode::empty())
+        .map_err(io::Error::from)
+        .and_then(|file| io::read_to_string(io::Read::take(File::from(file), LONGEST_OWNER)));
     let (true, Ok(text)) = (is_ours, text) else { return Owner::NotOurs };
     let mut lines = text.lines();
     let (Some(FIRST_LINE), Some(machine), Some(process)) = (lines.next(), lines.next(), lines.next()) else {
@@ -133,7 +208,7 @@ fn owner_of(path: &Path) -> Owner {
         let now = pid.parse().ok().and_then(start_of);
         now.is_some() && now == start.parse().ok()
     });
-    if boot == our_boot && lives { Owner::Alive } else { Owner::Gone }
+    if boot == our_boot && lives { Owner::Alive } else { Owner::Gone(folder) }
 }
 
 /// Content of the file with the owner.
@@ -160,36 +235,50 @@ fn start_of(pid: u32) -> Option<u64> {
     if matches!(*fields.first()?, "Z" | "X") { None } else { fields.get(19)?.parse().ok() }
 }
 
-fn remove(path: &Path) -> io::Result<()> {
+/// Remove a folder, if its name still stands for it.
+fn remove(directory: &OwnedFd, name: &OsStr, folder: BorrowedFd<'_>) -> io::Result<()> {
     // The owner is removed last, so that an interrupted removal can be resumed.
-    remove_entries(path, &|name| name == OsStr::new(OWNER))?;
-    if fs::read_dir(path)?.flatten().any(|entry| entry.file_name() != OWNER) {
+    remove_entries(folder, &|name| name == OWNER)?;
+    if names(folder)?.iter().any(|name| name != OWNER) {
         return Err(io::Error::from_raw_os_error(libc::ENOTEMPTY));
     }
-    match fs::remove_file(path.join(OWNER)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    fs::remove_dir(path)
+    gone(unlinkat(folder, OWNER, AtFlags::empty()))?;
+    if is_name_of(directory, name, folder) { Ok(unlinkat(directory, name, AtFlags::REMOVEDIR)?) } else { Ok(()) }
 }
 
-/// Remove entries that workers created: files and directories, and those in the directories.
-fn remove_entries(path: &Path, keep: &dyn Fn(&OsStr) -> bool) -> io::Result<()> {
-    for entry in fs::read_dir(path)? {
-        let entry = entry?;
-        if keep(&entry.file_name()) || !is_a_workers(&entry.file_name()) {
-            continue;
+/// Remove entries that workers created: files and directories, and those in the directories. What is
+/// mounted on them stays.
+fn remove_entries(folder: BorrowedFd<'_>, keep: &dyn Fn(&OsStr) -> bool) -> io::Result<()> {
+    for name in names(folder)?.iter().filter(|name| !keep(name) && is_a_workers(name)) {
+        let Ok(found) = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
+        let is_directory = FileType::from_raw_mode(found.st_mode) == FileType::Directory;
+        if is_directory && found.st_dev == fstat(folder)?.st_dev {
+            remove_entries(openat(folder, name, FOLDER, Mode::empty())?.as_fd(), &|_| false)?;
         }
-        let gone = match entry.file_type()?.is_dir() {
-            true => remove_entries(&entry.path(), &|_| false).and_then(|()| fs::remove_dir(entry.path())),
-            false => fs::remove_file(entry.path()),
-        };
-        match gone {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
+        gone(unlinkat(folder, name, if is_directory { AtFlags::REMOVEDIR } else { AtFlags::empty() }))?;
     }
     Ok(())
+}
+
+/// The result of a removal: what is gone already is no error.
+fn gone(removed: rustix::io::Result<()>) -> io::Result<()> {
+    match removed {
+        Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Names of the entries of a folder.
+fn names(folder: BorrowedFd<'_>) -> io::Result<Vec<OsString>> {
+    let mut names = Vec::new();
+    for entry in Dir::new(openat(folder, ".", FOLDER, Mode::empty())?)? {
+        let entry = entry?;
+        let name: &CStr = entry.file_name();
+        if name != c"." && name != c".." {
+            names.push(OsStr::from_bytes(name.to_bytes()).to_os_string());
+        }
+    }
+    Ok(names)
 }
 
 /// Whether a name is that of a worker's entry: a word, then numbers with dashes between them.
@@ -206,6 +295,10 @@ mod tests {
     use super::*;
 
     const PATIENCE: Duration = Duration::from_secs(20);
+
+    fn settings() -> Settings {
+        Settings { patience: PATIENCE, ..Settings::default() }
+    }
 
     fn left_by(directory: &Path, name: &str, owner: &str) -> PathBuf {
         let path = directory.join(format!("{PREFIX}{name}"));
@@ -228,7 +321,7 @@ mod tests {
         let a_users = left_by(directory.path(), "own", "my notes\n");
         let no_owner = directory.path().join(".sysdock-load-plain");
         fs::create_dir(&no_owner).unwrap();
-        let (workspace, stay) = Workspace::create(directory.path(), PATIENCE).unwrap();
+        let (workspace, stay) = Workspace::create(directory.path(), &settings()).unwrap();
         assert!(![&dead, &before_the_boot, &reused].iter().any(|path| path.exists()));
         assert!([&alive, &elsewhere, &a_users, &no_owner].iter().all(|path| path.exists()));
         let mut named: Vec<_> = stay.into_iter().map(|(path, _)| path).collect();
@@ -245,9 +338,9 @@ mod tests {
     #[test]
     fn two_at_once_leave_each_other_alone() {
         let directory = tempfile::tempdir().unwrap();
-        let (first, _) = Workspace::create(directory.path(), PATIENCE).unwrap();
-        assert!(matches!(owner_of(&first.path), Owner::Alive));
-        assert!(leftovers(directory.path(), PATIENCE).is_empty());
+        let (first, _) = Workspace::create(directory.path(), &settings()).unwrap();
+        assert!(matches!(owner_of(&first.within, &first.name), Owner::Alive));
+        assert!(leftovers(&first.within).is_empty());
         assert!(first.path.exists());
         first.remove().unwrap();
     }
@@ -257,7 +350,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let dead = left_by(directory.path(), "dead", &format!("{FIRST_LINE}\n{} x\n1 1\n", host_and_namespace()));
         fs::write(dead.join("thesis.tex"), "x").unwrap();
-        let (workspace, stay) = Workspace::create(directory.path(), PATIENCE).unwrap();
+        let (workspace, stay) = Workspace::create(directory.path(), &settings()).unwrap();
         assert_eq!(stay.len(), 1);
         assert!(dead.join("thesis.tex").exists() && !dead.join("data").exists());
         workspace.remove().unwrap();

@@ -39,7 +39,8 @@ struct Plan {
 pub(crate) fn run(arguments: &arguments::Load) -> Result<u8, Message> {
     let cancel = Cancel::default();
     signals::cancel_on_signal(&cancel);
-    let settings = Settings { patience: arguments.patience, ..Settings::default() };
+    let caller = privileges::access(false).owner.map(|(user, _)| user);
+    let settings = Settings { patience: arguments.patience, caller, ..Settings::default() };
     if arguments.agent {
         return agent(&arguments.directory, settings, &cancel);
     }

@@ -34,6 +34,7 @@ impl Buffer {
 
 /// A part of a file that belongs to one worker.
 pub(crate) struct Part {
+    /// In the working directory, the folder of the run.
     pub(crate) path: PathBuf,
     /// Number from which its contents are computed.
     pub(crate) file: u32,
@@ -46,15 +47,15 @@ pub(crate) struct Part {
 pub(crate) fn part(place: &WorkerContext<'_>) -> Part {
     let bytes = place.step.share();
     match place.step.layout {
-        Layout::Own => Part { path: place.folder.join(format!("w{}", place.worker)), file: place.worker + 1, start: 0, bytes },
-        Layout::Shared => Part { path: place.folder.join("shared"), file: 0, start: u64::from(place.worker) * bytes, bytes },
+        Layout::Own => Part { path: format!("w{}", place.worker).into(), file: place.worker + 1, start: 0, bytes },
+        Layout::Shared => Part { path: "shared".into(), file: 0, start: u64::from(place.worker) * bytes, bytes },
     }
 }
 
 /// The part of this worker in the common file.
 pub(crate) fn part_of_data(place: &WorkerContext<'_>) -> Part {
     let bytes = place.step.share();
-    Part { path: place.folder.join(DATA), file: 0, start: u64::from(place.worker) * bytes, bytes }
+    Part { path: DATA.into(), file: 0, start: u64::from(place.worker) * bytes, bytes }
 }
 
 /// Open for reading and writing; created if it does not exist.

@@ -34,7 +34,7 @@ impl<'a> Log<'a> {
             false => (step.length_bytes, step.share(), 0),
         };
         let sync = step.sync_of(Operation::Append);
-        let part = Part { path: place.folder.join(format!("log{}", place.worker)), file: place.worker + 1, start: 0, bytes };
+        let part = Part { path: format!("log{}", place.worker).into(), file: place.worker + 1, start: 0, bytes };
         Log { place, part, length, sync, lane, opened: None, offset: 0 }
     }
 }

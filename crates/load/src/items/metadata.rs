@@ -77,7 +77,7 @@ impl<'a> Metadata<'a> {
             Layout::Own => format!("d{}", place.worker),
             Layout::Shared => "dshared".into(),
         };
-        Metadata { directory: place.folder.join(name), place, opened: None, files: 0, directories: 0, renamed: false }
+        Metadata { directory: name.into(), place, opened: None, files: 0, directories: 0, renamed: false }
     }
 
     fn make_directory(&mut self) -> io::Result<()> {

@@ -9,7 +9,7 @@ mod metadata;
 mod random;
 mod transfer;
 
-use std::{io, path::PathBuf};
+use std::io;
 
 pub(crate) use files::DATA;
 pub(crate) use log::MIX_RECORD_BYTES;
@@ -35,8 +35,6 @@ pub(crate) struct Phase {
 pub(crate) struct WorkerContext<'a> {
     /// Number of the worker, from 0 on.
     pub(crate) worker: u32,
-    /// The folder of the step.
-    pub(crate) folder: PathBuf,
     pub(crate) step: &'a Step,
     pub(crate) pool: &'a Pool,
     /// Different for each step.
@@ -55,7 +53,8 @@ impl WorkerContext<'_> {
     }
 }
 
-/// A worker's part of an item. Methods run in the process of the worker.
+/// A worker's part of an item. Methods run in the process of the worker, whose working directory is
+/// the folder of the run.
 pub(crate) trait Work {
     /// Prepare the phase, before anything is measured.
     fn prepare(&mut self, phase: &Phase) -> io::Result<()>;

@@ -18,6 +18,14 @@ impl From<TableError> for Message {
                 format!("{}: belongs to another user (uid {user})", path.display()),
                 "only its owner may write to a recording; name another folder with -o, or work as that user",
             ),
+            (TableError::StrangersLink(path, name, user), _) => Message::new(
+                format!(
+                    "{}: `{}` is a link of another user (uid {user}), which root does not follow",
+                    path.display(),
+                    name.display()
+                ),
+                "name the folder that it leads to",
+            ),
             (TableError::OthersWrite(path), _) => Message::new(
                 format!("{}: others may write to this folder", path.display()),
                 format!("if you trust what is in it: chmod -R go-w {}", path.display()),
