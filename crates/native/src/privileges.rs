@@ -7,13 +7,15 @@ use std::{
     fs, io,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
 };
 
 use nix::unistd::{Gid, Uid, User, getgrouplist, setgroups, setresgid, setresuid};
 use rustix::thread::set_keep_capabilities;
 use sysdock_table::Access;
 
-use crate::{environment, messages::Message};
+use crate::{environment, messages::Message, signals};
 
 /// Capabilities by number (linux/capability.h).
 const DAC_READ_SEARCH: u32 = 2;
@@ -133,14 +135,19 @@ pub(crate) fn missing() -> Vec<&'static str> {
 
 fn effective() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    mask(&status, "CapEff:")
+}
+
+/// A set of capabilities in a status of proc_pid_status(5); 0 if there is none.
+fn mask(status: &str, name: &str) -> u64 {
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
     line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
 /// Drop all rights that recording does not need once the probes are attached, and the way to regain
-/// them. Under sudo none is left. Root itself keeps the rights to pass on signals, and to read the
-/// symbols of programs that others may not read. A command that runs as root under sudo (`as_root`)
-/// can still be sent signals.
+/// them, in every thread of this process. Under sudo none is left. Root itself keeps the rights to
+/// pass on signals, and to read the symbols of programs that others may not read. A command that runs
+/// as root under sudo (`as_root`) can still be sent signals.
 pub(crate) fn drop_rest(as_root: bool) -> io::Result<()> {
     let caller = Caller::find();
     let needed = match (&caller, as_root) {
@@ -154,6 +161,17 @@ pub(crate) fn drop_rest(as_root: bool) -> io::Result<()> {
         set_keep_capabilities(true)?;
         caller.become_user()?;
     }
+    keep_only(kept)?;
+    in_other_threads(kept)
+}
+
+/// Drop all rights but the one to send signals, in a process of one thread.
+pub(crate) fn keep_signals_only() -> io::Result<()> {
+    keep_only((effective() as u32) & (1 << KILL))
+}
+
+/// Keep these capabilities in this thread, for good. May be called in a signal handler.
+fn keep_only(kept: u32) -> io::Result<()> {
     #[repr(C)]
     struct Header {
         version: u32,
@@ -179,4 +197,56 @@ pub(crate) fn drop_rest(as_root: bool) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// What other threads are to keep.
+static KEPT: AtomicU32 = AtomicU32::new(0);
+
+extern "C" fn keep_what_is_stated(_signal: libc::c_int) {
+    // Whether it worked is read from /proc.
+    let _ = keep_only(KEPT.load(Ordering::Relaxed));
+}
+
+/// Capabilities belong to a thread, and only the thread itself can drop them (capset(2)): each is
+/// interrupted by a signal that nothing else uses.
+///
+/// # Errors
+/// A thread does not drop them.
+fn in_other_threads(kept: u32) -> io::Result<()> {
+    const PAUSE: Duration = Duration::from_millis(1);
+    const PAUSES: u32 = 5000;
+    KEPT.store(kept, Ordering::Relaxed);
+    signals::interrupt_by(libc::SIGURG, keep_what_is_stated);
+    for pause in 0..PAUSES {
+        let others = threads_with_more_than(kept)?;
+        if others.is_empty() {
+            return Ok(());
+        }
+        if pause == 0 {
+            // A thread that has ended needs no signal.
+            others.iter().for_each(|thread| drop(tgkill(std::process::id(), *thread, libc::SIGURG)));
+        }
+        std::thread::sleep(PAUSE);
+    }
+    Err(io::ErrorKind::TimedOut.into())
+}
+
+fn tgkill(process: u32, thread: u32, signal: libc::c_int) -> io::Result<()> {
+    // SAFETY: takes numbers only.
+    let sent = unsafe { libc::syscall(libc::SYS_tgkill, process, thread, signal) };
+    if sent == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Threads of this process that have further capabilities.
+fn threads_with_more_than(kept: u32) -> io::Result<Vec<u32>> {
+    let mut found = Vec::new();
+    for thread in fs::read_dir("/proc/self/task")? {
+        let Ok(thread) = thread?.file_name().to_string_lossy().parse() else { continue };
+        // One that has just ended has no status.
+        let status = fs::read_to_string(format!("/proc/self/task/{thread}/status")).unwrap_or_default();
+        if mask(&status, "CapPrm:") & !u64::from(kept) != 0 {
+            found.push(thread);
+        }
+    }
+    Ok(found)
 }

@@ -15,7 +15,7 @@ use std::{
 use rustix::process::{Pid, getppid};
 use sysdock_bpf::Companion;
 
-use crate::signals;
+use crate::{privileges, signals};
 
 /// `sysdock run` passes on the signals that it receives: a signal to the whole group arrives a
 /// second time within this time.
@@ -143,6 +143,8 @@ unsafe fn keep_signals(orders: RawFd, if_killed: impl FnOnce()) {
             libc::signal(signal, libc::SIG_DFL);
         }
         libc::prctl(libc::PR_SET_NAME, c"sysdock-witness".as_ptr());
+        // If the command has to be ended, that is all it needs.
+        let _ = privileges::keep_signals_only();
         // Readers of other pipes wait until there is no writer any more.
         libc::dup2(orders, 0);
         libc::syscall(libc::SYS_close_range, 1, u32::MAX, 0);

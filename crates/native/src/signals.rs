@@ -52,11 +52,17 @@ static SENDER: [AtomicI32; COUNT] = [const { AtomicI32::new(0) }; COUNT];
 /// The process that counts.
 static COUNTING: AtomicI32 = AtomicI32::new(0);
 
+/// Interval of the alarms after a request to end [µs].
+const AFTER_A_REQUEST: libc::suseconds_t = 50_000;
+
 extern "C" fn request_cancel(_signal: libc::c_int) {
-    // Only an atomic store: a signal handler may do no more.
+    // An atomic store, and system calls that a handler may make.
     if let Some(flag) = CANCEL.get() {
         flag.store(true, Ordering::Relaxed);
     }
+    // The signal may have come after the flag was read and before a call that waits: that call, and
+    // all later ones, are interrupted again.
+    ring_every(libc::timeval { tv_sec: 0, tv_usec: AFTER_A_REQUEST });
 }
 
 extern "C" fn count(signal: libc::c_int, found: *const libc::siginfo_t, _context: *const libc::c_void) {
@@ -121,12 +127,20 @@ pub(crate) fn count_signals() {
 /// can make a checkpoint. (A signal aborts the kernel's verification of a BPF program, so not while
 /// those are loaded.)
 pub(crate) fn ring_alarms() {
-    const ALARM: libc::timeval = libc::timeval { tv_sec: 1, tv_usec: 0 };
+    ring_every(libc::timeval { tv_sec: 1, tv_usec: 0 });
+}
+
+fn ring_every(interval: libc::timeval) {
     handle(libc::SIGALRM, ignore as *const () as usize, 0);
     // SAFETY: the value outlives the call; the handler is set.
     unsafe {
-        libc::setitimer(libc::ITIMER_REAL, &libc::itimerval { it_interval: ALARM, it_value: ALARM }, std::ptr::null_mut());
+        libc::setitimer(libc::ITIMER_REAL, &libc::itimerval { it_interval: interval, it_value: interval }, std::ptr::null_mut());
     }
+}
+
+/// Run a handler at this signal; calls that it interrupts continue.
+pub(crate) fn interrupt_by(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) {
+    handle(signal, handler as *const () as usize, libc::SA_RESTART);
 }
 
 /// Let a wait end when the size of the terminal changes.

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from recorders import Recorder, recorder_or_skip
+from waiting import children
 
 NOBODY = 65534
 Query = Callable[..., list[tuple]]
@@ -68,6 +69,33 @@ def test_a_command_that_runs_as_root_under_sudo_is_sent_signals(
     running.terminate()
     assert running.wait(600) == 5
     assert modes(place / "rec") == {("d", NOBODY, 0o700), ("f", NOBODY, 0o600)}
+
+
+def test_no_thread_and_no_process_of_the_recorder_keeps_rights_that_it_does_not_need(
+    native: Path, place: Path
+) -> None:
+    recorder = recorder_or_skip(native, "kernel")
+    command = recorder.command(place / "rec", "sh", "-c", "echo ready; read line")
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
+        # The command runs only after the rights were given up.
+        assert running.stdout.readline() == "ready\n"
+        own = capabilities(f"/proc/{running.pid}/task")
+        others = {
+            Path(f"/proc/{pid}/comm").read_text().strip(): capabilities(f"/proc/{pid}/task")
+            for pid in children(running.pid)
+        }
+        running.stdin.close()
+    kill, read = 1 << 5, 1 << 2
+    assert own == {kill | read}
+    assert others["sysdock-witness"] == {kill}
+
+
+def capabilities(tasks: str) -> set[int]:
+    """The sets of capabilities that the threads of a process may use."""
+    texts = [(task / "status").read_text() for task in Path(tasks).iterdir()]
+    return {
+        int(line.split()[1], 16) for text in texts for line in text.splitlines() if line.startswith("CapPrm:")
+    }
 
 
 def test_a_folder_of_somebody_else_is_refused_before_the_command_runs(
