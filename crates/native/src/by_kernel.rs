@@ -280,6 +280,7 @@ pub(crate) fn close_gate(words: &[OsString], caller: Option<Caller>) -> Result<G
     // as the program's calls.
     let mut command = Command::new(command::find_command(words, caller.as_ref()).unwrap_or_else(|| program.into()));
     command.arg0(program).args(&words[1..]);
+    command.envs(inherited::removed_variables());
     command.envs(caller.iter().flat_map(Caller::variables).map(|(name, value)| (name, value)));
     let cannot =
         |error| Message::new(format!("cannot start a process: {error}"), "is the limit of processes (ulimit -u) reached?");

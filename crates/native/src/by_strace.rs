@@ -203,6 +203,7 @@ fn manifest(command: &[OsString], directory: Option<&Path>) -> Manifest {
 fn start(strace: &Path, fifo: &Path, arguments: &arguments::Record, caller: Option<&Caller>) -> io::Result<Child> {
     let mut start = Command::new(strace);
     start.args(STRACE_OPTIONS).arg("-o").arg(fifo).arg("--").args(&arguments.command);
+    start.envs(inherited::removed_variables());
     start.envs(caller.map(Caller::variables).unwrap_or_default().iter().map(|(name, value)| (name, value)));
     // SAFETY: between fork and exec, prctl only sets an attribute of the new process. If the
     // recorder is killed, strace dies with it and the command continues untraced; otherwise strace

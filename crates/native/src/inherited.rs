@@ -1,10 +1,19 @@
 //! Keeps state that this program was started with and changes for itself, so that a command that it
 //! starts finds it unchanged.
 //!
+//! A program with file capabilities is started without the variables by which a user could change what
+//! it does (ld.so(8), secure-execution mode): its command gets them back.
+//!
 //! Before `main`, Rust opens /dev/null in place of closed standard streams and ignores SIGPIPE, so
 //! the state is saved before that.
 
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    fs,
+    os::unix::ffi::OsStrExt,
+    sync::atomic::{AtomicU8, AtomicU64, Ordering},
+};
 
 /// One bit for each standard stream that was closed.
 static CLOSED: AtomicU8 = AtomicU8::new(0);
@@ -47,6 +56,39 @@ fn bit(signal: libc::c_int) -> u64 {
 /// Whether this signal was ignored when we were started.
 pub(crate) fn was_ignored(signal: libc::c_int) -> bool {
     IGNORED.load(Ordering::Relaxed) & bit(signal) != 0
+}
+
+/// The variables that the dynamic linker removed from the environment of this program, because it has
+/// more rights than the user who started it.
+pub(crate) fn removed_variables() -> Vec<(OsString, OsString)> {
+    // SAFETY: takes a number only.
+    if unsafe { libc::getauxval(libc::AT_SECURE) } == 0 {
+        return Vec::new();
+    }
+    let variables = given_environment().split(|byte| *byte == 0).filter_map(variable);
+    variables.filter(|(name, _)| env::var_os(name).is_none()).map(|(name, value)| (name.into(), value.into())).collect()
+}
+
+fn variable(entry: &[u8]) -> Option<(&OsStr, &OsStr)> {
+    let end = entry.iter().skip(1).position(|byte| *byte == b'=')? + 1;
+    Some((OsStr::from_bytes(&entry[..end]), OsStr::from_bytes(&entry[end + 1..])))
+}
+
+/// The environment as the kernel gave it to this program: `NAME=VALUE`, each with a zero after it.
+/// The linker only removes pointers to it. (/proc/self/environ has it too, but does not belong to the
+/// user here.)
+fn given_environment() -> &'static [u8] {
+    // Fields 50 and 51 of proc_pid_stat(5); the second field may contain blanks.
+    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+    let mut numbers = fields.split_ascii_whitespace().skip(47).map(|field| field.parse().unwrap_or(0));
+    let (start, end): (usize, usize) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    if start == 0 || end <= start {
+        return &[];
+    }
+    // SAFETY: the kernel put these bytes on the stack of the first thread, which lives as long as the
+    // process, and nothing here writes to them.
+    unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance(start), end - start) }
 }
 
 /// Receive SIGCHLD: if it is ignored, children cannot be waited for.

@@ -59,6 +59,18 @@ def test_the_command_has_none_of_the_capabilities(nobody: Callable, folder: Path
     assert {int(masks[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapAmb")} == {0}
 
 
+def test_the_command_gets_what_the_linker_removed(nobody: Callable, folder: Path, monkeypatch) -> None:
+    # The linker takes these from a program with capabilities (ld.so(8)).
+    given = {"LD_LIBRARY_PATH": "/opt/a b=c", "TMPDIR": str(folder), "GCONV_PATH": "", "MALLOC_TRACE": "x"}
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    done = nobody("--", "env", "-0")
+    assert done.returncode == 0, done.stderr
+    bare = subprocess.run(["env", "-0"], capture_output=True, text=True, check=True).stdout
+    assert sorted(done.stdout.split("\0")) == sorted(bare.split("\0"))
+    assert all(f"{name}={value}" in bare.split("\0") for name, value in given.items())
+
+
 def test_a_process_of_another_user_is_recorded(nobody: Callable, folder: Path, query: Query) -> None:
     script = f"exec 3>{folder}/written; while :; do echo x >&3; sleep 0.05; done"
     process = subprocess.Popen(["sh", "-c", script])
