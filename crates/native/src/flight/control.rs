@@ -1,13 +1,14 @@
-//! The control socket of a flight recorder, which only its user can open. A request is one line, a
-//! JSON object with `do`; so is the answer, which has `error` if the request is refused. A spool
-//! follows the answer to `dump`.
+//! The control socket of a flight recorder, which only its user can open: it is in a folder that
+//! belongs to this user and that nobody else may write to, and it is reached through that folder's
+//! descriptor. A request is one line, a JSON object with `do`; so is the answer, which has `error` if
+//! the request is refused. A spool follows the answer to `dump`.
 
 use std::{
-    fs, io,
+    env, io,
     io::{BufRead, BufReader, Read, Write},
-    os::unix::{
-        fs::DirBuilderExt,
-        net::{UnixListener, UnixStream},
+    os::{
+        fd::{AsFd, AsRawFd},
+        unix::net::{UnixListener, UnixStream},
     },
     path::PathBuf,
     sync::mpsc::{Receiver, Sender, channel},
@@ -15,9 +16,11 @@ use std::{
     time::Duration,
 };
 
+use rustix::process::geteuid;
 use serde_json::{Value, json};
+use sysdock_table::{Access, Folder};
 
-use crate::{messages::Message, privileges};
+use crate::messages::Message;
 
 /// A client that has sent no request after this time is disconnected.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -33,36 +36,43 @@ pub(crate) enum Occurrence {
 
 /// The socket of a flight recorder.
 pub(crate) struct Control {
-    path: PathBuf,
+    folder: Folder,
+    name: String,
     pub(crate) sender: Sender<Occurrence>,
     pub(crate) occurrences: Receiver<Occurrence>,
 }
 
-fn socket(name: &str) -> PathBuf {
-    let user = rustix::process::geteuid().as_raw();
-    let folder = match std::env::var_os("XDG_RUNTIME_DIR") {
-        _ if user == 0 => PathBuf::from("/run/sysdock"),
-        Some(folder) if !folder.is_empty() => PathBuf::from(folder).join("sysdock"),
-        _ => PathBuf::from(format!("/tmp/sysdock-{user}")),
-    };
-    folder.join(format!("{name}.sock"))
+/// The folder of this user's sockets.
+fn place() -> PathBuf {
+    let folder = |variable: &str| env::var_os(variable).filter(|folder| !folder.is_empty()).map(PathBuf::from);
+    if geteuid().is_root() {
+        return PathBuf::from("/run/sysdock");
+    }
+    let own = || folder("HOME").unwrap_or_default().join(".local/state");
+    folder("XDG_RUNTIME_DIR").unwrap_or_else(own).join("sysdock")
+}
+
+fn socket(name: &str) -> String {
+    format!("{name}.sock")
+}
+
+/// A socket in a folder that may have been renamed since it was opened.
+fn within(folder: &Folder, name: &str) -> PathBuf {
+    format!("/proc/self/fd/{}/{}", folder.as_fd().as_raw_fd(), socket(name)).into()
 }
 
 impl Control {
     /// Listen for requests, in a thread of its own.
     pub(crate) fn open(name: &str) -> Result<Control, Message> {
-        let path = socket(name);
-        let failed = |error: io::Error| Message::bare(format!("{}: {error}", path.display()));
-        let folder = path.parent().unwrap_or(&path);
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
-        if UnixStream::connect(&path).is_ok() {
+        let folder = Folder::ensure(&place(), Access::default())?;
+        if UnixStream::connect(within(&folder, name)).is_ok() {
             let hint = "sysdock flight status shows it; sysdock flight stop ends it; --name NAME starts another one";
             return Err(Message::new(format!("the flight recorder {name} is already running"), hint));
         }
+        let failed = |error: io::Error| Message::bare(format!("{}: {error}", folder.path().join(socket(name)).display()));
         // A socket left by a recorder that was killed.
-        let _ = fs::remove_file(&path);
-        let listener = UnixListener::bind(&path).map_err(failed)?;
-        fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).map_err(failed)?;
+        folder.remove(&socket(name)).map_err(failed)?;
+        let listener = UnixListener::bind(within(&folder, name)).map_err(failed)?;
         let (sender, occurrences) = channel();
         let sender_of_requests = sender.clone();
         thread::spawn(move || {
@@ -75,13 +85,13 @@ impl Control {
                 });
             }
         });
-        Ok(Control { path, sender, occurrences })
+        Ok(Control { folder, name: name.into(), sender, occurrences })
     }
 }
 
 impl Drop for Control {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
+        let _ = self.folder.remove(&socket(&self.name));
     }
 }
 
@@ -99,14 +109,12 @@ pub(crate) fn answer(stream: &mut UnixStream, answer: &Value) -> io::Result<()> 
 
 /// Send a request to the flight recorder of this name; returns the answer and the data after it.
 pub(crate) fn send_request(name: &str, request: &Value) -> Result<(Value, impl Read + use<>), Message> {
-    let path = socket(name);
-    let none = |error: io::Error| match error.kind() {
-        io::ErrorKind::PermissionDenied => {
-            Message::new(format!("{}: {error}", path.display()), format!("as root: {} flight ...", privileges::sudo_sysdock()))
-        }
-        _ => Message::new(format!("no flight recorder named {name} is running"), "start one with sysdock flight start"),
-    };
-    let mut stream = UnixStream::connect(&path).map_err(none)?;
+    let none = || Message::new(format!("no flight recorder named {name} is running"), "start one with sysdock flight start");
+    let folder = Folder::open(&place(), Access::default()).map_err(|error| match error.io_kind() {
+        Some(io::ErrorKind::NotFound) => none(),
+        _ => error.into(),
+    })?;
+    let mut stream = UnixStream::connect(within(&folder, name)).map_err(|_| none())?;
     let ended = |_| Message::bare(format!("the flight recorder {name} did not answer: it has just ended"));
     stream.write_all(format!("{request}\n").as_bytes()).map_err(ended)?;
     let mut reader = BufReader::new(stream);
