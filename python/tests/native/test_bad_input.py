@@ -373,8 +373,10 @@ def test_a_killed_import_leaves_its_closed_parts(
     stop.set()
     stated = manifest(tmp_path / "rec")
     assert (stated["complete"], stated["ended_by"]) == (False, "running")
-    assert query(tmp_path / "rec", "SELECT count(*) FROM calls") == [(2_097_152,)]
-    assert stated["lines_total"] >= 2_097_152
+    # On a busy machine a part is closed before it is full, because ten seconds have passed.
+    rows = sum(part["rows"] for part in stated["tables"]["calls"]["parts"])
+    assert query(tmp_path / "rec", "SELECT count(*) FROM calls") == [(rows,)]
+    assert stated["lines_total"] >= rows > 0
 
 
 def manifest_has_part(recording: Path, manifest: Callable) -> bool:
