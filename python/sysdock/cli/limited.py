@@ -1,8 +1,11 @@
-"""Runs a verb within limits of the operating system if a recording was not made here.
+"""Runs a verb that computes in a child process, which can always be ended.
 
-The verb goes on in a forked child, which sets the limits on itself; the parent waits, stops it when its time
-is over, and says so. What the child does when memory ends (an error of the engine, an abort in C++) is never
-the last word. The fork comes before the engine is loaded: a child that was forked later hung.
+The engine does not look at signals in the middle of a long step. The verb goes on in a forked child; the
+parent passes signals on, and kills a child that does not end soon after. If a recording was not made here, or
+the SQL does not come with sysdock, the child sets limits of the operating system on itself, and the parent
+stops it when its time is over, and says so. What the child does when memory ends (an error of the engine, an
+abort in C++) is never the last word. The fork comes before the engine is loaded: a child that was forked
+later hung.
 """
 
 from __future__ import annotations
@@ -12,53 +15,70 @@ import resource
 import select
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from types import FrameType
 
 from sysdock import cli
 from sysdock.errors import UserError
-from sysdock.recording.limits import MOST_SECONDS, OFF, SWITCH, Limits, limits_of
+from sysdock.library import default_root
+from sysdock.recording.limits import MOST_SECONDS, OFF, SWITCH, Limits, limits_of, limits_of_know_how
 from sysdock.recording.manifest import Recording
 from sysdock.recording.process import die_with_parent, lower_limit
 
-# Time for the child to remove its temporary files.
-_GRACE_SECONDS = 2
+# Time for the child to remove its temporary files: after its time is over, and after a signal.
+_GRACE_SECONDS, _SIGNAL_GRACE_SECONDS = 2, 0.7
+_ENDING = (signal.SIGINT, signal.SIGTERM)
 
 
-# Whether this process has its limits already.
+# Whether this process is that child already.
 _limited = False
 
 
 def limit(recordings: Sequence[Recording]) -> None:
-    """Goes on within limits, unless all recordings were made here. To be called before the engine is used.
+    """Goes on in a child, within limits where they are needed. To be called before the engine is used.
 
     In the parent it raises SystemExit with the child's status, or a UserError where a limit ended the child.
     """
     global _limited
-    found = [(limits, recording) for recording in recordings if (limits := limits_of(recording))]
     # A program that calls verbs sets limits of its own.
-    if not found or not cli.owns_process or _limited:
+    if not cli.owns_process or _limited:
         return
     _limited = True
-    both = Limits(
-        max(limits.memory_bytes for limits, _ in found),
-        min(sum(limits.seconds for limits, _ in found), MOST_SECONDS),
-    )
+    limits = _limits_of(recordings) or limits_of_know_how(default_root())
     sys.stdout.flush()
     sys.stderr.flush()
     parent = os.getpid()
     child = os.fork()
     if child == 0:
         die_with_parent(parent)
-        _set(both)
+        if limits:
+            _set(limits)
         return
-    code = _wait(child, both.seconds)
-    if code is None or (code < 0 and -code not in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE)):
+    code = _wait(child, limits.seconds if limits else None)
+    if limits and (code is None or (code < 0 and -code not in (*_ENDING, signal.SIGPIPE))):
         how = "its time was over" if code is None else signal.Signals(-code).name
         hint = f"if you trust where it comes from, lift them: {SWITCH}={OFF} sysdock ..."
-        fact = f"stopped ({how}): a recording that was not made here may take {both}"
-        raise UserError(fact, hint, str(found[0][1].folder))
+        what = (
+            "a recording that was not made here"
+            if _limits_of(recordings)
+            else "SQL that is not sysdock's own"
+        )
+        fact = f"stopped ({how}): {what} may take {limits}"
+        raise UserError(fact, hint, str(recordings[0].folder))
+    assert code is not None
     raise SystemExit(code if code >= 0 else 128 - code)
+
+
+def _limits_of(recordings: Sequence[Recording]) -> Limits | None:
+    """Those of all recordings together."""
+    found = [limits for recording in recordings if (limits := limits_of(recording))]
+    if not found:
+        return None
+    return Limits(
+        max(limits.memory_bytes for limits in found),
+        min(sum(limits.seconds for limits in found), MOST_SECONDS),
+    )
 
 
 def _set(limits: Limits) -> None:
@@ -68,24 +88,45 @@ def _set(limits: Limits) -> None:
     lower_limit(resource.RLIMIT_CORE, 0)
 
 
-def _wait(child: int, seconds: int) -> int | None:
-    """The child's exit status (below 0: minus a signal); None where it was stopped."""
+def _wait(child: int, seconds: int | None) -> int | None:
+    """The child's exit status (below 0: minus a signal); None where its time was over."""
+    asked: list[int] = []
 
     def pass_on(number: int, _frame: FrameType | None) -> None:
+        asked.append(number)
         os.kill(child, number)
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, pass_on)
-    late = not _ends_within(child, seconds)
-    if late:
-        os.kill(child, signal.SIGTERM)
-        if not _ends_within(child, _GRACE_SECONDS):
-            os.kill(child, signal.SIGKILL)
+    with _woken() as woken:
+        for number in _ENDING:
+            signal.signal(number, pass_on)
+        has_ended = _ends_within(child, seconds, woken)
+        if not has_ended:
+            if not asked:
+                os.kill(child, signal.SIGTERM)
+            if not _ends_within(child, _SIGNAL_GRACE_SECONDS if asked else _GRACE_SECONDS):
+                os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
-    return None if late else os.waitstatus_to_exitcode(status)
+    code = os.waitstatus_to_exitcode(status)
+    if code == -signal.SIGKILL and asked:
+        return -asked[0]
+    return code if has_ended or asked else None
 
 
-def _ends_within(child: int, seconds: float) -> bool:
+@contextmanager
+def _woken() -> Iterator[int]:
+    """A descriptor that can be read once a signal has come: a wait continues after a signal otherwise."""
+    read_end, write_end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    before = signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
+    try:
+        yield read_end
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(read_end)
+        os.close(write_end)
+
+
+def _ends_within(child: int, seconds: float | None, woken: int | None = None) -> bool:
+    """Whether the child ends before this time (None: whenever), and before `woken` can be read."""
     try:
         descriptor = os.pidfd_open(child)
     except OSError:
@@ -94,6 +135,9 @@ def _ends_within(child: int, seconds: float) -> bool:
     try:
         poll = select.poll()
         poll.register(descriptor, select.POLLIN)
-        return bool(poll.poll(seconds * 1000))
+        if woken is not None:
+            poll.register(woken, select.POLLIN)
+        ready = poll.poll(None if seconds is None else seconds * 1000)
+        return descriptor in dict(ready)
     finally:
         os.close(descriptor)

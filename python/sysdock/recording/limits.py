@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sysdock.errors import UserError
+from sysdock.own_files import own_root
 
 if TYPE_CHECKING:
     from sysdock.recording.manifest import Recording
@@ -62,6 +63,15 @@ def limits_of(recording: Recording) -> Limits | None:
     size = sum(recording.bytes_on_disk(table) for table in recording.tables)
     memory = max(_LEAST_MEMORY, min(_MEMORY_PER_BYTE * size, _memory_of_machine() // 2))
     return Limits(memory, min(max(_least_seconds(), size // _BYTES_PER_SECOND), MOST_SECONDS))
+
+
+def limits_of_know_how(root: Path) -> Limits | None:
+    """The limits for SQL of this know-how; None where it comes with sysdock, or the user has switched them
+    off.
+    """
+    if os.environ.get(SWITCH) == OFF or root.resolve() == own_root().resolve():
+        return None
+    return Limits(_memory_of_machine() // 2, MOST_SECONDS)
 
 
 def _least_seconds() -> int:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from make_recording import RecordingMaker, part_entry
-from waiting import children, is_running, wait_for
+from sysdock.own_files import own_root
+from sysdock.recording.limits import MOST_SECONDS, limits_of_know_how
+from waiting import children, cpu_s, is_running, wait_for
 
 LIMITED = """
 import os, resource, sys, time
@@ -21,6 +25,14 @@ sysdock.cli.owns_process = True
 limits._LEAST_SECONDS = {seconds}
 limited.limit([Recording.open(Path(sys.argv[1]))])
 {work}
+"""
+ENDLESS = """-- Endless
+-- A question that is not answered within a week.
+-- needs:  calls
+-- column: n BIGINT Number.
+SELECT count(*) AS n
+FROM range(100000000) AS a, range(100000000) AS b
+WHERE a.range * b.range % 7 = 3
 """
 
 
@@ -115,3 +127,25 @@ def is_busy(pid: int) -> bool:
     """Whether its limits are set, which comes after that."""
     text = Path(f"/proc/{pid}/limits").read_text()
     return any(line.startswith("Max core file size") and line.split()[4] == "0" for line in text.splitlines())
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_sql_that_does_not_end_is_ended_by_a_signal(
+    cli, maker: RecordingMaker, tmp_path: Path, number: signal.Signals
+) -> None:
+    knowhow = tmp_path / "knowhow"
+    shutil.copytree(own_root() / "tables", knowhow / "tables")
+    (knowhow / "analyses/my").mkdir(parents=True)
+    (knowhow / "analyses/my/endless.sql").write_text(ENDLESS)
+    cli.environment["SYSDOCK_KNOWHOW"] = str(knowhow)
+    showing = cli.start("show", maker.make(), "my/endless")
+    wait_for(lambda: any(cpu_s(child) > 1 for child in children(showing.pid)), "the engine")
+    showing.send_signal(number)
+    assert showing.wait(600) == 128 + number
+
+
+def test_sql_of_others_has_limits_on_own_recordings() -> None:
+    assert limits_of_know_how(own_root()) is None
+    found = limits_of_know_how(Path("/opt/pack"))
+    assert found is not None
+    assert found.seconds == MOST_SECONDS
