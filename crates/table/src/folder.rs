@@ -23,7 +23,7 @@ use rustix::{
 
 use crate::{
     TableError,
-    walk::{Reached, is_name_of, walk},
+    walk::{Reached, is_name_of, open_made, walk},
 };
 
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -101,7 +101,8 @@ impl Folder {
             Err(Errno::EXIST) => false,
             Err(error) => return Err(failed(error)),
         };
-        let descriptor = openat(&above, name, FOLDER, Mode::empty()).map_err(|error| match error {
+        let opened = if made { open_made(&above, name, FOLDER) } else { openat(&above, name, FOLDER, Mode::empty()) };
+        let descriptor = opened.map_err(|error| match error {
             Errno::NOTDIR | Errno::LOOP => TableError::Exists(path.clone()),
             error => failed(error),
         })?;

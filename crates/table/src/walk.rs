@@ -17,7 +17,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{AtFlags, CWD, Mode, OFlags, fstat, mkdirat, openat, readlinkat, statat},
+    fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, fstat, mkdirat, openat, openat2, readlinkat, statat},
     io::Errno,
     process::geteuid,
 };
@@ -58,7 +58,7 @@ pub(crate) fn walk(path: &Path, caller: Option<u32>, mode: Option<Mode>) -> Resu
             Err(Errno::NOENT) if mode.is_some() => {
                 make(reached.folder.as_fd(), &name, mode.unwrap_or(Mode::RWXU)).map_err(failed)?;
                 reached.made += 1;
-                openat(&reached.folder, &name, PASSED | OFlags::DIRECTORY, Mode::empty())
+                open_made(&reached.folder, &name, PASSED | OFlags::DIRECTORY)
             }
             next => next,
         };
@@ -95,6 +95,16 @@ fn make(folder: BorrowedFd<'_>, name: &OsStr, mode: Mode) -> Result<(), Errno> {
         // Another process was faster.
         Err(Errno::EXIST) => Ok(()),
         made => made,
+    }
+}
+
+/// Open a folder that was just made: neither a link nor something that was mounted on it meanwhile
+/// (openat2(2); kernels before 5.6 only refuse links).
+pub(crate) fn open_made(above: impl AsFd, name: &OsStr, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
+    match openat2(above.as_fd(), name, flags, Mode::empty(), resolve) {
+        Err(Errno::NOSYS | Errno::PERM) => openat(above, name, flags, Mode::empty()),
+        opened => opened,
     }
 }
 
