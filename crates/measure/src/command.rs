@@ -2,6 +2,17 @@
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
+/// A user with all groups, looked up beforehand: nothing is looked up between fork and exec.
+#[derive(Clone, Debug)]
+pub struct User {
+    /// Number of the user.
+    pub uid: u32,
+    /// Number of the main group.
+    pub gid: u32,
+    /// Numbers of all groups.
+    pub groups: Vec<u32>,
+}
+
 /// A command, its environment, and what is measured besides.
 #[derive(Clone, Debug, Default)]
 pub struct Command {
@@ -15,6 +26,8 @@ pub struct Command {
     pub directory: Option<PathBuf>,
     /// Environment variables, in addition to ours.
     pub environment: Vec<(OsString, OsString)>,
+    /// User whose rights it has. `None`: ours.
+    pub user: Option<User>,
     /// CPUs that it may use. `None`: those that we may use.
     pub cpus: Option<Vec<usize>>,
     /// Time after which the whole run is ended.

@@ -17,6 +17,8 @@ pub enum MeasureError {
     Directory(PathBuf, io::Error),
     /// It may not run on these CPUs.
     Cpus(io::Error),
+    /// It cannot be run as another user.
+    User(io::Error),
     /// There is no block device of this name.
     NoSuchDevice(String),
     /// It does not end, even after it was killed.
@@ -31,6 +33,7 @@ codes!(MeasureError {
     Output: "output",
     Directory: "directory",
     Cpus: "cpus",
+    User: "user",
     NoSuchDevice: "no-such-device",
     DoesNotEnd: "does-not-end",
     System: "system",

@@ -20,7 +20,7 @@ use std::{
 
 use rustix::{thread::futex, time::Timespec};
 
-use crate::{Attempt, Command, MeasureError, clock, signals::Signals, usage};
+use crate::{Attempt, Command, MeasureError, User, clock, signals::Signals, usage};
 
 const MADE: u32 = 0;
 const READY: u32 = 1;
@@ -31,6 +31,7 @@ const FAILED: u32 = 3;
 const IN_DIRECTORY: u32 = 1;
 const IN_CPUS: u32 = 2;
 const IN_EXEC: u32 = 3;
+const IN_USER: u32 = 4;
 
 unsafe extern "C" {
     static mut environ: *const *const libc::c_char;
@@ -73,6 +74,7 @@ struct Prepared {
     directory: Option<CString>,
     files: [File; 3],
     cpus: Option<libc::cpu_set_t>,
+    user: Option<User>,
 }
 
 impl Prepared {
@@ -103,6 +105,7 @@ impl Prepared {
             directory: command.directory.as_ref().map(|path| string(path.as_os_str())).transpose()?,
             files: [input, output(command.output.as_deref())?, output(command.errors.as_deref())?],
             cpus: command.cpus.as_deref().map(cpu_set).transpose()?,
+            user: command.user.clone(),
         })
     }
 }
@@ -207,6 +210,7 @@ impl Launched {
         Some(match page.failed_in.load(Ordering::Relaxed) {
             IN_DIRECTORY => MeasureError::Directory(self.directory.clone().unwrap_or_default(), error),
             IN_CPUS => MeasureError::Cpus(error),
+            IN_USER => MeasureError::User(error),
             _ => MeasureError::CannotRun(self.program.clone(), error),
         })
     }
@@ -243,7 +247,10 @@ fn become_command(
     unsafe {
         let page = &*shared;
         libc::setpgid(0, 0);
-        // If we were killed, nothing else would end the command.
+        if prepared.user.as_ref().is_some_and(|user| !become_user(user)) {
+            fail(page, IN_USER);
+        }
+        // After the change of the user, which resets it. If we were killed, nothing else would end the command.
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         if libc::getppid().unsigned_abs() != parent {
             libc::_exit(127);
@@ -269,6 +276,16 @@ fn become_command(
         }
         libc::execvp(prepared.program.as_ptr(), words.as_ptr());
         fail(page, IN_EXEC)
+    }
+}
+
+/// Whether this process has the rights of the user, and only those.
+fn become_user(user: &User) -> bool {
+    // SAFETY: takes numbers, and as many groups as there are; the copy has one thread.
+    unsafe {
+        libc::setgroups(user.groups.len(), user.groups.as_ptr()) == 0
+            && libc::setresgid(user.gid, user.gid, user.gid) == 0
+            && libc::setresuid(user.uid, user.uid, user.uid) == 0
     }
 }
 

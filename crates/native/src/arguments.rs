@@ -806,6 +806,9 @@ pub(crate) struct Measure {
     /// CPUs that it may use: numbers and ranges, as in 0,2-3.
     #[arg(long, value_name = "LIST", value_parser = cpu_list)]
     pub(crate) cpus: Option<Cpus>,
+    /// Under sudo: run CMD as root, not as the caller.
+    #[arg(long)]
+    pub(crate) as_root: bool,
     /// Leave processes alone that outlive the command, instead of killing them.
     #[arg(long)]
     pub(crate) keep_left_over: bool,

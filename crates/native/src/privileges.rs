@@ -58,6 +58,12 @@ impl Caller {
         Ok(setresuid(user, user, user)?)
     }
 
+    /// The same for a command that is measured.
+    pub(crate) fn as_user(&self) -> sysdock_measure::User {
+        let groups = self.groups.iter().map(|group| group.as_raw()).collect();
+        sysdock_measure::User { uid: self.uid, gid: self.gid, groups }
+    }
+
     /// The user's search path for programs; `None`: its value before sudo is unknown.
     pub(crate) fn path(&self) -> Option<&OsStr> {
         self.variables.iter().find_map(|(name, value)| (*name == "PATH").then_some(value.as_os_str()))

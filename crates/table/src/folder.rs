@@ -7,7 +7,7 @@
 use std::{
     ffi::{CStr, OsStr, OsString},
     fs::File,
-    io::{self, Write},
+    io::{self, Read, Write},
     os::{
         fd::{AsFd, BorrowedFd, OwnedFd},
         unix::ffi::OsStringExt,
@@ -16,10 +16,14 @@ use std::{
 };
 
 use rustix::{
-    fs::{AtFlags, Dir, Gid, Mode, OFlags, Uid, fchmod, fchown, fstat, fsync, mkdirat, openat, renameat, unlinkat},
+    fs::{
+        AtFlags, Dir, Gid, Mode, OFlags, StatxFlags, Uid, XattrFlags, fchmod, fchown, fgetxattr, fsetxattr, fstat, fsync,
+        mkdirat, openat, renameat, statx, unlinkat,
+    },
     io::Errno,
     process::geteuid,
 };
+use sha2::{Digest, Sha256};
 
 use crate::{
     TableError,
@@ -28,6 +32,8 @@ use crate::{
 
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 const NEW_FILE: OFlags = OFlags::CREATE.union(OFlags::EXCL).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+/// Name of the attribute that says which file this is.
+const IDENTITY: &CStr = c"user.sysdock.identity";
 /// Mode bits by which other users may write.
 const OTHERS_WRITE: u32 = 0o022;
 
@@ -76,6 +82,8 @@ pub struct Folder {
     access: Access,
     /// The folder that contains it, if this process created it: no other folder is ever removed.
     made_in: Option<OwnedFd>,
+    /// Whether all that is in the folder is of this process.
+    fresh: bool,
 }
 
 impl AsFd for Folder {
@@ -108,7 +116,7 @@ impl Folder {
         })?;
         // The content would be lost with the name of the folder.
         sync_names(&above, missing).map_err(|error| TableError::Io(path.clone(), error))?;
-        let folder = Folder { descriptor, path, access, made_in: made.then_some(above) };
+        let folder = Folder { descriptor, path, access, made_in: made.then_some(above), fresh: true };
         if !made {
             folder.refuse_strangers()?;
             folder.refuse_full()?;
@@ -131,7 +139,7 @@ impl Folder {
         let above = walk(above, access.caller(), None)?.folder;
         let descriptor =
             openat(&above, name, FOLDER, Mode::empty()).map_err(|error| TableError::Io(path.clone(), error.into()))?;
-        let mut folder = Folder { descriptor, path, access, made_in: None };
+        let mut folder = Folder { descriptor, path, access, made_in: None, fresh: false };
         let mode = folder.refuse_strangers()?;
         if mode & OTHERS_WRITE != 0 {
             return Err(TableError::OthersWrite(folder.path));
@@ -167,7 +175,7 @@ impl Folder {
         let descriptor = openat(&self.descriptor, name, FOLDER, Mode::empty()).map_err(failed)?;
         let made_in =
             made.then(|| self.descriptor.try_clone()).transpose().map_err(|error| TableError::Io(path.clone(), error))?;
-        let folder = Folder { descriptor, path, access: self.access, made_in };
+        let folder = Folder { descriptor, path, access: self.access, made_in, fresh: self.fresh };
         if made {
             let settled = folder.access.settle(&folder.descriptor, folder.access.of_folders());
             settled.map_err(|error| folder.failed(error))?;
@@ -231,11 +239,41 @@ impl Folder {
     /// # Errors
     /// The old file stays.
     pub fn replace(&self, name: &str, content: &[u8]) -> io::Result<()> {
+        self.replace_with(name, content, |_| ())
+    }
+
+    /// The same, and note in an attribute of the file which one it is, and its content. So a reader
+    /// knows what was made here, whatever it states: what was unpacked, copied or changed is another
+    /// file, or has another content (`python/sysdock/recording/made_here.py`). In a folder that was
+    /// there before, only what was so noted stays so. Some file systems have no such attributes, or
+    /// no times of creation: what is made there is read as if it were a stranger's.
+    ///
+    /// # Errors
+    /// As for [`Folder::replace`].
+    pub fn replace_noted(&self, name: &str, content: &[u8]) -> io::Result<()> {
+        let is_ours = self.fresh || self.is_noted(name);
+        self.replace_with(name, content, |file| {
+            if let Some(identity) = identity(file, content).filter(|_| is_ours) {
+                let _ = fsetxattr(file, IDENTITY, identity.as_bytes(), XattrFlags::empty());
+            }
+        })
+    }
+
+    /// Whether a file is the one that was noted, with the same content.
+    fn is_noted(&self, name: &str) -> bool {
+        let Ok(mut file) = self.open_file(name) else { return false };
+        let (mut noted, mut content) = ([0; 256], Vec::new());
+        let Ok(length) = fgetxattr(&file, IDENTITY, &mut noted) else { return false };
+        file.read_to_end(&mut content).is_ok()
+            && identity(&file, &content).is_some_and(|found| noted.get(..length) == Some(found.as_bytes()))
+    }
+
+    fn replace_with(&self, name: &str, content: &[u8], note: impl FnOnce(&File)) -> io::Result<()> {
         let fresh = format!("{name}.new");
         // A writer that was killed may have left this file.
         self.remove(&fresh)?;
         let mut file = self.create_file(&fresh)?;
-        let written = file.write_all(content).and_then(|()| file.sync_data());
+        let written = file.write_all(content).map(|()| note(&file)).and_then(|()| file.sync_data());
         let renamed = written.and_then(|()| Ok(renameat(&self.descriptor, &fresh, &self.descriptor, name)?));
         if renamed.is_err() {
             let _ = self.remove(&fresh);
@@ -323,6 +361,15 @@ fn above_and_name(path: &Path) -> (&Path, &OsStr) {
         (Some(above), Some(name)) => (above, name),
         _ => (path, OsStr::new(".")),
     }
+}
+
+/// Which file this is, with which content: its inode, when that was created, and a hash.
+fn identity(file: impl AsFd, content: &[u8]) -> Option<String> {
+    let wanted = StatxFlags::INO | StatxFlags::BTIME;
+    let found = statx(file, c"", AtFlags::EMPTY_PATH, wanted).ok()?;
+    let (created, hash) = (found.stx_btime, Sha256::digest(content));
+    let is_known = StatxFlags::from_bits_retain(found.stx_mask).contains(wanted);
+    is_known.then(|| format!("{} {}.{:09} {hash:x}", found.stx_ino, created.tv_sec, created.tv_nsec))
 }
 
 /// Make the names in a folder, and in as many of its ancestors, durable. A process that may write to

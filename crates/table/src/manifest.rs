@@ -231,7 +231,7 @@ impl Manifest {
     pub(crate) fn save(&self, folder: &Folder) -> Result<(), TableError> {
         let mut text = serde_json::to_vec_pretty(self).expect("a manifest is always valid JSON");
         text.push(b'\n');
-        folder.replace(NAME, &text).map_err(|error| TableError::Io(folder.path().join(NAME), error))
+        folder.replace_noted(NAME, &text).map_err(|error| TableError::Io(folder.path().join(NAME), error))
     }
 }
 

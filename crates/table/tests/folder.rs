@@ -134,3 +134,35 @@ fn a_folder_of_somebody_else_is_refused_and_one_made_for_somebody_is_theirs() {
     fs::create_dir(&roots).unwrap();
     assert!(matches!(Folder::create(&roots, access), Err(TableError::Stranger(_, 0))));
 }
+
+/// The attribute that proves that a recording was made here.
+fn noted(folder: &Path) -> Option<Vec<u8>> {
+    let mut value = vec![0; 256];
+    let length = rustix::fs::getxattr(folder.join("recording.json"), c"user.sysdock.identity", &mut value).ok()?;
+    value.truncate(length);
+    Some(value)
+}
+
+#[test]
+fn a_recording_says_which_file_it_is_and_a_copy_is_never_made_to_say_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (made, copy) = (folder.path().join("made"), folder.path().join("copy"));
+    recorded(&made, Access::default());
+    // Not on a file system without user attributes or times of creation.
+    let Some(first) = noted(&made) else { return };
+    let inode = fs::metadata(made.join("recording.json")).unwrap().ino();
+    assert!(first.starts_with(format!("{inode} ").as_bytes()));
+    let added = |folder: &Path| {
+        let folder = Folder::open(folder, Access::default()).unwrap();
+        let capture = Manifest::new("test", "events", "calls").captures.remove(0);
+        Recording::extend(folder, capture).unwrap().finish(Ending::EndOfInput).unwrap();
+    };
+    added(&made);
+    assert_ne!(noted(&made).unwrap(), first);
+    fs::create_dir(&copy).unwrap();
+    fs::set_permissions(&copy, fs::Permissions::from_mode(0o700)).unwrap();
+    fs::copy(made.join("recording.json"), copy.join("recording.json")).unwrap();
+    assert_eq!(noted(&copy), None);
+    added(&copy);
+    assert_eq!(noted(&copy), None);
+}

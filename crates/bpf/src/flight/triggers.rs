@@ -54,8 +54,9 @@ pub enum Trigger {
     Signal(Vec<String>),
     /// A probe is reached.
     Probe,
-    /// This command, which is run repeatedly, exits with status 0.
-    Command(String),
+    /// This program with its arguments, which is run repeatedly, exits with status 0. There is no
+    /// shell; at least the program is stated.
+    Command(Vec<String>),
 }
 
 impl Trigger {
@@ -75,9 +76,14 @@ impl Trigger {
             ("signal", None, None) => Ok(Trigger::Signal(Vec::new())),
             ("signal", None, Some(names)) => Ok(Trigger::Signal(names.split(',').map(full_name).collect::<Result<_, _>>()?)),
             ("probe", None, None) => Ok(Trigger::Probe),
-            ("command", None, Some(command)) if !command.is_empty() => Ok(Trigger::Command(command.into())),
+            ("command", None, Some(command)) => Trigger::command(command),
             _ => Err(WrongTrigger::Form),
         }
+    }
+
+    /// Words as a shell would separate them.
+    fn command(text: &str) -> Result<Trigger, WrongTrigger> {
+        shlex::split(text).filter(|words| !words.is_empty()).map(Trigger::Command).ok_or(WrongTrigger::Form)
     }
 
     fn pressure(resource: &str, percent: &str) -> Result<Trigger, WrongTrigger> {
@@ -383,11 +389,22 @@ mod tests {
         assert_eq!(parsed("call/fsync:1"), Ok(Trigger::Call { name: Some("fsync".into()), than: second }));
         assert_eq!(parsed("pressure/io:20%"), Ok(Trigger::Pressure { resource: "io", percent: 20 }));
         assert_eq!(parsed("signal:SEGV,SIGABRT"), Ok(Trigger::Signal(vec!["SIGSEGV".into(), "SIGABRT".into()])));
-        assert_eq!(parsed("command:test -e /tmp/a:b"), Ok(Trigger::Command("test -e /tmp/a:b".into())));
+        let words = ["test", "-e", "/tmp/a:b; true"].map(String::from).to_vec();
+        assert_eq!(parsed("command:test -e '/tmp/a:b; true'"), Ok(Trigger::Command(words)));
         assert_eq!(parsed("run-queue:1").map(|trigger| trigger.family().map(|family| family.name)), Ok(Some("sched")));
-        for wrong in
-            ["", "call", "call:x", "lock/x:1", "pressure/net:1", "pressure/io:101", "signal:SIGNAL", "probe:x", "command:"]
-        {
+        for wrong in [
+            "",
+            "call",
+            "call:x",
+            "lock/x:1",
+            "pressure/net:1",
+            "pressure/io:101",
+            "signal:SIGNAL",
+            "probe:x",
+            "command:",
+            "command: ",
+            "command:a 'b",
+        ] {
             assert!(parsed(wrong).is_err(), "{wrong}");
         }
     }

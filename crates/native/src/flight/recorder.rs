@@ -209,9 +209,10 @@ fn record(arguments: &FlightStart, ready: &mut impl Write) -> Result<u8, Message
         },
     };
     let flight = Flight::begin(prepared.probes, &prepared.tasks, prepared.meters, flying)?;
-    for (_, trigger) in &arguments.on {
-        if let Trigger::Command(command) = trigger {
-            run_again_and_again(command.clone(), control.sender.clone());
+    for (text, trigger) in &arguments.on {
+        if let Trigger::Command(words) = trigger {
+            let named = text.trim_start_matches("command:").to_string();
+            run_again_and_again(words.clone(), named, control.sender.clone());
         }
     }
     let since = (Local::now().format("%Y-%m-%d %H:%M:%S").to_string(), Instant::now());
@@ -225,14 +226,16 @@ fn record(arguments: &FlightStart, ready: &mut impl Write) -> Result<u8, Message
     Ok(0)
 }
 
-fn run_again_and_again(command: String, sender: Sender<Occurrence>) {
+/// Run a program and its arguments until nobody receives when it exits with status 0. No shell
+/// interprets them: they are words of the user who started the recorder.
+fn run_again_and_again(words: Vec<String>, named: String, sender: Sender<Occurrence>) {
     thread::spawn(move || {
         loop {
             thread::sleep(COMMANDS);
-            let mut shell = Command::new("sh");
-            shell.args(["-c", &command]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-            let is_met = shell.status().is_ok_and(|status| status.success());
-            if is_met && sender.send(Occurrence::Condition(command.clone())).is_err() {
+            let mut command = Command::new(&words[0]);
+            command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            let is_met = command.status().is_ok_and(|status| status.success());
+            if is_met && sender.send(Occurrence::Condition(named.clone())).is_err() {
                 return;
             }
         }

@@ -32,6 +32,9 @@ impl From<MeasureError> for Message {
             MeasureError::Cpus(error) => {
                 Message::new(format!("--cpus: {error}"), "/sys/devices/system/cpu/online has the CPUs that there are")
             }
+            MeasureError::User(error) => {
+                Message::new(format!("cannot become the user who called sudo: {error}"), "--as-root runs the command as root")
+            }
             MeasureError::NoSuchDevice(name) => {
                 Message::new(format!("--device {name}: no such block device"), "/sys/class/block has their names")
             }
