@@ -2,8 +2,8 @@
 
 The engine's own settings are not a sandbox (its documentation says so, and its memory limit was exceeded 23
 times over in a test), so the operating system sets the limits: memory, CPU time, no new privileges, and
-Landlock where the kernel has it. Landlock and no_new_privs hold for the calling thread and the threads it
-starts: call `confine` before the engine is connected.
+Landlock where the kernel has it, and seccomp for what Landlock does not know of (`refused_calls.py`). They
+hold for the calling thread and the threads it starts: call `confine` before the engine is connected.
 
 Sources: prctl(2), setrlimit(2), landlock(7) and linux/landlock.h.
 """
@@ -16,6 +16,7 @@ import resource
 from collections.abc import Iterable
 from pathlib import Path
 
+from sysdock.analysis.refused_calls import refuse_calls
 from sysdock.recording.process import lower_limit
 
 _PR_SET_NO_NEW_PRIVS = 38
@@ -51,7 +52,7 @@ class _PathBeneathAttr(ctypes.Structure):
 
 
 def confine(memory_bytes: int, cpu_seconds: int, readable: Iterable[Path], writable: Path) -> str | None:
-    """Limits this process for good; returns why Landlock is not in force, or None where it is.
+    """Limits this process for good; returns why Landlock or seccomp is not in force, or None where both are.
 
     memory_bytes: address space; cpu_seconds: CPU time of all threads; `readable` and `writable`: the only
     folders that can be reached from here on, and a few facts about the machine. A limit that is already
@@ -63,11 +64,15 @@ def confine(memory_bytes: int, cpu_seconds: int, readable: Iterable[Path], writa
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "no_new_privs was refused")
+    lacking = []
     try:
         _landlock(libc, readable, writable)
     except OSError as error:
-        return f"Landlock is not available here: {error.strerror}"
-    return None
+        lacking.append(f"Landlock is not available here: {error.strerror}")
+    # After Landlock: the filter need not know its calls.
+    if why := refuse_calls(libc):
+        lacking.append(why)
+    return "; ".join(lacking) or None
 
 
 def _call(libc: ctypes.CDLL, number: int, *arguments: object) -> int:
