@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from sysdock.sentences import Words, fact
+from sysdock.sentences import Fact, Words, fact, languages, say
 
 
 class UserError(Exception):
@@ -15,16 +15,24 @@ class UserError(Exception):
     (a file, `file:line`, or an option). The command line prints it without a trace-back and exits with 2.
     """
 
-    def __init__(self, fact: str, hint: str | None = None, place: str | None = None) -> None:
+    def __init__(self, fact: str, hint: str | None = None, place: str | None = None, code: str = "") -> None:
         super().__init__(fact)
         self.fact = fact
         self.hint = hint
         self.place = place
+        # The code of the sentence in `knowhow/sentences`, if it is one.
+        self.code = code
 
     def __str__(self) -> str:
         """The lines that are printed, without the leading program name."""
         head = f"{self.place}: {self.fact}" if self.place else self.fact
         return f"{head}\n\nhint: {self.hint}" if self.hint else head
+
+
+def refusal(why: Fact, hint: Fact | None = None, place: str | None = None) -> UserError:
+    """The error that a fact is, in the language of errors."""
+    lang = languages()[0]
+    return UserError(say(why, lang), say(hint, lang) if hint else None, place, why.code)
 
 
 class NotComputed(UserError):

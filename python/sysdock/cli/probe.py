@@ -164,7 +164,7 @@ def show(directory: Path | None, series: Path | None, output: Path | None, forma
     "--call",
     "called",
     metavar="COMMAND",
-    help="Shell command to run when the answer differs from the last one; its input is the text.",
+    help="Command to run when the answer differs from the last one; its input is the text. No shell.",
 )
 @click.option(
     "--margin",

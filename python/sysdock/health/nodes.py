@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import select
 import shlex
 import subprocess
@@ -18,9 +19,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sysdock.errors import UserError
+from sysdock.errors import UserError, refusal
 from sysdock.sentences import entry_of, fact, facts_of
 
+# What runs on a host, for the shell of its user, whichever it is: the same text always. The native program
+# and the folder come as lines of its input, so that no shell reads them as anything else.
+_REMOTE = 'exec sh -c \'IFS= read -r native && IFS= read -r folder && exec "$native" load "$folder" --agent\''
+# Names of hosts come from batch systems, too: none is an option of ssh or srun.
+_HOST = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:%@\[\]-]*")
 SSH = "ssh -o BatchMode=yes -o ConnectTimeout=10 {node}"
 _ROUNDS = 12
 # The common start is so far ahead that the order arrives before it [ns].
@@ -57,12 +63,15 @@ class Node:
     def __init__(self, name: str, launch: str, native: str, directory: Path) -> None:
         """Starts it. `launch`: a command with {node} in it, to which the generator's own is added."""
         self.name = name
+        if not _HOST.fullmatch(name):
+            raise refusal(fact("load/no_name_of_a_host", name=name), place="--nodes")
         words = [word.replace("{node}", name) for word in shlex.split(launch)]
         self.reached_by = shlex.join(words)
-        remote = ["exec", native, "load", shlex.quote(str(directory)), "--agent"]
+        if "\n" in f"{native}{directory}":
+            raise refusal(fact("load/line_break_in_path"), place=str(directory))
         try:
             self.process = subprocess.Popen(
-                [*words, " ".join(remote)],
+                [*words, _REMOTE],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -76,6 +85,7 @@ class Node:
             ) from None
         self.facts: list[list[Any]] = []
         self.clock = Clock(0, 0)
+        self.write(f"{native}\n{directory}\n")
 
     def begin(self) -> None:
         """Waits until it has made its folder, and compares the clocks."""
@@ -92,9 +102,13 @@ class Node:
 
     def say(self, order: Any) -> None:
         """Gives it an order."""
+        self.write(json.dumps(order) + "\n")
+
+    def write(self, lines: str) -> None:
+        """Gives it lines of input."""
         assert self.process.stdin is not None
         try:
-            self.process.stdin.write(json.dumps(order) + "\n")
+            self.process.stdin.write(lines)
             self.process.stdin.flush()
         except OSError:
             raise self._gone() from None

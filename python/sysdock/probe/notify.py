@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 from pathlib import Path
 
 from sysdock import to_disk
-from sysdock.errors import UserError
+from sysdock.errors import UserError, refusal
 from sysdock.probe.slowdown import Answer
+from sysdock.sentences import fact
 
 # File with the state for which the command was last called, next to the series.
 _LAST = "called"
@@ -34,9 +36,13 @@ def _told(answer: Answer) -> str:
 
 
 def call(command: str, series: Path, answer: Answer, text: str) -> None:
-    """Runs `command` by the shell, with the text on its standard input; UserError where it fails."""
+    """Runs a command, words as in a shell, with the text on its standard input; UserError where it fails."""
     environment = {**os.environ, "SYSDOCK_PROBE_STATUS": answer.status, "SYSDOCK_PROBE_SERIES": str(series)}
-    done = subprocess.run(["/bin/sh", "-c", command], input=text, text=True, env=environment, check=False)
+    try:
+        words = shlex.split(command)
+        done = subprocess.run(words, input=text, text=True, env=environment, check=False)
+    except (OSError, ValueError, IndexError):
+        raise refusal(fact("probe/no_command"), fact("probe/write_a_command"), "--call") from None
     if done.returncode:
         raise UserError(f"`{command}` ended with status {done.returncode}", "try it by hand", "--call")
     to_disk.write(series / _LAST, f"{_told(answer)}\n".encode(), 0o644)

@@ -16,6 +16,8 @@ from hosts import hosts
 from load_runs import left
 from sampling import some
 from sysdock.analysis import Session
+from sysdock.errors import UserError
+from sysdock.health.nodes import Node
 from sysdock.recording import Recording
 from sysdock.recording.native import find_native
 from sysdock.sentences import fact, facts_from_json, json_of, say
@@ -336,3 +338,23 @@ def test_no_job_to_take_hosts_of(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "no hosts were named" in done.stderr
     assert not (tmp_path / "rec").exists()
+
+
+@pytest.mark.parametrize("name", ["-oProxyCommand=touch evil", "a b", "$(touch evil)", "a;b", ""])
+def test_a_name_that_is_no_host_never_reaches_its_launcher(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UserError) as error:
+        Node(name, f"touch {tmp_path}/started {{node}}", "native", tmp_path)
+    assert error.value.code == "load/no_name_of_a_host"
+    assert not (tmp_path / "started").exists()
+
+
+def test_paths_reach_a_host_as_input_and_never_as_words_of_its_shell(tmp_path: Path) -> None:
+    native = tmp_path / "$(touch evil) native"
+    native.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {tmp_path}/arguments\n')
+    native.chmod(0o755)
+    folder = tmp_path / "a'b; touch evil; $(touch evil)"
+    node = Node("here", "sh -c", str(native), folder)
+    assert node.process.wait(timeout=600) == 0
+    node.let_go()
+    assert (tmp_path / "arguments").read_text() == f"load\n{folder}\n--agent\n"
+    assert not list(tmp_path.glob("evil"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -183,7 +184,8 @@ def test_openmetrics_is_what_a_collector_reads(
 def test_a_command_is_called_once_for_each_news(
     slow_series: Path, tmp_path: Path, call: Callable[..., Result]
 ) -> None:
-    command = f'cat > "{tmp_path}/mail-$SYSDOCK_PROBE_STATUS"; echo >> "{tmp_path}/calls"'
+    script = f'cat > "{tmp_path}/mail-$SYSDOCK_PROBE_STATUS"; echo >> "{tmp_path}/calls"'
+    command = shlex.join(["sh", "-c", script])
     for _ in range(2):
         assert call("status", slow_series, "--call", command, "--lang", "en").return_value == 1
     assert "slower than usual, since" in (tmp_path / "mail-slower").read_text()
