@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+import secrets
 import stat
 import struct
-import tempfile
 import zlib
 from collections.abc import Mapping
 from contextlib import suppress
@@ -17,6 +17,7 @@ from sysdock.analysis import Session
 from sysdock.chart.drawing import drawings, title_in_words
 from sysdock.errors import UserError
 from sysdock.library import Analysis
+from sysdock.own_folder import umask
 from sysdock.page.theme import config
 from sysdock.sentences import say
 
@@ -60,29 +61,37 @@ def write_atomically(path: Path, content: bytes) -> None:
     replaced. A file that is there keeps its mode; in a recording that is not shared, no one else may read it.
     UserError: a link of somebody else, a recording that others may write to.
     """
-    handle = None
-    mode = _mode_of_new(path)
-    path = path.resolve()
+    found = _found(path)
+    mode = _mode_of_new(path, found)
+    # Only what was seen to be a link of ours is followed: what is put there from now on is replaced.
+    is_link = found is not None and stat.S_ISLNK(found.st_mode)
+    path = path.resolve() if is_link else path.parent.resolve() / path.name
     try:
-        if path.exists() and not path.is_file():
-            path.write_bytes(content)
+        if found is not None and not stat.S_ISREG(found.st_mode) and path.exists() and not path.is_file():
+            flags = os.O_WRONLY | os.O_CLOEXEC | (0 if is_link else os.O_NOFOLLOW)
+            with open(os.open(path, flags), "wb") as out:
+                out.write(content)
             return
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "wb") as out:
+        new = f".{path.name[:100]}.{secrets.token_hex(8)}"
+        with to_disk.replacing(path, 0o600, name=new) as out:
             out.write(content)
-        os.chmod(temporary, mode)
-        to_disk.replace(Path(temporary), path)
+            os.fchmod(out.fileno(), mode)
     except OSError as error:
-        if handle is not None:
-            Path(temporary).unlink(missing_ok=True)
         raise UserError(f"cannot be written: {error.strerror}", place=str(path)) from None
 
 
-def _mode_of_new(path: Path) -> int:
+def _found(path: Path) -> os.stat_result | None:
+    """What has that name now: a link itself, not what it leads to."""
+    try:
+        return path.lstat()
+    except OSError:
+        return None
+
+
+def _mode_of_new(path: Path, found: os.stat_result | None) -> int:
     """The mode that a file is to have; refuses what others may have put in its place."""
     folder = path.parent
-    with suppress(OSError):
-        found = path.lstat()
+    if found is not None:
         if stat.S_ISLNK(found.st_mode) and found.st_uid not in (os.geteuid(), 0):
             raise UserError("is a link of another user", "remove it, or name another file with -o", str(path))
         if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid():
@@ -98,7 +107,7 @@ def _mode_of_new(path: Path) -> int:
             )
             raise UserError(fact, "name a file elsewhere with -o", str(folder))
         return 0o644 if above.st_mode & stat.S_IROTH else 0o600
-    return 0o666 & ~_umask()
+    return 0o666 & ~umask()
 
 
 def stacked(found: list[dict[str, Any]], theme: str = "light") -> dict[str, Any]:
@@ -151,9 +160,3 @@ def _repacked(png: bytes) -> bytes:
     data += struct.pack(">I", zlib.crc32(data[4:]))
     before = b"".join(chunk for kind, chunk in kept if kind != b"IEND")
     return png[:8] + before + data + kept[-1][1]
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

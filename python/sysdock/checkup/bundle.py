@@ -7,22 +7,19 @@ neither, as a new table may bring, is left out or hashed.
 from __future__ import annotations
 
 import io
-import os
 import re
 import tarfile
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-from sysdock import to_disk
 from sysdock.analysis import Session
 from sysdock.analysis.writing import json_text
 from sysdock.checkup.hashed_names import LEFT_OUT, Hasher
-from sysdock.checkup.site import place_new, refuse_place
+from sysdock.checkup.site import new_file, refuse_place
 from sysdock.checkup.statement import Name, Step, as_it_is
 from sysdock.checkup.steps import content, step_3
-from sysdock.errors import UserError
 from sysdock.library import Library
 from sysdock.recording import Recording
 from sysdock.recording.rewrite import Change, Plan, rewrite
@@ -91,22 +88,23 @@ def write_bundle(
     for file in (path, key_path) if hashed else (path,):
         refuse_place(file)
     hasher = Hasher() if hashed else None
-    with tempfile.TemporaryDirectory(prefix=".sysdock-", dir=path.parent) as folder:
-        whole = Path(folder) / "bundle"
-        _collect(Path(folder), whole, session, steps, hasher, with_commands, lang)
-        if hasher:
-            _write_key(key_path, hasher)
-        try:
-            place_new(whole, path)
-        except BaseException:
+    has_key = False
+    try:
+        # Not next to the bundle: whoever owns that folder could put another one in its place.
+        with tempfile.TemporaryDirectory(prefix="sysdock-") as folder, new_file(path) as whole:
+            _collect(Path(folder), whole, session, steps, hasher, with_commands, lang)
             if hasher:
-                key_path.unlink()
-            raise
+                _write_key(key_path, hasher)
+                has_key = True
+    except BaseException:
+        if has_key:
+            key_path.unlink()
+        raise
 
 
 def _collect(
     folder: Path,
-    whole: Path,
+    whole: BinaryIO,
     session: Session,
     steps: Sequence[Step],
     hasher: Hasher | None,
@@ -140,7 +138,7 @@ def _collect(
         "diagnosis.json": json_text(findings, indent=1) + "\n",
         "environment.json": json_text(where, indent=1) + "\n",
     }
-    with tarfile.open(whole, "w:gz", format=tarfile.PAX_FORMAT) as archive:
+    with tarfile.open(fileobj=whole, mode="w:gz", format=tarfile.PAX_FORMAT) as archive:
         for name, text in texts.items():
             # An argument of a command need not be UTF-8.
             data = text.encode("utf-8", "backslashreplace")
@@ -159,19 +157,9 @@ def _entry(name: str, size: int) -> tarfile.TarInfo:
 
 
 def _write_key(path: Path, hasher: Hasher) -> None:
-    try:
-        number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        raise UserError("already exists", "choose another name with -o", str(path)) from None
-    try:
-        with open(number, "w") as file:
-            file.write(hasher.key.hex() + "\n")
-        # The key is stored before the bundle, because the names in the bundle cannot be read without it.
-        to_disk.sync(path)
-        to_disk.sync(path.parent)
-    except BaseException:
-        path.unlink()
-        raise
+    """The key is stored before the bundle, because the names in the bundle cannot be read without it."""
+    with new_file(path, 0o600) as file:
+        file.write(hasher.key.hex().encode() + b"\n")
 
 
 def _drop(*_: Any) -> None:

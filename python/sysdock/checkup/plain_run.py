@@ -19,6 +19,7 @@ from typing import IO
 from sysdock.checkup.counters import parse_proc_io
 from sysdock.checkup.ratio import JobTimes
 from sysdock.errors import UserError
+from sysdock.recording.caller import as_caller, caller
 from sysdock.recording.signals import passed_on
 from sysdock.sentences import fact
 
@@ -40,12 +41,16 @@ class PlainRun:
     ended_ns: int
 
 
-def run_plain(command: Sequence[str]) -> PlainRun:
-    """Runs it with our streams; signals are passed on, and its status is returned (128 + N for a signal)."""
+def run_plain(command: Sequence[str], *, as_root: bool = False) -> PlainRun:
+    """Runs it with our streams; signals are passed on, and its status is returned (128 + N for a signal).
+
+    Under sudo it runs as the user who called sudo; as_root: as root.
+    """
+    rights = {} if as_root else as_caller(caller())
     with passed_on(_FORWARDED) as child:
         started_ns, start = time.time_ns(), time.monotonic_ns()
         try:
-            process = subprocess.Popen(command)
+            process = subprocess.Popen(command, **rights)
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             raise UserError(f"cannot be started: {reason}", place=command[0]) from None

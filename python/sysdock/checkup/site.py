@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-import os
-import shutil
-import stat
 import sys
-import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any, BinaryIO, TypeGuard
 
 from sysdock import to_disk
 from sysdock.checkup.text_file import read_text
@@ -127,10 +124,8 @@ def update_rates(path: Path, folder: Path, rates: Mapping[str, float]) -> None:
     if not holds:
         lines = _section(name, rates)
         raise UserError("its rates cannot be changed line by line", f"write: {'; '.join(lines)}", str(path))
-    state = path.stat()
-    to_disk.write(path, changed.encode(), stat.S_IMODE(state.st_mode))
-    if os.geteuid() == 0:
-        os.chown(path, state.st_uid, state.st_gid)
+    with to_disk.replacing(path, 0o600, like=path.stat()) as file:
+        file.write(changed.encode())
 
 
 def _section(folder: str, rates: Mapping[str, float]) -> list[str]:
@@ -204,7 +199,7 @@ def moment(epoch_s: float) -> str:
 def refuse_place(path: Path) -> None:
     """Raises a UserError where a new file of that name cannot be."""
     if path.exists() or path.is_symlink():
-        raise UserError("already exists", "choose another name with -o, or remove it first", str(path))
+        raise _is_there(path)
     if not path.parent.is_dir():
         raise UserError("no such folder", "make it first", str(path.parent))
 
@@ -212,35 +207,22 @@ def refuse_place(path: Path) -> None:
 def write_new(path: Path, content: bytes) -> None:
     """Writes a file that must not exist, whole or not at all."""
     refuse_place(path)
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.") as file:
+    with new_file(path) as file:
         file.write(content)
-        file.flush()
-        os.fchmod(file.fileno(), 0o644)
-        place_new(Path(file.name), path)
 
 
-def place_new(written: Path, path: Path) -> None:
-    """Gives a written file its name, unless there is one of that name by now. It is on the disk then."""
-    to_disk.sync(written)
+@contextmanager
+def new_file(path: Path, mode: int = 0o644) -> Iterator[BinaryIO]:
+    """As `to_disk.new_file`; UserError where there is a file of that name by the end."""
     try:
-        os.link(written, path)
+        with to_disk.new_file(path, mode) as file:
+            yield file
     except FileExistsError:
-        refuse_place(path)
-    except OSError:
-        # A file system without hard links.
-        refuse_place(path)
-        try:
-            with open(path, "xb") as out, open(written, "rb") as file:
-                shutil.copyfileobj(file, out)
-            to_disk.sync(path)
-        except OSError:
-            path.unlink(missing_ok=True)
-            raise
-    try:
-        to_disk.sync(path.parent)
-    except OSError:
-        path.unlink(missing_ok=True)
-        raise
+        raise _is_there(path) from None
+
+
+def _is_there(path: Path) -> UserError:
+    return UserError("already exists", "choose another name with -o, or remove it first", str(path))
 
 
 def _is_number(value: Any) -> TypeGuard[float]:

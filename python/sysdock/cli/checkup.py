@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from sysdock.cli.options import color_option, lang_option, open_recordings, open_session
+from sysdock.cli.options import as_root_option, color_option, lang_option, open_recordings, open_session
 from sysdock.errors import UserError
 
 if TYPE_CHECKING:
@@ -98,6 +98,7 @@ class _WithCommand(click.Command):
 @click.option(
     "-o", "--output", metavar="BUNDLE.tar.gz", type=_PATH, help="New file with what the administrator needs."
 )
+@as_root_option
 @click.option("--hash-names", is_flag=True, help="Hash names in the bundle; the key is written next to it.")
 @click.option("--with-commands", is_flag=True, help="Include command lines in the bundle.")
 @click.option("--key", metavar="FILE", type=_PATH, help="Key of a bundle, for --translate.")
@@ -141,7 +142,7 @@ def command(ctx: click.Context, /, recording: Path | None, lang: str, format_: s
     from sysdock.checkup.plain_run import run_plain
     from sysdock.cli.output import remark
 
-    run = run_plain(cmd)
+    run = run_plain(cmd, as_root=options["as_root"])
     try:
         _check(recording, options, run, lang, format_, sys.stderr)
     except UserError as error:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sysdock.cli.options import (
+    as_root_option,
     color_option,
     filter_options,
     lang_option,
@@ -64,6 +65,7 @@ _PARTS = ("totals", "findings", *(part.name for section in all_sections() for pa
     metavar="N",
     help="A and B are commands: run both N times, in turns, and report whether one takes longer.",
 )
+@as_root_option
 @raw_option
 @filter_options
 @lang_option
@@ -73,6 +75,7 @@ def command(
     b: Path,
     analysis: str | None,
     repeat: int | None,
+    as_root: bool,
     pairs: tuple[str, ...],
     part: str,
     limit: int | None,
@@ -101,9 +104,8 @@ def command(
     if repeat is not None:
         from sysdock.cli.compare_runs import compare_runs
 
-        compare_runs(
-            [word for word in (str(a), str(b), analysis) if word not in ("--", None)], repeat, format_
-        )
+        commands = [word for word in (str(a), str(b), analysis) if word not in ("--", None)]
+        compare_runs(commands, repeat, format_, as_root=as_root)
         return
     if analysis is None and pairs:
         raise UserError("a parameter is one of an analysis", "name the analysis after A and B", "--param")

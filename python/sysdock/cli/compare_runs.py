@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _NS = 1e9
 
 
-def compare_runs(commands: Sequence[str], rounds: int, format_: str) -> None:
+def compare_runs(commands: Sequence[str], rounds: int, format_: str, *, as_root: bool) -> None:
     """`sysdock compare --repeat`: runs both commands and prints what the blocks say."""
     import secrets
 
@@ -36,13 +36,22 @@ def compare_runs(commands: Sequence[str], rounds: int, format_: str) -> None:
         remark("with fewer than 8 rounds no difference can be significant")
     options = {"blocks": rounds, "metric": "elapsed_s", "margin": 0.01, "minutes": 1e5}
     options["explain"] = False
-    compare_commands(commands, options, secrets.randbits(32), None, format_)
+    compare_commands(commands, options, secrets.randbits(32), None, format_, as_root=as_root)
 
 
 def compare_commands(
-    commands: Sequence[str], options: dict[str, Any], seed: int, output: Path | None, format_: str
+    commands: Sequence[str],
+    options: dict[str, Any],
+    seed: int,
+    output: Path | None,
+    format_: str,
+    *,
+    as_root: bool,
 ) -> bool:
-    """Runs them, prints the verdicts, and says whether the primary metric of one of them changed."""
+    """Runs them, prints the verdicts, and says whether the primary metric of one of them changed.
+
+    Under sudo they run as the user who called it; as_root: as root.
+    """
     from sysdock.cli.experiment import VERDICTS
     from sysdock.cli.output import say
     from sysdock.experiment.one_off import of_commands
@@ -54,7 +63,7 @@ def compare_commands(
         raise UserError("it needs two commands or more", "sysdock experiment compare -- 'A' 'B'")
     experiment = of_commands(commands, **options)
     with _folder(output) as folder:
-        kept = _run(experiment, folder, seed)
+        kept = _run(experiment, folder, seed, as_root=as_root)
         causes = _causes(folder)
     verdicts, _ = judge_experiment(experiment, experiment.cases(), kept.rows, {})
     primary = [each for each in verdicts if each.samples.is_primary]
@@ -67,11 +76,12 @@ def compare_commands(
     return any(each.verdict == "changed" for each in primary)
 
 
-def _run(experiment: Experiment, folder: Path, seed: int) -> Kept:
+def _run(experiment: Experiment, folder: Path, seed: int, *, as_root: bool) -> Kept:
     from sysdock.cli.experiment import _run as run_experiment
 
     words = ["sysdock", "experiment", "compare"]
     words += ["--explain"] if experiment.plan.explain_every else []
+    words += ["--as-root"] if as_root else []
     words += ["--duet"] if experiment.plan.duet else []
     words += [f"--blocks={experiment.plan.looks[0]}"] if len(experiment.plan.looks) == 1 else []
     words += [f"--metric={experiment.claim.primary}"] if experiment.claim.primary != "elapsed_s" else []
@@ -87,6 +97,7 @@ def _run(experiment: Experiment, folder: Path, seed: int) -> Kept:
             "blocks": None,
             "busy": False,
             "explain": False,
+            "as_root": as_root,
         },
     )
     if not any(row.kind == "measured" and not row.rejected for row in kept.rows):

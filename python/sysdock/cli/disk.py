@@ -100,7 +100,8 @@ def scan(ctx: click.Context, /, target: Path, used_by: Path | None, given: dict[
     import tempfile
 
     from sysdock.cli.recording import load_ahead, run_with_progress, write_used_files
-    from sysdock.recording.native import native_words, refuse_existing
+    from sysdock.own_folder import refuse_existing
+    from sysdock.recording.native import native_words
 
     output = given["output"]
     refuse_existing(output)
@@ -193,6 +194,7 @@ def snapshot(ctx: click.Context, /, target: Path, output: Path, keep: int | None
     folder = series.next_name(output)
     code = run_with_progress(native_words("disk scan", {"output": folder}, target), _FORWARD)
     if code == 0:
+        series.mark(folder)
         for path in series.remove_older(output, keep) if keep else []:
             remark(f"{path} removed")
         remark(f"scanned into {folder}; next: sysdock disk series {output}")
@@ -319,10 +321,9 @@ def fragment(
     from sysdock.disk.broken_files import Plan
     from sysdock.disk.comb import MODES
     from sysdock.errors import UserError
-    from sysdock.recording.native import refuse_existing
+    from sysdock.own_folder import create, umask
 
-    refuse_existing(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    create(folder, 0o777 & ~umask()).close()
     try:
         planned = MODES[mode](folder, Plan(files, size, piece, at_once))
     except OSError as error:

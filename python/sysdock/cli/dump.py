@@ -172,7 +172,8 @@ def _read(core: Path, given: dict[str, Any], asked: _Asked, lang: str, *, with_r
     from sysdock.cli.recording import answer, load_ahead, run_with_progress
     from sysdock.dump.running import bound, refuse_untrusted
     from sysdock.library import Library
-    from sysdock.recording.native import native_words, refuse_existing
+    from sysdock.own_folder import refuse_existing
+    from sysdock.recording.native import native_words
 
     output, questions = given["output"], asked.questions
     library = Library()

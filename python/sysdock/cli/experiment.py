@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sysdock.cli.options import format_option
+from sysdock.cli.options import as_root_option, format_option
 
 if TYPE_CHECKING:
     from sysdock.experiment.run_recording import Kept
@@ -162,11 +162,14 @@ def run(
     Ctrl-C ends it in order: what was changed or made is undone, what was measured is kept, and
     `sysdock experiment resume` goes on from there.
     """
+    from sysdock.library import Library
+
     experiment = _changed(_find(name), settings, blocks)
     experiment = experiment.on_busy_machine() if busy else experiment
     experiment = experiment.explained() if explain else experiment
-    _refuse_untrusted(name, experiment, trust)
     folder = output or Path(Path(name).stem)
+    if not Library().is_own or name.endswith(".toml"):
+        _want_trust(experiment, folder, str(experiment.path), Library(), trust=trust)
     words = ["sysdock", "experiment", "run", name, "-o", str(folder)]
     words += [word for setting in settings for word in ("--set", setting)]
     words += ["--blocks", str(blocks)] if blocks else []
@@ -194,7 +197,7 @@ def resume(ctx: click.Context, recording: Path, trust: bool, fail_on: str | None
 
     library = Library()
     kept, experiment = Kept.again(recording, library)
-    _refuse_stranger(recording, experiment, library, trust)
+    experiment = _trusted(kept, experiment, recording, trust)
     refuse(experiment, library)
     with _progress() as progress:
         go_on(experiment, kept, progress)
@@ -269,8 +272,8 @@ def replay(recording: Path, output: Path, busy: bool, trust: bool, format_: str)
 
     library = Library()
     kept, experiment = Kept.again(recording, library)
+    experiment = _trusted(kept, experiment, output, trust)
     experiment = experiment.on_busy_machine() if busy else experiment
-    _refuse_stranger(recording, experiment, library, trust)
     command = shlex.join(["sysdock", "experiment", "replay", str(recording), "-o", str(output)])
     options = {**kept.options, "command": command, "seed": _seed(None), "busy": busy or kept.options["busy"]}
     again = _run(experiment, output, options)
@@ -299,27 +302,40 @@ def _print_outcomes(first: Path, again: Path, library: Library, format_: str) ->
     say(map(printable, lines), statuses=VERDICTS)
 
 
-def _refuse_stranger(recording: Path, experiment: Experiment, library: Library, trust: bool) -> None:
-    """A recording may come from anywhere: without --trust only what comes with sysdock is run."""
-    from sysdock.experiment.run_recording import files_of
+def _trusted(kept: Kept, experiment: Experiment, folder: Path, trust: bool) -> Experiment:
+    """The experiment that a recording repeats: our own file where it is one that comes with sysdock."""
+    from sysdock.experiment.trust import own_experiment
 
-    def content(each: Experiment) -> tuple[bytes, dict[str, str]]:
-        return each.path.read_bytes(), files_of(each)
+    own = own_experiment(experiment, kept.options, kept.library)
+    if own is None:
+        _want_trust(experiment, folder, str(kept.folder), kept.library, trust=trust)
+    return own or experiment
 
-    own = {each.id: content(each) for each in library.experiments()} if library.is_own else {}
-    if not trust and own.get(experiment.id) != content(experiment):
-        _refuse(experiment, str(recording))
+
+def _want_trust(experiment: Experiment, folder: Path, place: str, library: Library, *, trust: bool) -> None:
+    """Says what it runs and sets: as the error that refuses it, or before it begins."""
+    from sysdock.cli.output import remark
+    from sysdock.experiment.trust import refused, trusted
+
+    if not trust:
+        raise refused(experiment, folder, place, library)
+    remark(trusted(experiment, folder, library))
 
 
 @command.command("repair", epilog="Example:\n\n\b\n  sysdock experiment repair\n")
-def repair() -> None:
-    """Undo what experiments that were killed had changed on this machine."""
+@click.pass_context
+def repair(ctx: click.Context) -> None:
+    """Undo what experiments that were killed had changed on this machine.
+
+    Exit status 1: something could not be undone.
+    """
     from sysdock.cli.output import remark
     from sysdock.experiment.state import repair as repair_
 
     done = repair_(remark)
     if not done:
         remark("nothing to repair")
+    ctx.exit(0 if all(each.complete for each in done) else 1)
 
 
 @command.command(
@@ -358,6 +374,7 @@ def repair() -> None:
 )
 @click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @_FAIL_ON
+@as_root_option
 @click.pass_context
 def compare(
     ctx: click.Context,
@@ -372,6 +389,7 @@ def compare(
     minutes: float,
     format_: str,
     fail_on: str | None,
+    as_root: bool,
 ) -> None:
     """Compare commands of the shell with the first of them.
 
@@ -381,7 +399,7 @@ def compare(
 
     options = {"blocks": blocks, "metric": metric, "margin": margin / 100, "minutes": minutes}
     options |= {"explain": explain, "duet": duet}
-    is_changed = compare_commands(commands, options, _seed(seed), output, format_)
+    is_changed = compare_commands(commands, options, _seed(seed), output, format_, as_root=as_root)
     ctx.exit(1 if fail_on and is_changed else 0)
 
 
@@ -395,30 +413,6 @@ def _find(name: str) -> Experiment:
     return Library().experiment(name)
 
 
-def _refuse_untrusted(name: str, experiment: Experiment, trust: bool) -> None:
-    from sysdock.library import Library
-
-    if not trust and (not Library().is_own or name.endswith(".toml")):
-        _refuse(experiment, str(experiment.path))
-
-
-def _refuse(experiment: Experiment, place: str) -> None:
-    """Says what it would run and set, as the error that refuses it."""
-    from sysdock.errors import UserError
-
-    commands = [step.run for step in experiment.prepare if step.run]
-    for each in experiment.workloads:
-        commands += [*each.before, each.run, *each.check, *each.after]
-    words = dict.fromkeys(shlex.join(command) for command in commands)
-    for factor in experiment.factors:
-        words |= dict.fromkeys(
-            f"{factor.setting} = {level}" if factor.setting else level for level in factor.levels
-        )
-    words |= {f"{key} = {value}": None for key, value in experiment.settings.items()}
-    fact = f"this experiment does not come with sysdock; it would run and set: {'; '.join(words)}"
-    raise UserError(fact, "read its file, then give --trust", place)
-
-
 def _seed(seed: int | None) -> int:
     import secrets
 
@@ -427,6 +421,7 @@ def _seed(seed: int | None) -> int:
 
 def _run(experiment: Experiment, folder: Path, options: dict[str, Any]) -> Kept:
     from sysdock.experiment import run as run_experiment
+    from sysdock.experiment.trust import own_experiment
     from sysdock.library import Library
 
     with _progress() as progress:
@@ -434,8 +429,8 @@ def _run(experiment: Experiment, folder: Path, options: dict[str, Any]) -> Kept:
             return run_experiment(experiment, Library(), folder, options, progress)
         except BaseException:
             if (folder / "recording.json").is_file():
-                own = "" if experiment.path.parent.parent.name == "experiments" else " --trust"
-                words = f"sysdock experiment resume {folder}{own} goes on"
+                needs = "" if own_experiment(experiment, options, Library()) else " --trust"
+                words = f"sysdock experiment resume {shlex.quote(str(folder))}{needs} goes on"
                 progress.say(f"what was measured so far is in {folder}; {words}")
             raise
 

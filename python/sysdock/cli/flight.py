@@ -94,7 +94,8 @@ def dump(ctx: click.Context, /, output: Path | None, given: dict[str, Any]) -> N
 
     from sysdock.cli.output import remark
     from sysdock.cli.recording import run_with_progress
-    from sysdock.recording.native import native_words, refuse_existing
+    from sysdock.own_folder import refuse_existing
+    from sysdock.recording.native import native_words
 
     folder = output or Path(f"sysdock-{time.strftime('%Y%m%d-%H%M%S')}")
     refuse_existing(folder)

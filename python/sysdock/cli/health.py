@@ -117,7 +117,8 @@ def command(
     from sysdock.cli.recording import add_scan, load_ahead, run_with_progress
     from sysdock.health.place import mount_point
     from sysdock.health.planned import called, default_output, load_class, plan_file
-    from sysdock.recording.native import native_words, refuse_existing
+    from sysdock.own_folder import refuse_existing
+    from sysdock.recording.native import native_words
 
     folder = output or default_output(class_)
     refuse_existing(folder)

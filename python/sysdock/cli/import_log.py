@@ -45,7 +45,8 @@ def command(
     """
     from sysdock.cli.output import remark
     from sysdock.cli.recording import answer, load_ahead, run_with_progress
-    from sysdock.recording.native import native_words, refuse_existing
+    from sysdock.own_folder import refuse_existing
+    from sysdock.recording.native import native_words
 
     output = given["output"]
     refuse_existing(output)

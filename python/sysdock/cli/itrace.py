@@ -85,7 +85,8 @@ def attach(
     `sysdock itrace vm`. The process runs some thousand times slower meanwhile. Ctrl-C lets it go on;
     SIGKILL to the tracer may end it.
     """
-    from sysdock.recording.native import native_words, refuse_existing
+    from sysdock.own_folder import refuse_existing
+    from sysdock.recording.native import native_words
 
     refuse_existing(given["output"])
     target = list(arguments) if len(arguments) == 1 and arguments[0].isdecimal() else ["--", *arguments]
@@ -119,7 +120,8 @@ def user(
     """
     from sysdock.itrace.files import find_plugin
     from sysdock.itrace.qemu import find_user_qemu, version_of
-    from sysdock.recording.native import native_words, refuse_existing
+    from sysdock.own_folder import refuse_existing
+    from sysdock.recording.native import native_words
 
     refuse_existing(given["output"])
     program = find_user_qemu(qemu)
@@ -136,7 +138,7 @@ def user(
 @click.pass_context
 def convert(ctx: click.Context, /, folder: Path, with_report: bool, lang: str, given: dict[str, Any]) -> None:
     """Make a recording of an event file (trace.sdit) in FOLDER, and what its recorder wrote next to it."""
-    from sysdock.recording.native import refuse_existing
+    from sysdock.own_folder import refuse_existing
 
     refuse_existing(given["output"])
     convert_events(ctx, folder, given, with_report, lang)

@@ -99,7 +99,7 @@ def build(
     from sysdock.itrace.kernel import find_kernel
     from sysdock.itrace.qemu import find_qemu
     from sysdock.itrace.service import read_service
-    from sysdock.recording.native import refuse_existing
+    from sysdock.own_folder import refuse_existing
 
     refuse_existing(output)
     wanted = read_service(service)
@@ -173,7 +173,7 @@ def run(
     from sysdock.itrace import tracing
     from sysdock.itrace.building import read_built
     from sysdock.itrace.qemu import find_qemu
-    from sysdock.recording.native import refuse_existing
+    from sysdock.own_folder import refuse_existing
 
     refuse_existing(output)
     built = read_built(guest)

@@ -82,6 +82,9 @@ def _choose_color(_ctx: click.Context, _param: click.Parameter, when: str | None
         choose(when)
 
 
+as_root_option = click.option(
+    "--as-root", is_flag=True, help="Under sudo: run CMD as root, not as the user who called sudo."
+)
 lang_option = click.option(
     "--lang",
     type=click.Choice(languages()),

@@ -15,8 +15,9 @@ import click
 from sysdock.cli.output import remark, terminal_width
 from sysdock.cli.progress import ProgressLine
 from sysdock.errors import UserError
+from sysdock.own_folder import refuse_existing
 from sysdock.recording.caller import become_caller, in_process_of_caller, with_rights_of_caller
-from sysdock.recording.native import native_words, refuse_existing, run_native
+from sysdock.recording.native import native_words, run_native
 from sysdock.recording.signals import HEARD, die_by
 
 if TYPE_CHECKING:

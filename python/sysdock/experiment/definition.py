@@ -15,8 +15,10 @@ from sysdock.experiment.one_run import STANDARD
 from sysdock.experiment.preparation import PREPARATIONS, Preparation, misfit
 from sysdock.experiment.state import problems as problems_of_settings
 from sysdock.experiment.tools import find_tool
+from sysdock.experiment.values_in_code import values_in_code
 from sysdock.library import Experiment, Library
 from sysdock.library.experiments import Step, placeholders
+from sysdock.sentences import languages, say
 
 # Placeholders of every command: a folder for the runs, the folder of sysdock's Python, the CPUs.
 ALWAYS = ("scratch", "python", "native", "cpus")
@@ -25,6 +27,7 @@ ALWAYS = ("scratch", "python", "native", "cpus")
 def problems(library: Library, experiment: Experiment) -> list[str]:
     """Problems of an experiment apart from the form of its file."""
     found = [*_of_steps(experiment), *_of_placeholders(experiment), *_of_metrics(experiment)]
+    found += [say(why, languages()[0]) for why in values_in_code(experiment)]
     found += problems_of_settings(
         {factor.setting: "" for factor in experiment.factors if factor.setting} | experiment.settings
     )

@@ -143,4 +143,4 @@ def _new_folder(bench: Bench, data: str, name: str) -> Path:
 
 def _version(kind: FileSystem) -> str:
     """The first line with the version; e2fsck prints it as an error."""
-    return run_tool("sh", "-c", f"{' '.join(kind.version)} 2>&1").strip().splitlines()[0]
+    return run_tool("sh", "-c", 'exec "$@" 2>&1', "sh", *kind.version).strip().splitlines()[0]

@@ -45,9 +45,10 @@ class Item:
     unit: str
 
 
-def recorder(folder: Path) -> list[str]:
-    """The arguments that, before a command, record it into `folder`."""
+def recorder(folder: Path, *, as_root: bool) -> list[str]:
+    """The arguments that, before a command, record it into `folder`; as_root: also under sudo."""
     arguments = [sys.executable, "-m", "sysdock", "record", "-o", str(folder)]
+    arguments += ["--as-root"] if as_root else []
     return [*arguments, "--what", _WHAT, "--freq", str(_FREQUENCY), "--"]
 
 

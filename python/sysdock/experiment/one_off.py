@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sysdock.entries import quoted
 from sysdock.library import Claim, Experiment, Plan, Reject, Scenario, Workload
-from sysdock.library.experiments import Factor
+from sysdock.library.experiments import ONE_COMMAND, Factor
 from sysdock.sentences import Prose, fact, in_all, languages, prose, say, translated_keys
 
 _TITLE, _QUESTION, _COMMAND = (
@@ -62,7 +62,7 @@ def of_commands(
         ),
         prepare=(),
         settings={},
-        workloads=(Workload("command", text, _COMMAND, ("sh", "-c", "{command}")),),
+        workloads=(Workload("command", text, _COMMAND, ONE_COMMAND),),
         # On a busy machine, blocks are compared and not runs, so no run is rejected.
         reject=Reject(swap=False, throttled=False, foreign_cpu=None, steal=None),
     )
@@ -90,7 +90,7 @@ def as_toml(experiment: Experiment) -> str:
     for each in experiment.scenarios:
         lines += ["", f"[scenarios.{each.name}]", f"command = {quoted(each.levels['command'])}"]
         lines += _stated("text", each.texts)
-    lines += ["", "[[workloads]]", 'name = "command"', 'run = ["sh", "-c", "{command}"]']
+    lines += ["", "[[workloads]]", 'name = "command"', f"run = [{', '.join(map(quoted, ONE_COMMAND))}]"]
     lines += [*_stated("text", _COMMAND), ""]
     return "\n".join(lines)
 

@@ -16,6 +16,7 @@ from typing import Any
 from sysdock.errors import UserError
 from sysdock.experiment.methods import Method, read_methods
 from sysdock.experiment.own_cpu import own_cpu
+from sysdock.experiment.scripts import refuse_strange_scripts
 from sysdock.experiment.state.processes import MARK
 from sysdock.experiment.warm_up import steady_from
 from sysdock.library import Reject, Workload
@@ -101,6 +102,7 @@ def run_once(
     servers: Sequence[int] = (),
     mark: str = "",
     needed: Collection[str] = (),
+    as_root: bool = True,
 ) -> Run:
     """Runs `before`, the command (measured), `check` and `after`.
 
@@ -108,6 +110,7 @@ def run_once(
     (a recorder), `ready` is called right before it, `padding` bytes make its environment larger, `servers`
     are processes whose CPU time is not foreign, `mark` is in the environment of all that it starts, `needed`
     are the measures without which it does not count. A run that fails is no error: its `reason` says so.
+    Without `as_root`, the command runs as the user who called sudo.
     """
     try:
         for arguments in workload.before:
@@ -122,6 +125,7 @@ def run_once(
             devices=devices,
             padding=padding,
             mark=mark,
+            as_root=as_root,
         )
         _without(result, own_cpu(servers).since(before))
         run = _taken(workload, result, folder, reject, needed)
@@ -152,6 +156,7 @@ def run_together(
     reject: Reject,
     mark: str = "",
     needed: Collection[str] = (),
+    as_root: bool = True,
 ) -> list[Run]:
     """Runs the workload several times at once, as `run_once` does it; each starts when all are prepared.
 
@@ -172,6 +177,7 @@ def run_together(
                 cpus=each.cpus,
                 padding=each.padding,
                 mark=mark,
+                as_root=as_root,
             )
             processes.append((process, command))
         for each, (process, command) in zip(runs, processes, strict=True):
@@ -200,12 +206,20 @@ def measure(
     cpus: str | None = None,
     padding: int = 0,
     mark: str = "",
+    as_root: bool = True,
 ) -> dict[str, Any]:
     """The output of `sysdock-native measure` for one run of a command; the run's output is in `folder`
     afterwards.
     """
     process = start(
-        arguments, folder, timeout_s=timeout_s, devices=devices, cpus=cpus, padding=padding, mark=mark
+        arguments,
+        folder,
+        timeout_s=timeout_s,
+        devices=devices,
+        cpus=cpus,
+        padding=padding,
+        mark=mark,
+        as_root=as_root,
     )
     return finish(process, arguments)
 
@@ -219,9 +233,14 @@ def start(
     cpus: str | None = None,
     padding: int = 0,
     mark: str = "",
+    as_root: bool = True,
 ) -> subprocess.Popen[str]:
-    """Starts `sysdock-native measure`; the command carries the mark in its environment."""
-    limits = {"timeout": f"{timeout_s:.6f}s", "cpus": cpus or None}
+    """Starts `sysdock-native measure`; the command carries the mark in its environment.
+
+    as_root: also under sudo. Without it, the command runs as the user who called sudo.
+    """
+    refuse_strange_scripts(arguments, folder)
+    limits = {"timeout": f"{timeout_s:.6f}s", "cpus": cpus or None, "as_root": as_root}
     streams = {"output": folder / "stdout", "errors": folder / "stderr"}
     options: dict[str, object] = {**limits, "device": devices, **streams}
     # A group of its own: Ctrl-C is for us, and the run ends in order.
@@ -373,6 +392,7 @@ def _step(
 ) -> None:
     """A command alongside the run; Failed where it fails (`after`: a UserError, as nothing may be left)."""
     command = [filled(word, names) for word in arguments]
+    refuse_strange_scripts(command, folder)
     try:
         done = subprocess.run(
             command,

@@ -22,7 +22,7 @@ def _tools(**_: object) -> tuple[str, ...]:
     return (str(folder / "postgres") if folder else "postgres", "psql")
 
 
-@preparation(_tools)
+@preparation(_tools, starts_server=True)
 def make_postgres(
     bench: Bench,
     *,
@@ -35,11 +35,12 @@ def make_postgres(
     """Starts a PostgreSQL on a file system, with tables of pgbench: `{scratch}/services`, `{db_programs}`.
 
     A server is reached as `service=NAME` where PGSERVICEFILE is that file; one that listens to tcp, for
-    programs that know no sockets of Unix, also at `{db_port}` of 127.0.0.1.
+    programs that know no sockets of Unix, also at `{db_port}` of 127.0.0.1 with the password in
+    `{db_passfile}`, which servers of the experiment may read (PGPASSFILE).
     """
     port = free_port() if listen == "tcp" else 0
     server = bench.state.postgres(name, settings=settings, place=bench.place(data), port=port)
-    bench.names[f"{name}_port"] = server.port
+    bench.names |= {f"{name}_port": server.port, f"{name}_passfile": server.passfile}
     # A case that was killed may have left a file.
     with open(bench.scratch / _SERVICES, "a" if _SERVICES in bench.names else "w") as file:
         file.write(f"[{name}]\n{server.dsn.replace(' ', chr(10))}\n")

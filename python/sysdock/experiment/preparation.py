@@ -15,13 +15,14 @@ Function = Callable[..., None]
 class Preparation:
     """A function of a bench and of arguments; `tools` says from these which programs it needs.
 
-    `filled`: arguments that are commands, with placeholders.
+    `filled`: arguments that are commands, with placeholders. `starts_server`: it leaves a program running.
     """
 
     name: str
     function: Function
     tools: Callable[..., tuple[str, ...]]
     filled: tuple[str, ...] = ()
+    starts_server: bool = False
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -50,12 +51,17 @@ PREPARATIONS: dict[str, Preparation] = {}
 
 
 def preparation(
-    tools: Callable[..., tuple[str, ...]] = lambda **_: (), filled: tuple[str, ...] = ()
+    tools: Callable[..., tuple[str, ...]] = lambda **_: (),
+    filled: tuple[str, ...] = (),
+    *,
+    starts_server: bool = False,
 ) -> Callable[[Function], Function]:
     """Makes a function a preparation of its name."""
 
     def add(function: Function) -> Function:
-        PREPARATIONS[function.__name__] = Preparation(function.__name__, function, tools, filled)
+        PREPARATIONS[function.__name__] = Preparation(
+            function.__name__, function, tools, filled, starts_server
+        )
         return function
 
     return add

@@ -30,20 +30,29 @@ def write_files(bench: Bench, *, files: dict[str, str]) -> None:
         write_file(bench.scratch / name, text)
 
 
-@preparation(lambda command, **_: (command[0],), filled=("command",))
-def start_server(bench: Bench, *, command: list[str], name: str = "server", user: str = "nobody") -> None:
+@preparation(lambda command, **_: (command[0],), filled=("command",), starts_server=True)
+def start_server(bench: Bench, *, command: list[str], name: str = "server", user: str = "") -> None:
     """Starts a program that listens at `{server_port}` of 127.0.0.1; `{scratch}/server.url` has its address.
 
-    It starts in a folder of its own. What the command calls `{server_port}` is a port that is free now.
+    It starts in a folder of its own, as a user that nobody else is. What the command calls `{server_port}` is
+    a port that is free now.
     """
-    try:
-        account = pwd.getpwnam(user)
-    except KeyError:
-        raise UserError(f"there is no user `{user}`", "name one of /etc/passwd", name) from None
+    number, runs_as = _user(bench, user, name)
     port = free_port()
     bench.names |= {name: f"http://127.0.0.1:{port}", f"{name}_port": port}
     folder = bench.scratch / name
-    folders.make(bench.state.journal, folder, (account.pw_uid, account.pw_gid))
+    folders.make(bench.state.journal, folder, number)
     arguments = [filled(word, bench.names) for word in command]
-    bench.state.server(name, arguments, ready=f"tcp:127.0.0.1:{port}", cwd=folder, user=user)
+    bench.state.server(name, arguments, ready=f"tcp:127.0.0.1:{port}", cwd=folder, user=runs_as)
     (bench.scratch / f"{name}.url").write_text(f"http://127.0.0.1:{port}")
+
+
+def _user(bench: Bench, user: str, name: str) -> tuple[int | None, str | int | None]:
+    """The number of the server's user, and how it is called; None for ourselves."""
+    if not user:
+        own = bench.state.own_user()
+        return own, own
+    try:
+        return pwd.getpwnam(user).pw_uid, user
+    except KeyError:
+        raise UserError(f"there is no user `{user}`", "name one of /etc/passwd", name) from None

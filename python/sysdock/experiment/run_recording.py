@@ -14,22 +14,24 @@ from typing import Any
 
 from sysdock import __version__, to_disk
 from sysdock.errors import UserError
+from sysdock.experiment.chosen import PLAN, applied, read_chosen
 from sysdock.experiment.definition import programs_of
 from sysdock.experiment.environment import capture as capture_environment
 from sysdock.experiment.environment import programs_used
 from sysdock.experiment.explaining import Item, Profile
 from sysdock.experiment.one_off import as_toml
 from sysdock.experiment.results import RunRow
+from sysdock.experiment.trust import files_of
 from sysdock.library import Experiment, Library
+from sysdock.library.environment import EnvironmentSection
 from sysdock.library.experiments import parse_experiment
+from sysdock.own_folder import created, opened, refuse_replaceable
 from sysdock.recording import Recording, connect
 from sysdock.recording.appending import append, locked
-from sysdock.recording.native import refuse_existing
 from sysdock.recording.writing import empty_capture, empty_manifest, write_manifest
 from sysdock.sentences import Fact, fact, fact_from_json, json_of
 
 FILE = "experiment.toml"
-PLAN = "plan.json"
 WHO = "another `sysdock experiment`"
 _TABLES = (
     "experiment_cases",
@@ -62,24 +64,25 @@ class Kept:
     @classmethod
     def begin(cls, folder: Path, library: Library, experiment: Experiment, options: dict[str, Any]) -> Kept:
         """A new recording, with the experiment's files and what was chosen (`options`: seed, --set, ...)."""
-        refuse_existing(folder)
-        to_disk.make_folder(folder)
+        refuse_replaceable(folder)
+        with created(folder) as place:
+            cls._write(place, experiment, options)
         try:
             return cls._begun(folder, library, experiment, options)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
 
-    @classmethod
-    def _begun(cls, folder: Path, library: Library, experiment: Experiment, options: dict[str, Any]) -> Kept:
-        kept = cls(folder, library, options)
+    @staticmethod
+    def _write(place: Path, experiment: Experiment, options: dict[str, Any]) -> None:
+        """The experiment's files, and what was chosen; and the recording without rows."""
         text = experiment.path.read_bytes() if experiment.path.is_file() else as_toml(experiment).encode()
-        to_disk.write(folder / FILE, text, 0o644)
-        files = (folder / FILE).with_suffix("")
+        to_disk.write(place / FILE, text, 0o600)
+        files = (place / FILE).with_suffix("")
         for name, content in files_of(experiment).items():
-            to_disk.make_folder(files)
-            to_disk.write(files / name, content.encode(), 0o644)
-        to_disk.write(folder / PLAN, (json.dumps(options, indent=1) + "\n").encode(), 0o644)
+            files.mkdir(mode=0o700, exist_ok=True)
+            to_disk.write(files / name, content.encode(), 0o600)
+        to_disk.write(place / PLAN, (json.dumps(options, indent=1) + "\n").encode(), 0o600)
         capture = empty_capture("experiment", "runs", "experiment")
         manifest = {
             **empty_manifest({}, {**capture, "complete": False, "ended_by": "running"}),
@@ -90,7 +93,11 @@ class Kept:
             "complete": False,
         }
         manifest["tables"] = {name: {"rows": 0, "lost": 0, "parts": []} for name in _TABLES}
-        write_manifest(folder, manifest)
+        write_manifest(place, manifest, is_own=True)
+
+    @classmethod
+    def _begun(cls, folder: Path, library: Library, experiment: Experiment, options: dict[str, Any]) -> Kept:
+        kept = cls(folder, library, options)
         rows = [
             (case.case_id, name, str(value))
             for case in experiment.cases()
@@ -103,7 +110,7 @@ class Kept:
         ]
         kept.add({"experiment_cases": rows})
         kept.add_environment([(*fact, "recorder") for fact in _machine()])
-        kept.add_environment(capture_environment(library.environment(), folder.resolve()))
+        kept.add_environment(capture_environment(_sections(experiment, library), folder.resolve()))
         kept.add_environment(programs_used(programs_of(experiment)))
         return kept
 
@@ -113,24 +120,16 @@ class Kept:
         if not (folder / PLAN).is_file() or not (folder / FILE).is_file():
             hint = "`sysdock experiment run NAME -o REC` makes one"
             raise UserError("is not a recording of an experiment", hint, str(folder))
-        options = json.loads((folder / PLAN).read_text())
-        experiment = parse_experiment(folder / FILE, options["id"])
-        for name, texts in options["set"]:
-            experiment = experiment.with_values(name, texts)
-        if options["blocks"]:
-            experiment = experiment.with_blocks(options["blocks"])
-        if options["busy"]:
-            experiment = experiment.on_busy_machine()
-        if options["explain"]:
-            experiment = experiment.explained()
+        options = read_chosen(folder)
+        experiment = applied(parse_experiment(folder / FILE, options["id"]), options)
         kept = cls(folder, library, options)
         kept.rows = read_rows(Recording.open(folder), library)
         return kept, experiment
 
     def add(self, rows: dict[str, Sequence[Sequence[Any]]]) -> None:
         """Rows of several tables at once."""
-        with locked(self.folder, WHO):
-            append(self.folder, self.library, rows, _clocked)
+        with locked(self.folder, WHO) as place:
+            append(place, self.library, rows, _clocked)
 
     def add_runs(self, runs: Sequence[RunRow]) -> None:
         """Runs with their metrics and methods, and the profiles of explain runs."""
@@ -171,9 +170,9 @@ class Kept:
                 manifest["tables"][name] = {"rows": 0, "lost": 0, "parts": []}
 
         assert set(rows) <= set(_COMPUTED)
-        with locked(self.folder, WHO):
-            append(self.folder, self.library, {}, forget)
-            append(self.folder, self.library, rows, _clocked)
+        with locked(self.folder, WHO) as place:
+            append(place, self.library, {}, forget)
+            append(place, self.library, rows, _clocked)
 
     def end(self, ended: str) -> None:
         """Says what ended it: `end of input`, interrupted, ..."""
@@ -187,12 +186,8 @@ class Kept:
             "total": total,
             "understood": total,
         }
-        write_manifest(self.folder, manifest)
-
-
-def files_of(experiment: Experiment) -> dict[str, str]:
-    """The files in the folder next to the experiment's own."""
-    return {name: step.arguments["files"][name] for step in experiment.prepare for name in step.read}
+        with opened(self.folder) as place:
+            write_manifest(place, manifest)
 
 
 def read_rows(recording: Recording, library: Library) -> list[RunRow]:
@@ -232,6 +227,12 @@ def read_rows(recording: Recording, library: Library) -> list[RunRow]:
         ]
     finally:
         connection.close()
+
+
+def _sections(experiment: Experiment, library: Library) -> list[EnvironmentSection]:
+    """What is recorded of the machine. A pack may define that by programs: without trust only ours run."""
+    needs_no_trust = experiment.is_of_commands and not library.is_own
+    return (Library(library.own_root) if needs_no_trust else library).environment()
 
 
 def _clocked(manifest: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ import math
 import os
 import shutil
 import signal
+import stat
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -42,11 +43,13 @@ from sysdock.experiment.results import (
     verdict_row,
 )
 from sysdock.experiment.run_recording import Kept
+from sysdock.experiment.scripts import refuse_strange_scripts
 from sysdock.experiment.state import Journal, State, repair
 from sysdock.experiment.tools import how_to_install, logged, run_tool
 from sysdock.experiment.verdicts import is_decided, judge
 from sysdock.library import Case, Experiment, Library, Reject
 from sysdock.library.experiments import Step, filled
+from sysdock.own_folder import open_existing, refuse_replaceable
 from sysdock.recording import Recording
 from sysdock.recording.native import find_native
 from sysdock.sentences import Fact, fact, languages, say
@@ -108,6 +111,9 @@ def go_on(experiment: Experiment, kept: Kept, progress: Progress) -> None:
     """Runs what is not there yet, and computes the verdicts of all that is there."""
     ended = "failed"
     not_restored: dict[int, Fact] = {}
+    refuse_replaceable(kept.folder)
+    # One that was killed may have left it to the group of its servers.
+    _close(kept.folder)
     # Whatever an experiment that was killed has left would disturb this one.
     repair(progress.say)
     try:
@@ -126,8 +132,24 @@ def go_on(experiment: Experiment, kept: Kept, progress: Progress) -> None:
         with contextlib.suppress(OSError) if ended == "write error" else contextlib.nullcontext():
             write_verdicts(experiment, kept, not_restored)
             kept.end(ended)
+            _close(kept.folder)
             with Session(Recording.open(kept.folder), kept.library) as session:
                 write_documents(experiment, session, kept.options, kept.folder / DOCUMENTS)
+
+
+def _close(folder: Path) -> None:
+    """Takes from the group of servers what let them pass; a recording that is shared stays so.
+
+    UserError: the folder is not ours, or others may write to it.
+    """
+    own = open_existing(folder)
+    try:
+        mode = stat.S_IMODE(os.fstat(own.descriptor).st_mode)
+        if os.geteuid() == 0 and mode == stat.S_IRWXU | stat.S_IXGRP:
+            os.fchmod(own.descriptor, stat.S_IRWXU)
+            os.fchown(own.descriptor, 0, 0)
+    finally:
+        own.close()
 
 
 def write_verdicts(experiment: Experiment, kept: Kept, not_restored: dict[int, Fact]) -> None:
@@ -166,6 +188,8 @@ class _Running:
         self.progress = progress
         self.not_restored = not_restored
         self.seed = int(kept.options["seed"])
+        # Commands of the user, who calls sudo for the recorder, need no more rights than the user has.
+        self._as_root = not experiment.is_of_commands or bool(kept.options.get("as_root"))
         self.scratch = (kept.folder / f"case-{case.case_id:03}").resolve()
 
     def run(self) -> None:
@@ -178,7 +202,7 @@ class _Running:
             self.progress.say(f"case {self.case.case_id} of {cases}: {what}")
         journal = Journal.begin(f"{self.experiment.id}, {self.kept.folder.absolute()}")
         state = State(journal, self.scratch)
-        self.scratch.mkdir(exist_ok=True)
+        self.scratch.mkdir(mode=0o700, exist_ok=True)
         scans = self.kept.folder / "scans"
         bench = Bench(self.case.case_id, self.scratch, scans, self.kept.library, state, self._names())
         try:
@@ -215,7 +239,9 @@ class _Running:
                     bench.scans.mkdir(exist_ok=True)
                     known.function(bench, **known.taken({**self.case.values, **step.arguments}))
                 else:
-                    run_tool(*(filled(word, bench.names) for word in step.run or ()))
+                    command = [filled(word, bench.names) for word in step.run or ()]
+                    refuse_strange_scripts(command, self.scratch)
+                    run_tool(*command)
         self.kept.add({"experiment_facts": bench.facts, "experiment_commands": commands})
         self.kept.add_environment(bench.environment)
 
@@ -287,7 +313,12 @@ class _Running:
             reject = _with_neighbours(self.experiment.reject)
             with bench.state.running(self.case.workload.name) as marked:
                 found = run_together(
-                    self.case.workload, runs, reject=reject, mark=marked, needed=self._needed(explains=False)
+                    self.case.workload,
+                    runs,
+                    reject=reject,
+                    mark=marked,
+                    needed=self._needed(explains=False),
+                    as_root=self._as_root,
                 )
         finally:
             if residue := bench.state.undo(mark):
@@ -399,12 +430,14 @@ class _Running:
                 self.scratch,
                 devices=bench.devices,
                 reject=reject,
-                under=recorder(recording) if recording else (),
+                under=recorder(recording, as_root=self._as_root) if recording else (),
                 padding=padding,
                 ready=lambda: bench.state.apply(late),
                 servers=servers,
                 mark=mark,
                 needed=self._needed(explains=recording is not None),
+                # The recorder needs root, and itself runs the command as the user who called sudo.
+                as_root=self._as_root or recording is not None,
             )
         if run_.reason is None and (differences := bench.state.prove()):
             return replace(run_, reason=fact("experiment/changed_during_run", what=str(differences[0])))

@@ -63,11 +63,23 @@ def logged(note: Callable[[str], None]) -> Iterator[None]:
         _LOG.reset(token)
 
 
-def note_command(*arguments: str | Path, user: str | None = None, is_server: bool = False) -> None:
+def as_user(user: str | int | None) -> tuple[str, ...]:
+    """The words before a command that have it run as this user; a number is a user's and a group's."""
+    if isinstance(user, int):
+        return ("setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--")
+    return ("runuser", "-u", user, "--") if user else ()
+
+
+def note_command(*arguments: str | Path, user: str | int | None = None, is_server: bool = False) -> None:
     """Says a command that runs, to who asked for it by `logged`."""
     if note := _LOG.get():
-        as_user = ("runuser", "-u", user, "--") if user else ()
-        note(shlex.join(map(str, (*as_user, *arguments))) + (" &" if is_server else ""))
+        note(shlex.join(map(str, (*as_user(user), *arguments))) + (" &" if is_server else ""))
+
+
+def note_line(text: str) -> None:
+    """Says what was done otherwise, as a command of a shell that does it by hand."""
+    if note := _LOG.get():
+        note(text)
 
 
 def write_file(file: Path, content: str) -> None:

@@ -11,16 +11,18 @@ from typing import Literal
 from sysdock.errors import UserError
 from sysdock.experiment.bench import Bench
 from sysdock.experiment.preparation import preparation
+from sysdock.experiment.state import folders
 from sysdock.experiment.state.servers import free_port
 from sysdock.experiment.tools import find_tool, run_tool, write_file
+from sysdock.own_folder import set_owner
 from sysdock.recording.native import command_line
 
 _KIB = 1024
-_MODULES = Path("/usr/lib/apache2/modules")
+# Names of files are relative to the server's folder: nobody has to know how a configuration quotes a path.
 # Workers are processes, one for each CPU. Nothing is written for a request.
 _NGINX = """
 daemon off;
-pid {folder}/pid;
+pid pid;
 error_log stderr;
 worker_processes {cpus};
 worker_rlimit_nofile 16384;
@@ -29,33 +31,31 @@ http {{
     access_log off;
     sendfile on;
     keepalive_requests 1000000;
-    client_body_temp_path {folder}/body;
-    proxy_temp_path {folder}/proxy;
-    fastcgi_temp_path {folder}/fastcgi;
-    uwsgi_temp_path {folder}/uwsgi;
-    scgi_temp_path {folder}/scgi;
-    server {{ listen 127.0.0.1:{port} backlog=4096; root {pages}; }}
+    client_body_temp_path body;
+    proxy_temp_path proxy;
+    fastcgi_temp_path fastcgi;
+    uwsgi_temp_path uwsgi;
+    scgi_temp_path scgi;
+    server {{ listen 127.0.0.1:{port} backlog=4096; root pages; }}
 }}
 """
-# Debian's installation, without its modules and its log of requests.
+# Debian's installation, without its modules and its log of requests. The log that sysdock opens as root is
+# nothing that the server's user could open again.
 _APACHE = """
-ServerRoot {folder}
 ServerName 127.0.0.1
-PidFile {folder}/pid
-DefaultRuntimeDir {folder}
-ErrorLog /dev/stderr
-LoadModule mpm_event_module {modules}/mod_mpm_event.so
-LoadModule authz_core_module {modules}/mod_authz_core.so
+PidFile pid
+DefaultRuntimeDir .
+ErrorLog errors
+LoadModule mpm_event_module /usr/lib/apache2/modules/mod_mpm_event.so
+LoadModule authz_core_module /usr/lib/apache2/modules/mod_authz_core.so
 Listen 127.0.0.1:{port}
 ListenBacklog 4096
-User nobody
-Group nogroup
 MaxKeepAliveRequests 0
-DocumentRoot {pages}
+DocumentRoot pages
 """
 
 
-@preparation(lambda server, **_: (server, "taskset"))
+@preparation(lambda server, **_: (server, "taskset"), starts_server=True)
 def make_web_server(
     bench: Bench,
     *,
@@ -67,15 +67,19 @@ def make_web_server(
     """Starts a web server on the first CPU or all, with a page of each size: `{scratch}/web.urls`."""
     used = _cpus()[:1] if cpus == "one" else _cpus()
     folder, port = bench.scratch / name, free_port()
-    folder.mkdir(exist_ok=True)
-    pages = _pages(bench.scratch / "pages", pages_kib)
-    arguments = {"folder": folder, "cpus": len(used), "port": port, "pages": pages, "modules": _MODULES}
+    user = bench.state.own_user()
+    folders.make(bench.state.journal, folder)
+    _write_pages(folder / "pages", pages_kib)
     file = folder / "configuration"
-    write_file(file, (_NGINX if server == "nginx" else _APACHE).format(**arguments))
+    write_file(file, (_NGINX if server == "nginx" else _APACHE).format(cpus=len(used), port=port))
     program = find_tool(server) or server
-    options = ["-c", str(file)] if server == "nginx" else ["-D", "FOREGROUND", "-f", str(file)]
+    options = ["-p", f"{folder}/", "-e", "stderr", "-c", str(file)]
+    if server == "apache2":
+        options = ["-d", str(folder), "-D", "FOREGROUND", "-f", str(file)]
     command = ["taskset", "--cpu-list", ",".join(map(str, used)), program, *options]
-    bench.state.server(name, command, ready=f"tcp:127.0.0.1:{port}")
+    if user is not None:
+        set_owner(folder, user, user)
+    bench.state.server(name, command, ready=f"tcp:127.0.0.1:{port}", user=user)
     urls = [f"http://127.0.0.1:{port}/{size}" for size in pages_kib]
     (bench.scratch / f"{name}.urls").write_text(" ".join(urls))
     bench.names |= {name: urls[0], f"{name}_port": port}
@@ -102,13 +106,12 @@ def _cpus() -> list[int]:
     return sorted(os.sched_getaffinity(0))
 
 
-def _pages(folder: Path, sizes_kib: Sequence[str]) -> Path:
+def _write_pages(folder: Path, sizes_kib: Sequence[str]) -> None:
     folder.mkdir(exist_ok=True)
     for size in sizes_kib:
         if not size.isdecimal() or size == "0":
             raise UserError(f"`{size}` is not a page size", "write pages_kib in KiB: ['1', '64']")
         (folder / size).write_bytes(os.urandom(int(size) * _KIB))
-    return folder
 
 
 def _version(program: str) -> str:

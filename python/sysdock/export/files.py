@@ -79,25 +79,32 @@ def write_file(session: Session, format_: str, path: Path, most: int, of: str = 
     # A link is followed; what is no plain file (a device, a pipe) is written to, never replaced.
     path = path.resolve()
     if path.exists() and not path.is_file():
-        return _written(writer, session, path, path, most)
-    part = path.with_name(f".{path.name}.part")
+        return _written(writer, session, path, most)
     try:
-        written = _written(writer, session, part, path, most)
-        to_disk.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
-    return written
-
-
-def _written(writer: Writer, session: Session, target: Path, named: Path, most: int) -> Written:
-    """Writes to `target`, packed where the file is `named` so."""
-    try:
-        with open(target, "wb") as file:
-            if named.suffix != ".gz":
-                return writer(session, file, most)
-            # Without a name and a time in it, the same recording gives the same bytes.
-            with gzip.GzipFile("", "wb", 6, file, mtime=0) as out:
-                # It lacks only methods of IO that no writer uses.
-                return writer(session, cast(IO[bytes], out), most)
+        with to_disk.replacing(path, name=f".{path.name}.part") as file:
+            return _packed(writer, session, file, path, most)
     except OSError as error:
-        raise UserError(f"cannot be written: {error.strerror}", place=str(named)) from None
+        raise _unwritten(path, error) from None
+
+
+def _written(writer: Writer, session: Session, path: Path, most: int) -> Written:
+    """Writes to what is no plain file."""
+    try:
+        with open(path, "wb") as file:
+            return _packed(writer, session, file, path, most)
+    except OSError as error:
+        raise _unwritten(path, error) from None
+
+
+def _unwritten(path: Path, error: OSError) -> UserError:
+    return UserError(f"cannot be written: {error.strerror}", place=str(path))
+
+
+def _packed(writer: Writer, session: Session, file: IO[bytes], named: Path, most: int) -> Written:
+    """Writes into a file, packed where it is `named` so."""
+    if named.suffix != ".gz":
+        return writer(session, file, most)
+    # Without a name and a time in it, the same recording gives the same bytes.
+    with gzip.GzipFile("", "wb", 6, file, mtime=0) as out:
+        # It lacks only methods of IO that no writer uses.
+        return writer(session, cast(IO[bytes], out), most)

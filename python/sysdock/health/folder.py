@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sysdock.recording.native import refuse_existing
+from sysdock.own_folder import refuse_existing
 
 
 @contextmanager

@@ -7,11 +7,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from sysdock import to_disk
 from sysdock.errors import interruptions
 from sysdock.health import nodes
 from sysdock.library import Library, LoadPlan
-from sysdock.recording.native import refuse_existing
+from sysdock.own_folder import OwnFolder, create, refuse_existing
 from sysdock.recording.writing import add_part, empty_capture, empty_manifest, write_manifest
 from sysdock.sentences import facts_of, json_of
 
@@ -38,6 +37,8 @@ def record(
     library = Library()
     began = time.monotonic()
     done = left_out = 0
+    # The folder of the recording, once all hosts have been reached.
+    made: list[OwnFolder] = []
     manifest = _manifest(command, names)
 
     def is_due(number: int, step: dict[str, Any]) -> bool:
@@ -50,13 +51,14 @@ def record(
 
     def keep(rows: list[dict[str, Any]]) -> None:
         nonlocal done
-        _add(output, library, rows, done + 1)
+        _add(made[0].reach, library, rows, done + 1)
         done += len(rows)
 
     def begin(started: Sequence[nodes.Node]) -> None:
         nonlocal began
-        _make(output, library, manifest, 0o755 if share else 0o700)
-        add_part(output, library, "environment", facts(started))
+        made.append(create(output, 0o755 if share else 0o700))
+        _make(made[0].reach, library, manifest)
+        add_part(made[0].reach, library, "environment", facts(started))
         began = time.monotonic()
 
     ended = "failed"
@@ -68,8 +70,10 @@ def record(
         ended = "interrupted"
         raise
     finally:
-        if (output / "recording.json").exists():
-            _end(output, ended, done)
+        for folder in made:
+            if (folder.reach / "recording.json").exists():
+                _end(folder.reach, ended, done)
+            folder.close()
     return left_out
 
 
@@ -84,12 +88,8 @@ def _manifest(command: str, names: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _make(output: Path, library: Library, manifest: dict[str, Any], mode: int) -> None:
+def _make(output: Path, library: Library, manifest: dict[str, Any]) -> None:
     """The recording, with tables that are empty."""
-    to_disk.make_folder(output.parent)
-    output.mkdir(exist_ok=True)
-    output.chmod(mode)
-    to_disk.sync(output.parent)
     write_manifest(output, manifest)
     for table in ("load_results", "load_intervals", "load_latencies", "environment"):
         add_part(output, library, table, [])

@@ -22,6 +22,7 @@ from sysdock.itrace.files import find_init
 from sysdock.itrace.kernel import Kernel, copy_modules
 from sysdock.itrace.qemu import Guest, Machine, started
 from sysdock.itrace.service import Service, make_tree
+from sysdock.own_folder import create, set_mode, umask
 
 # In the guest's own time, which advances by about a nanosecond per instruction.
 _READY_MS = 60_000
@@ -59,7 +60,7 @@ def build(
     say: Say,
 ) -> Built:
     """Makes the guest in a new folder. UserError: it cannot be made; the folder is removed then."""
-    folder.mkdir(parents=True)
+    create(folder, 0o777 & ~umask()).close()
     try:
         say("files of the service")
         make_tree(service, folder / "root", cache)
@@ -89,8 +90,8 @@ def _make_first_memory(service: Service, kernel: Kernel, folder: Path) -> None:
     with TemporaryDirectory(prefix="sysdock-") as name:
         own = Path(name)
         # Among the files of the service, so that its functions have names in the trace.
-        shutil.copy(find_init(), folder / "root" / "init")
-        (folder / "root" / "init").chmod(0o755)
+        shutil.copyfile(find_init(), folder / "root" / "init")
+        set_mode(folder / "root" / "init", 0o755)
         copy_modules(kernel, own / ".sysdock" / "modules", has_disk=service.disk is not None)
         _write_commands(service, own / ".sysdock")
         with open(folder / "initramfs", "wb") as out:

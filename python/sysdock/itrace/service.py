@@ -40,6 +40,7 @@ from typing import Any
 from sysdock.entries import Entries, parse_toml
 from sysdock.errors import UserError, did_you_mean
 from sysdock.itrace import packages
+from sysdock.own_folder import set_mode
 
 _SHIPPED = Path(__file__).parent / "services"
 _LINE = b"<p>The quick brown fox jumps over the lazy dog.</p>\n"
@@ -203,4 +204,4 @@ def _write(tree: Path, name: str, content: bytes, mode: int) -> None:
         raise UserError(f"`{name}` is outside the tree", None)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
-    path.chmod(mode)
+    set_mode(path, mode)

@@ -22,6 +22,7 @@ from sysdock.itrace import facts
 from sysdock.itrace.building import Built, Say, complaint, quoted, read_built
 from sysdock.itrace.files import find_plugin
 from sysdock.itrace.qemu import CPU, PATIENCE_S, Guest, Machine, started, version_of
+from sysdock.own_folder import create
 
 LOOPBACK, VIRTIO = "loopback", "virtio-net"
 _FIRST, _LAST = 1, 2
@@ -48,7 +49,8 @@ def run(folder: Path, out: Path, asked: Asked, *, qemu: Path, say: Say) -> dict[
         hint = f"build the guest with that one, or name qemu {built.qemu} with --qemu"
         raise UserError(f"was built with qemu {built.qemu}, and this is {version}", hint, str(folder))
     _refuse(asked, built)
-    out.mkdir(parents=True, exist_ok=True)
+    if not out.is_dir() or not any(out.iterdir()):
+        create(out).close()
     machine = Machine(qemu, folder, built.memory_mb, has_disk=built.has_disk)
     with TemporaryDirectory(prefix="sysdock-") as name:
         work = Path(name)

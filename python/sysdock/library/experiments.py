@@ -11,21 +11,23 @@ import itertools
 import os
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from sysdock.entries import Entries
-from sysdock.errors import UserError, did_you_mean
+from sysdock.errors import UserError, did_you_mean, refusal
 from sysdock.library.tables import read_toml
-from sysdock.sentences import Prose, translated_keys
+from sysdock.sentences import Prose, fact, translated_keys
 
 Value = int | str
 Words = tuple[str, ...]
 BETTER = ("lower", "higher")
 # The level of a factor with a setting that leaves the setting as it is on the machine.
 AS_IT_IS = "default"
+# The workload of an experiment without a file: its levels are commands of the shell.
+ONE_COMMAND: Words = ("sh", "-c", "{command}")
 _TEXTS = (*translated_keys("title"), *translated_keys("question"))
 _KEYS = (
     *_TEXTS,
@@ -41,7 +43,7 @@ _KEYS = (
     "reject",
 )
 _NEEDED = ("title", "question", "scenarios", "workloads")
-_PARAMETER_KEYS = ("values", *translated_keys("text"), "unit")
+_PARAMETER_KEYS = ("values", "range", *translated_keys("text"), "unit")
 _FACTOR_KEYS = ("levels", "setting", *translated_keys("text"))
 _STEP_TEXTS = translated_keys("text")
 _WORKLOAD_KEYS = (
@@ -60,6 +62,7 @@ _WORKLOAD_KEYS = (
 )
 _MEASURE_KEYS = ("pattern", "better", *translated_keys("text"), "series")
 _MEASURE_NEEDED = ("pattern", "better", "text")
+_NUMBER = re.compile(r"[0-9]{1,18}")
 _PLACEHOLDER = re.compile(r"\{([a-z_][a-z0-9_]*)\}")
 # Greatest size of a file next to an experiment.
 _MOST_BYTES = 1 << 20
@@ -68,13 +71,23 @@ _HINT = "docs/reference/knowhow-files.md shows what an experiment holds"
 
 @dataclass(frozen=True)
 class Parameter:
-    """A value that differs from case to case, or that users may want to change: its `values`."""
+    """A value that differs from case to case, or that users may want to change: its `values`.
+
+    `range`: the least and the greatest number that a recording may state instead, without --trust.
+    """
 
     name: str
     values: tuple[Value, ...]
     text: str
     texts: Prose
     unit: str | None = None
+    range: tuple[int, int] | None = None
+
+    def declares(self, value: Value) -> bool:
+        """Whether the experiment itself says that it may have this value."""
+        if value in self.values:
+            return True
+        return self.range is not None and isinstance(value, int) and self.range[0] <= value <= self.range[1]
 
 
 @dataclass(frozen=True)
@@ -225,6 +238,12 @@ class Experiment:
     workloads: tuple[Workload, ...]
     reject: Reject = field(default_factory=Reject)
 
+    @property
+    def is_of_commands(self) -> bool:
+        """Whether it only compares commands of a user, and changes and makes nothing itself."""
+        plain = not self.prepare and not self.settings and not any(each.setting for each in self.factors)
+        return plain and [each.run for each in self.workloads] == [ONE_COMMAND]
+
     def cases(self) -> list[Case]:
         """Every workload with every combination of the parameters' values; workloads change first."""
         names = [parameter.name for parameter in self.parameters]
@@ -264,7 +283,14 @@ class Experiment:
         """The experiment, in which each scenario also runs under the recorder in every block."""
         return replace(self, plan=replace(self.plan, explain_every=self.plan.explain_every or 1))
 
-    def with_values(self, name: str, texts: list[str]) -> Experiment:
+    def undeclared(self, chosen: Experiment) -> list[tuple[str, Value]]:
+        """The values in `chosen`, this experiment with other values, that it does not itself declare."""
+        pairs = zip(self.parameters, chosen.parameters, strict=True)
+        return [
+            (own.name, value) for own, other in pairs for value in other.values if not own.declares(value)
+        ]
+
+    def with_values(self, name: str, texts: Sequence[str]) -> Experiment:
         """The experiment with other values (as text) of a parameter; UserError if there is none of that
         name.
         """
@@ -273,7 +299,7 @@ class Experiment:
             hint = did_you_mean(name, known, f"the parameters are {', '.join(known)}")
             raise UserError(f"`{self.id}` has no parameter `{name}`", hint, "--set")
         of_numbers = isinstance(known[name].values[0], int)
-        if wrong := [text for text in texts if of_numbers and not text.isdecimal()]:
+        if wrong := [text for text in texts if of_numbers and not _NUMBER.fullmatch(text)]:
             raise UserError(f"{name}: `{wrong[0]}` is not a number", f"write `{name}=4096,16384`", "--set")
         values = tuple(int(text) if of_numbers else text for text in texts)
         changed = replace(known[name], values=values)
@@ -386,7 +412,14 @@ class _Parser(Entries):
         kinds = {type(value) for value in values} if isinstance(values, list) else set()
         if kinds not in ({int}, {str}):
             raise self.wrong(f"parameter {name} has no list of numbers or of texts", "values = [4096]")
-        return Parameter(name, tuple(values), *self.both(entry), entry.get("unit"))
+        limits = self.range_of(name, entry["range"], kinds) if "range" in entry else None
+        return Parameter(name, tuple(values), *self.both(entry), entry.get("unit"), limits)
+
+    def range_of(self, name: str, value: Any, kinds: set[type]) -> tuple[int, int]:
+        is_pair = isinstance(value, list) and len(value) == 2 and {type(each) for each in value} == {int}
+        if kinds != {int} or not is_pair or not 0 <= value[0] <= value[1]:
+            raise refusal(fact("experiment/wrong_range", name=name), place=str(self.path))
+        return value[0], value[1]
 
     def factor(self, name: str, entry: Any) -> Factor:
         self.closed(f"factor {name}", entry, _FACTOR_KEYS, ("levels", "text"))

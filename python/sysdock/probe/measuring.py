@@ -64,7 +64,7 @@ def once(series: Path, library: Library, limits: Limits, report: Callable[[str],
     """
     if not os.access(series, os.W_OK, effective_ids=True):
         raise UserError("may not be written", "run it as the user who created the series", str(series))
-    with locked(series, WHO):
+    with locked(series, WHO) as place:
         recording = Recording.open(series)
         before = last_target(recording, library)
         read_plan(series)
@@ -89,7 +89,7 @@ def once(series: Path, library: Library, limits: Limits, report: Callable[[str],
         shared = (busy.load, busy.io_pressure, round(waited_s * 1e9), under_load)
         results = [_result(probe_id, now, row, shared) for row in rows]
         tables = {"probe_results": results, "probe_targets": targets}
-        append(series, library, tables, lambda manifest: _count(manifest, now))
+        append(place, library, tables, lambda manifest: _count(manifest, now))
     return Measured(probe_id, len(rows), waited_s, busy, under_load, trouble)
 
 

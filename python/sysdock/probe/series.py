@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 from sysdock import to_disk
 from sysdock.errors import UserError
 from sysdock.library import Library
+from sysdock.own_folder import created, umask
 from sysdock.probe.directory_check import NoAnswer, look_at
 from sysdock.probe.target import ClockReading, Target, by_path, on_mount, target_of
 from sysdock.recording import Recording, connect
@@ -57,21 +57,16 @@ def begin(folder: Path, series: Path | None, every_ns: int, library: Library) ->
     if (place.exists() or place.is_symlink()) and not is_empty:
         hint = "`sysdock probe once` adds to it; another one: --series FOLDER"
         raise UserError("already exists", hint, str(place))
-    to_disk.make_folder(place.parent)
-    place.mkdir(exist_ok=True)
-    try:
+    with created(place, 0o777 & ~umask()) as reach:
         plan = library.load_plan("probe").content()
-        to_disk.write(place / PLAN, (json.dumps(plan, indent=1) + "\n").encode(), 0o644)
+        to_disk.write(reach / PLAN, (json.dumps(plan, indent=1) + "\n").encode(), 0o644)
         now = ClockReading.now()
         manifest = empty_manifest({}, empty_capture(RECORDER, "probes", "probe"))
         manifest |= {"started_ns": now.time_ns, "host": os.uname().nodename}
-        write_manifest(place, manifest)
+        write_manifest(reach, manifest, is_own=True)
         rows = {"probe_targets": [target_row(target, 1, now, every_ns)], "probe_results": []}
-        with locked(place, WHO):
-            append(place, library, rows, _with_tables)
-    except BaseException:
-        shutil.rmtree(place, ignore_errors=True)
-        raise
+        with locked(place, WHO) as within:
+            append(within, library, rows, _with_tables)
     return place, target
 
 

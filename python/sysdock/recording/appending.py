@@ -22,9 +22,17 @@ from typing import Any
 from sysdock import to_disk
 from sysdock.errors import UserError
 from sysdock.library import Library, Table
+from sysdock.own_folder import opened
 from sysdock.recording.manifest import Recording
 from sysdock.recording.views import SETTINGS
-from sysdock.recording.writing import as_os_error, quoted_path, stated_part, write_manifest, write_part
+from sysdock.recording.writing import (
+    as_os_error,
+    folder_mode,
+    quoted_path,
+    stated_part,
+    write_manifest,
+    write_part,
+)
 
 _FAN = 16
 _NAME = re.compile(r"part-(\d+)-(\d)\.parquet")
@@ -35,12 +43,19 @@ Change = Callable[[dict[str, Any]], None]
 
 
 @contextmanager
-def locked(folder: Path, who: str) -> Iterator[None]:
-    """In its body no one else appends to the recording; a UserError if somebody does.
+def locked(folder: Path, who: str) -> Iterator[Path]:
+    """In its body no one else appends to the recording, at the path that it gets; else a UserError.
 
-    `who`: what holds it, as the message names it. The kernel lets the lock go with the process.
+    `who`: what holds it, as the message names it. The kernel lets the lock go with the process. UserError
+    also where the folder is not ours, or others may write to it.
     """
-    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+    with opened(folder) as place:
+        yield from _locked(place, folder, who)
+
+
+def _locked(place: Path, folder: Path, who: str) -> Iterator[Path]:
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    descriptor = os.open(place / LOCK, flags, 0o600 if folder.stat().st_mode & 0o077 == 0 else 0o644)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -49,7 +64,7 @@ def locked(folder: Path, who: str) -> Iterator[None]:
             raise UserError(
                 fact, "two at once would measure each other; try again later", str(folder)
             ) from None
-        yield
+        yield place
     finally:
         os.close(descriptor)
 
@@ -81,7 +96,7 @@ def _append(folder: Path, table: Table, rows: Rows, manifest: dict[str, Any]) ->
     """Writes a part, and those that parts become; returns what it made."""
     entry = manifest["tables"].setdefault(table.name, {"rows": 0, "lost": 0, "parts": []})
     within = folder / table.name
-    within.mkdir(exist_ok=True, mode=folder.stat().st_mode & 0o777)
+    within.mkdir(exist_ok=True, mode=folder_mode(folder))
     part = _next(within, 0)
     made = [part]
     try:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sysdock.errors import UserError
 
@@ -27,6 +27,18 @@ def caller() -> Caller | None:
     if os.geteuid() != 0 or not uid.isdigit() or not gid.isdigit() or int(uid) == 0:
         return None
     return Caller(int(uid), int(gid), os.environ.get("SUDO_USER", ""))
+
+
+def as_caller(who: Caller | None) -> dict[str, Any]:
+    """Arguments of `subprocess` with which a program runs as the user who called sudo; none without."""
+    if who is None:
+        return {}
+    variables = {"USER": who.name, "LOGNAME": who.name}
+    with suppress(KeyError):
+        found = pwd.getpwuid(who.uid)
+        variables |= {"HOME": found.pw_dir, "SHELL": found.pw_shell}
+    groups = os.getgrouplist(who.name, who.gid)
+    return {"user": who.uid, "group": who.gid, "extra_groups": groups, "env": {**os.environ, **variables}}
 
 
 def become_caller(folder: Path) -> None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sysdock import to_disk
 from sysdock.errors import UserError
 from sysdock.library import Library, Table
+from sysdock.own_folder import created, refuse_existing, umask
 from sysdock.recording.filters import Filters
 from sysdock.recording.harmless import harmless
 from sysdock.recording.manifest import DAMAGE_HINT, Recording
-from sysdock.recording.native import refuse_existing
 from sysdock.recording.views import Views
 from sysdock.recording.writing import as_os_error
 from sysdock.sentences import say
@@ -51,13 +51,14 @@ def export(
     tables = [table for name in views.available if (table := views.table(name)).stored]
     _make_views(views, tables)
     try:
-        to_disk.make_folder(folder)
-        written = [
-            _write(views, table, folder / f"{table.name}.{format}", format, raw=raw or format != "csv")
-            for table in tables
-        ]
-        to_disk.sync(folder)
-        return written, [say(note, "en") for note in views.notes]
+        with created(folder, 0o777 & ~umask()) as place:
+            written = [
+                _write(views, table, place / f"{table.name}.{format}", format, raw=raw or format != "csv")
+                for table in tables
+            ]
+            to_disk.sync(place)
+        named = [replace(each, path=folder / each.path.name) for each in written]
+        return named, [say(note, "en") for note in views.notes]
     except OSError as error:
         raise UserError(f"cannot be written: {error.strerror}", place=str(folder)) from None
     except duckdb.Error as error:

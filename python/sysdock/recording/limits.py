@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from sysdock.errors import UserError
 from sysdock.own_files import own_root
+from sysdock.recording.made_here import is_noted
 
 if TYPE_CHECKING:
     from sysdock.recording.manifest import Recording
@@ -83,9 +84,7 @@ def _least_seconds() -> int:
 
 def made_here(recording: Recording) -> bool:
     """Whether the folder belongs to this user or to root, and was written on this machine."""
-    written = (recording.manifest.get("host"), (recording.manifest.get("tool") or {}).get("host"))
-    here = this_host()
-    return _is_owned(recording) and here is not None and here in written
+    return _is_owned(recording) and is_noted(recording.folder)
 
 
 def is_trusted(recording: Recording) -> bool:

@@ -16,10 +16,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, NotRequired, TypedDict, cast
 
-from sysdock.errors import UserError
+from sysdock.errors import UserError, refusal
 from sysdock.recording.earlier_formats import PROSE_FORMAT, convert_prose
+from sysdock.sentences import fact
 from sysdock.version import FORMAT_VERSION
 
+# A merge makes one capture of those that are alike; a table with a row for each is computed from this file.
+_MOST_CAPTURES = 1000
 _RECORD_HINT = "a recording is a folder that `sysdock run` or `sysdock import` made"
 DAMAGE_HINT = (
     "the recording was damaged or changed after it was written; take a good copy, or import the log again"
@@ -354,6 +357,8 @@ def _check_manifest(manifest: Any, place: str) -> None:
     if not wrong and manifest["duration_ns"] < 0:
         wrong.append("duration_ns")
     if not wrong:
+        _refuse_many(manifest["captures"], place)
+    if not wrong:
         wrong += _wrong_of_captures(manifest["captures"])
     if wrong:
         raise UserError(f"`{wrong[0]}` is missing or not of its type", DAMAGE_HINT, place)
@@ -361,6 +366,12 @@ def _check_manifest(manifest: Any, place: str) -> None:
         if not _is_entry(name, entry):
             raise UserError(f"the entry of table `{name}` is invalid", DAMAGE_HINT, place)
     _check_listed_once(manifest["tables"], place)
+
+
+def _refuse_many(captures: Sequence[Any], place: str) -> None:
+    if len(captures) > _MOST_CAPTURES:
+        why = fact("recording/too_many_captures", captures=len(captures), most=_MOST_CAPTURES)
+        raise refusal(why, fact("recording/merge_joins_captures"), place)
 
 
 def is_not_requested(state: Mapping[str, Any]) -> bool:

@@ -8,6 +8,7 @@ given. It is never guessed: recordings that contradict each other are refused.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ _SIZE = ("OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASK
 # Families whose tables are of one recording only: what they number means nothing in another one.
 _ALONE = ("experiment", "load", "probe", "jobs", "job")
 _MOST_RANKS = 1 << 20
+_NUMBER = re.compile(r"[0-9]{1,9}")
 _SAY_RANKS = "say which is which: --rank NAME=NUMBER for each, or --in-order for the order given"
 
 
@@ -133,8 +135,7 @@ def _stated(recordings: Sequence[Recording], library: Library) -> list[dict[str,
                 views.add_stored(recording, f"_{place}", ["environment"])
                 sql = f"SELECT name, value FROM environment_{place} WHERE section = 'job'"
                 rows = views.connection.execute(sql).fetchall()
-            numbers = {name: value for name, value in rows if value and value.isascii() and value.isdecimal()}
-            stated.append({name: int(value) for name, value in numbers.items()})
+            stated.append({name: int(value) for name, value in rows if value and _NUMBER.fullmatch(value)})
     finally:
         views.close()
     return stated

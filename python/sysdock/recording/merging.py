@@ -19,12 +19,12 @@ from typing import Any
 from sysdock import __version__, to_disk
 from sysdock.errors import UserError
 from sysdock.library import Library, Table
+from sysdock.own_folder import created, refuse_existing
 from sysdock.recording.limits import limits_of, made_here, this_host
 from sysdock.recording.manifest import Recording
 from sysdock.recording.merged_clocks import Offset, offsets_of, remarks_on
 from sysdock.recording.merged_ids import NAMED, Ids
 from sysdock.recording.merged_ranks import Member, members_of
-from sysdock.recording.native import refuse_existing
 from sysdock.recording.views import Views
 from sysdock.recording.writing import (
     as_os_error,
@@ -76,36 +76,31 @@ def merge(
     OSError: it cannot be written. Then, and when it is interrupted, nothing is left.
     """
     refuse_existing(folder)
+    with _engine_errors(folder):
+        return _merged(recordings, library, folder, wishes, progress)
+
+
+def _merged(
+    recordings: Sequence[Recording],
+    library: Library,
+    folder: Path,
+    wishes: Wishes,
+    progress: Callable[[str], None],
+) -> Merged:
     members, remarks = members_of(recordings, library, wishes.ranks, in_order=wishes.in_order)
-    with _new_folder(folder):
-        with _opened(members, library, folder) as views:
-            writer = _Writer(members, library, folder, views, wishes)
+    with created(folder) as place:
+        with _opened(members, library, place) as views:
+            writer = _Writer(members, library, place, views, wishes)
             entries = writer.tables(progress)
         left_out = _left_out(members, library)
         manifest = _manifest(members, writer.offsets, entries, wishes, left_out)
-        for place in sorted({file.parent for file in folder.rglob("*.parquet")}):
-            to_disk.sync(place)
-        write_manifest(folder, manifest)
+        for within in sorted({file.parent for file in place.rglob("*.parquet")}):
+            to_disk.sync(within)
+        # The merge of a stranger's recording is no more ours than that.
+        is_own = all(made_here(member.recording) for member in members)
+        write_manifest(place, manifest, is_own=is_own)
     remarks += remarks_on(members, writer.offsets, align=wishes.align)
     return Merged(Recording.open(folder), [*remarks, *_remarks(members, library, left_out)])
-
-
-@contextmanager
-def _new_folder(folder: Path) -> Iterator[None]:
-    """Makes a folder, and removes what is in it where the body does not come to its end."""
-    was_there = folder.exists()
-    to_disk.make_folder(folder)
-    try:
-        if not was_there:
-            folder.chmod(0o700)
-        yield
-    except BaseException:
-        for made in folder.iterdir():
-            shutil.rmtree(made, ignore_errors=True) if made.is_dir() else made.unlink(missing_ok=True)
-        if not was_there:
-            with suppress(OSError):
-                folder.rmdir()
-        raise
 
 
 @contextmanager
@@ -289,18 +284,19 @@ def _groups(rows: dict[int, int]) -> list[list[int]]:
 
 @contextmanager
 def _engine_errors(folder: Path) -> Iterator[None]:
-    """Converts errors of the engine about a full disk, or an overflow, to errors of ours."""
+    """Converts errors of the engine to errors of ours: a full disk, an overflow, columns of other types."""
     from sysdock.engine import duckdb
 
     try:
         yield
     except duckdb.IOException as error:
         raise as_os_error(error, folder) from None
-    except (duckdb.OutOfRangeException, duckdb.ConversionException, duckdb.InvalidInputException) as error:
-        fact = f"cannot be merged: {str(error).splitlines()[0]}"
-        raise UserError(fact, "one of the recordings holds values that no recorder writes") from None
     except duckdb.OutOfMemoryException as error:
         raise UserError(f"not enough memory: {str(error).splitlines()[0]}", "merge fewer at once") from None
+    except duckdb.Error as error:
+        # A stranger's recording may be anything that Parquet can hold.
+        fact = f"cannot be merged: {str(error).splitlines()[0]}"
+        raise UserError(fact, "one of the recordings holds values that no recorder writes") from None
 
 
 def _manifest(

@@ -38,14 +38,6 @@ def find_native() -> Path:
     raise UserError(f"the program {NAME} was not found", hint)
 
 
-def refuse_existing(folder: Path) -> None:
-    """Raises a UserError where something would be overwritten."""
-    if folder.is_dir() and not any(folder.iterdir()):
-        return
-    if folder.exists() or folder.is_symlink():
-        raise UserError("already exists", "choose another name with -o, or remove it first", str(folder))
-
-
 def option_words(options: Mapping[str, object]) -> list[str]:
     """Options of the native program as words of its command line, by their names, `no_loss` or `no-loss`.
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from sysdock import to_disk
 from sysdock.library import Library, Table
-from sysdock.recording import engine_instances
+from sysdock.recording import engine_instances, made_here
 from sysdock.recording.manifest import Recording
 from sysdock.recording.views import SETTINGS
 from sysdock.version import FORMAT_VERSION
@@ -59,17 +59,30 @@ def empty_manifest(tables: dict[str, Any], capture: dict[str, Any]) -> dict[str,
     }
 
 
-def write_manifest(folder: Path, manifest: dict[str, Any], *, lasting: bool = True) -> None:
+def write_manifest(
+    folder: Path, manifest: dict[str, Any], *, lasting: bool = True, is_own: bool = False
+) -> None:
     """Replaces recording.json in one step. A link is never followed; who may read the folder may read it.
 
-    lasting: it is to survive a power cut, with the parts that it lists, which must be on the disk.
+    lasting: it is to survive a power cut, with the parts that it lists, which must be on the disk. is_own: it
+    was made by this user on this machine; so may be what it replaces.
     """
-    text = json.dumps(manifest, indent=2) + "\n"
-    to_disk.write(folder / "recording.json", text.encode(), _mode(folder), lasting=lasting)
+    content = (json.dumps(manifest, indent=2) + "\n").encode()
+    is_own = is_own or made_here.is_noted(folder)
+    with to_disk.replacing(folder / made_here.NAME, _mode(folder), lasting=lasting) as file:
+        file.write(content)
+        if is_own:
+            file.flush()
+            made_here.note(file.fileno(), content)
+
+
+def folder_mode(folder: Path) -> int:
+    """The mode of folders in a recording: who may read it may read them."""
+    return 0o755 if folder.stat().st_mode & stat.S_IROTH else 0o700
 
 
 def _mode(folder: Path) -> int:
-    return 0o644 if folder.stat().st_mode & stat.S_IROTH else 0o600
+    return folder_mode(folder) & 0o666
 
 
 def add_part(
@@ -84,7 +97,7 @@ def add_part(
     entry = manifest["tables"].setdefault(name, {"rows": 0, "lost": 0, "parts": []})
     if rows:
         part = folder / name / f"part-{len(entry['parts']):04}.parquet"
-        part.parent.mkdir(exist_ok=True, mode=folder.stat().st_mode & 0o777)
+        part.parent.mkdir(exist_ok=True, mode=folder_mode(folder))
         try:
             write_part(part, library.table(name), rows)
             entry["parts"].append(stated_part(folder, part, len(rows)))
@@ -138,11 +151,12 @@ def _insert(connection: duckdb.DuckDBPyConnection, columns: int, rows: Sequence[
 
 def stated_part(folder: Path, part: Path, rows: int) -> dict[str, Any]:
     """The entry of a closed part in recording.json."""
-    with open(part, "rb") as file:
+    with open(os.open(part, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    part.chmod(_mode(folder))
+        os.fchmod(file.fileno(), _mode(folder))
+        size = os.fstat(file.fileno()).st_size
     place = part.relative_to(folder).as_posix()
-    return {"file": place, "rows": rows, "bytes": part.stat().st_size, "sha256": digest}
+    return {"file": place, "rows": rows, "bytes": size, "sha256": digest}
 
 
 def quoted_path(path: Path) -> str:

@@ -239,7 +239,7 @@ def test_half_a_bundle_is_never_left(
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("sysdock.checkup.bundle.place_new", fail)
+    monkeypatch.setattr("sysdock.to_disk._name", fail)
     with pytest.raises(OSError, match="No space"):
         bundle(recording, tmp_path / "b.tar.gz", hashed=True)
     assert [file.name for file in tmp_path.iterdir()] == ["rec"]

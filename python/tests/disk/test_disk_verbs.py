@@ -277,3 +277,19 @@ def test_a_path_from_here_is_found_on_a_map(
     run("scan", "data", "-o", "rec", "--no-measure")
     run("map", "rec", "-o", "map.png", "--size", 512, "--find", "data/file")
     assert (tmp_path / "map.png").exists()
+
+
+@pytest.mark.parametrize("root", ["ext4"], indirect=True)
+def test_a_series_removes_only_what_it_made(root: Path, run: Callable, tmp_path: Path) -> None:
+    """A name that is a time, or a copy of one of its scans, is somebody's own."""
+    series = tmp_path / "series"
+    run("snapshot", root, "-o", series)
+    [first] = series.iterdir()
+    shutil.copytree(first, series / "2001-01-01T00-00-00Z")
+    run("scan", root, "-o", series / "2002-01-01T00-00-00Z")
+    for _ in range(2):
+        run("snapshot", root, "-o", series, "--keep", 1)
+    left = sorted(folder.name for folder in series.iterdir())
+    assert left[:2] == ["2001-01-01T00-00-00Z", "2002-01-01T00-00-00Z"]
+    assert len(left) == 3
+    assert not first.exists()

@@ -14,21 +14,21 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 from sampling import some
 from stated import stated
 from sysdock.cli import sysdock
-from sysdock.cli.experiment import _refuse_stranger
 from sysdock.errors import UserError
 from sysdock.experiment import loop_device as module
 from sysdock.experiment import running
 from sysdock.experiment.one_run import Run
 from sysdock.experiment.prediction import content_requests
 from sysdock.experiment.preparation import PREPARATIONS
-from sysdock.experiment.run_recording import files_of
 from sysdock.experiment.tools import run_tool
+from sysdock.experiment.trust import files_of, own_experiment
 from sysdock.library import Library
 from sysdock.library.experiments import parse_experiment
 from sysdock.recording import Recording
@@ -128,7 +128,7 @@ file_system = "ext4"
 device_bytes = 67108864
 [[workloads]]
 name = "write"
-run = ["sh", "-c", "for n in $(seq {times}); do dd if=/dev/zero of={data}/big bs=1M count=4 oflag=direct status=none; done"]
+run = ["sh", "-c", 'for n in $(seq "$1"); do dd if=/dev/zero of="$2" bs=1M count=4 oflag=direct status=none; done', "sh", "{times}", "{data}/big"]
 after = [["rm", "-f", "{data}/big"]]
 """
 
@@ -183,7 +183,7 @@ levels = ["500", "700"]
 centisecs = "700"
 [[workloads]]
 name = "read"
-run = ["sh", "-c", "test $(cat /proc/sys/vm/dirty_writeback_centisecs) = {centisecs}"]
+run = ["sh", "-c", 'test $(cat /proc/sys/vm/dirty_writeback_centisecs) = "$1"', "sh", "{centisecs}"]
 """
 
 
@@ -202,7 +202,7 @@ def test_a_setting_is_made_for_each_run_and_put_back(run: Callable, own: Callabl
 def test_the_level_default_leaves_a_setting_as_it_is(run: Callable, own: Callable, tmp_path: Path) -> None:
     before = Path("/proc/sys/vm/dirty_writeback_centisecs").read_text().strip()
     body = SETTING.replace('["500", "700"]', '["default", "700"]')
-    body = body.replace("= {centisecs}", f"= $(echo {{centisecs}} | sed s/default/{before}/)")
+    body = body.replace('= "$1"', f'= $(echo "$1" | sed s/default/{before}/)')
     run("experiment", "run", own(body), "-o", tmp_path / "rec", "--trust")
     assert {row["rejected"] for row in runs_of(run, tmp_path / "rec")} == {False}
 
@@ -244,8 +244,8 @@ def test_what_runs_when_an_experiment_is_killed_is_ended_by_a_repair(
 ) -> None:
     # Unlike the time of any other sleep.
     time_ = f"{4000 + os.getpid() / 1e6:.6f}"
-    script = f"sleep {time_} & setsid env -i sleep {time_} & sleep {time_}; echo {{how}}"
-    body = f"""{COMMAND}run = {json.dumps(["echo", "{how}"] if how == "before" else ["sh", "-c", script])}
+    script = f"sleep {time_} & setsid env -i sleep {time_} & sleep {time_}"
+    body = f"""{COMMAND}run = {json.dumps(["echo", "{how}"] if how == "before" else ["sh", "-c", script, "{how}"])}
 before = {json.dumps([["sh", "-c", script]] if how == "before" else [])}
 """
     if how == "duet":
@@ -354,7 +354,7 @@ def test_a_workload_that_does_not_print_the_primary_metric_is_no_measurement(
     run: Callable, own: Callable, tmp_path: Path
 ) -> None:
     body = f"""{COMMAND}primary = "tps"
-run = ["sh", "-c", "echo {{how}} tps"]
+run = ["echo", "{{how}}", "tps"]
 {PRINTS}"""
     run("experiment", "run", own(body), "-o", tmp_path / "rec", "--trust")
     reasons = {row["reason"] for row in runs_of(run, tmp_path / "rec")}
@@ -366,7 +366,7 @@ run = ["sh", "-c", "echo {{how}} tps"]
 def test_another_metric_that_is_not_printed_is_missing_and_the_run_counts(
     run: Callable, own: Callable, tmp_path: Path, printed: str, why: str
 ) -> None:
-    body = f"""{COMMAND}run = ["sh", "-c", "echo {{how}} {printed}"]
+    body = f"""{COMMAND}run = ["echo", "{{how}}", "{printed}"]
 {PRINTS}"""
     run("experiment", "run", own(body), "-o", tmp_path / "rec", "--trust")
     assert {row["rejected"] for row in runs_of(run, tmp_path / "rec")} == {False}
@@ -390,8 +390,8 @@ def test_another_metric_that_is_not_printed_is_missing_and_the_run_counts(
 def test_a_metric_that_some_runs_lack_is_compared_in_the_other_blocks(
     run: Callable, own: Callable, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    script = "echo >> {scratch}/{how}; test $(wc -l < {scratch}/{how}) = 3 || echo tps = 5"
-    body = f"""{COMMAND}run = ["sh", "-c", "{script}"]
+    script = """'echo >> "$0"; test $(wc -l < "$0") = 3 || echo tps = 5'"""
+    body = f"""{COMMAND}run = ["sh", "-c", {script}, "{{scratch}}/{{how}}"]
 {PRINTS}"""
     run("experiment", "run", own(body), "-o", tmp_path / "rec", "--trust")
     found = verdicts(run, tmp_path / "rec")
@@ -411,7 +411,7 @@ def test_a_metric_that_some_runs_lack_is_compared_in_the_other_blocks(
 
 def test_what_a_workload_prints_is_compared(run: Callable, own: Callable, tmp_path: Path) -> None:
     body = f"""{COMMAND}primary = "tps"
-run = ["sh", "-c", "test {{how}} = a && echo tps = 1,000.5 || echo tps = 2001"]
+run = ["sh", "-c", "test $0 = a && echo tps = 1,000.5 || echo tps = 2001", "{{how}}"]
 [workloads.measures.tps]
 pattern = 'tps = ([0-9.,]+)'
 better = "higher"
@@ -434,7 +434,7 @@ text_ja = "w"
 def test_a_workload_that_fails_is_rejected_with_its_reason(
     run: Callable, own: Callable, tmp_path: Path, command: str, said: str
 ) -> None:
-    body = f'{COMMAND}timeout_s = 0.2\nrun = ["sh", "-c", ": {{how}}; {command}"]'
+    body = f'{COMMAND}timeout_s = 0.2\nrun = ["sh", "-c", "{command}", "{{how}}"]'
     run("experiment", "run", own(body), "-o", tmp_path / "rec", "--trust")
     reasons = {row["reason"] for row in runs_of(run, tmp_path / "rec")}
     assert {say(facts_from_json(reason), "en") for reason in reasons} == {said}
@@ -444,7 +444,7 @@ def test_a_workload_that_fails_is_rejected_with_its_reason(
 def test_a_workload_that_fails_while_it_warms_up_ends_all(
     run: Callable, own: Callable, tmp_path: Path
 ) -> None:
-    body = COMMAND.replace("dry = 0", "dry = 1") + 'run = ["sh", "-c", ": {how}; echo bad >&2; exit 1"]'
+    body = COMMAND.replace("dry = 0", "dry = 1") + 'run = ["sh", "-c", "echo bad >&2; exit 1", "{how}"]'
     with pytest.raises(UserError, match="exit status 1: bad"):
         run("experiment", "run", own(body), "-o", tmp_path / "rec", "--trust")
     assert stated(tmp_path / "rec")["ended_by"] == "failed"
@@ -475,7 +475,7 @@ def test_a_disturbed_block_waits_before_it_is_repeated(
 
 
 def test_results_that_differ_are_rejected_by_a_check(run: Callable, own: Callable, tmp_path: Path) -> None:
-    body = f"""{COMMAND}run = ["sh", "-c", "echo {{how}} > {tmp_path}/answer"]
+    body = f"""{COMMAND}run = ["sh", "-c", "echo $0 > {tmp_path}/answer", "{{how}}"]
 check = [["grep", "-q", "a", "{tmp_path}/answer"]]"""
     run("experiment", "run", own(body), "-o", tmp_path / "rec", "--trust")
     reasons = [row["reason"] for row in runs_of(run, tmp_path / "rec") if row["rejected"]]
@@ -615,15 +615,19 @@ def test_wrong_values_are_refused(run: Callable, tmp_path: Path, setting: str, s
 def test_other_peoples_experiments_want_trust_and_say_what_they_would_run(
     run: Callable, own: Callable, tmp_path: Path
 ) -> None:
-    with pytest.raises(UserError, match="it would run and set: sh -c 'for n in"):
+    with pytest.raises(
+        UserError, match=re.escape("oflag=direct status=none; done' sh 2 '{data}/big'")
+    ) as refused:
         run("experiment", "run", own(WRITES), "-o", tmp_path / "rec")
+    assert refused.value.code == "experiment/needs_trust"
     assert not (tmp_path / "rec").exists()
 
 
 def test_a_recording_of_a_stranger_is_not_gone_on_with(run: Callable, own: Callable, tmp_path: Path) -> None:
     run("experiment", "run", own(f'{COMMAND}run = ["true", "{{how}}"]'), "-o", tmp_path / "rec", "--trust")
-    with pytest.raises(UserError, match="does not come with sysdock; it would run and set: true"):
+    with pytest.raises(UserError, match=r"\n  true a\n  true b\n") as refused:
         run("experiment", "resume", tmp_path / "rec")
+    assert refused.value.code == "experiment/needs_trust"
     with pytest.raises(UserError, match="is not a recording of an experiment"):
         run("experiment", "resume", tmp_path)
 
@@ -685,6 +689,12 @@ def test_a_folder_beside_an_experiment_is_no_link(run: Callable, beside: Path, t
         run("experiment", "show", beside)
 
 
+# The plan of a run in which nothing was chosen.
+UNCHANGED: dict[str, Any] = {
+    "command": "sysdock experiment run NAME", "id": "db/decision", "seed": 1, "set": [], "blocks": None, "busy": False, "explain": False,
+}  # fmt: skip
+
+
 def test_a_changed_file_beside_a_shipped_experiment_wants_trust(tmp_path: Path, library: Library) -> None:
     experiment = library.experiment("db/decision")
     assert sorted(files_of(experiment)) == sorted(
@@ -697,11 +707,7 @@ def test_a_changed_file_beside_a_shipped_experiment_wants_trust(tmp_path: Path, 
 
     def refused() -> bool:
         kept = parse_experiment(tmp_path / "experiment.toml", "db/decision")
-        try:
-            _refuse_stranger(tmp_path, kept, library, trust=False)
-        except UserError:
-            return True
-        return False
+        return own_experiment(kept, UNCHANGED, library) is None
 
     assert not refused()
     (tmp_path / "experiment" / "check.py").write_text("print()")
@@ -813,7 +819,7 @@ how = "steady too"
 how = "wild"
 [[workloads]]
 name = "count"
-run = ["sh", "-c", "echo >> '{scratch}/{how}'; test '{how}' = wild && echo n = $(($(wc -l < {scratch}/wild) % 2 * 1500 + 500)) || echo n = 1000"]
+run = ["sh", "-c", "echo >> $0/$1; test $1 = wild && echo n = $(($(wc -l < $0/wild) % 2 * 1500 + 500)) || echo n = 1000", "{scratch}", "{how}"]
 [workloads.measures.n]
 pattern = '^n = ([0-9.]+)'
 better = "lower"

@@ -94,7 +94,9 @@ def test_locks_that_servers_wait_for_are_recorded_beside_the_command(tmp_path: P
     )
     try:
         with servers_recorded(tmp_path / "servers", [server.pid]):
-            subprocess.run([*recorder(tmp_path / "rec"), "sleep", "0.5"], check=True, capture_output=True)
+            subprocess.run(
+                [*recorder(tmp_path / "rec", as_root=True), "sleep", "0.5"], check=True, capture_output=True
+            )
         with (
             pytest.raises(UserError, match=r"999999999|no such process|No such process"),
             servers_recorded(tmp_path / "none", [999999999]),

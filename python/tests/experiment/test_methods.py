@@ -18,7 +18,7 @@ HEAD = "method,calls,time_ns,samples,samples_within"
 
 def run_with(folder: Path, *lines: str) -> Run:
     """A run that leaves a file of these lines."""
-    command = ("sh", "-c", 'printf "%s\\n" "$@" > {scratch}/methods.csv', "sh", *lines)
+    command = ("sh", "-c", 'printf "%s\\n" "$@" > "$0"', "{scratch}/methods.csv", *lines)
     workload = Workload("w", "w", "w", command, methods="{scratch}/methods.csv")
     reject = Reject(swap=False, throttled=False, foreign_cpu=None, steal=None)
     return run_once(workload, {"scratch": folder}, folder, devices=(), reject=reject)
@@ -99,7 +99,7 @@ text_ja = "w"
 name = "work"
 text = "w"
 text_ja = "w"
-run = ["sh", "-c", "printf '{HEAD}\\\\nmain,1,9000,2,8\\\\nwork,{{calls}},4500,6,6\\\\n' > {{scratch}}/of.csv"]
+run = ["sh", "-c", "printf '{HEAD}\\\\nmain,1,9000,2,8\\\\nwork,%s,4500,6,6\\\\n' $1 > $0", "{{scratch}}/of.csv", "{{calls}}"]
 methods = "{{scratch}}/of.csv"
 """)
     rec = tmp_path / "rec"

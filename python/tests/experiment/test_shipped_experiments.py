@@ -179,7 +179,8 @@ def test_web_servers_are_asked_for_more_than_they_can_do(experiment: Callable[..
     # Servers and their configurations are in the procedure.
     procedure = (folder / "documents" / "procedure.md").read_text()
     assert f"    cat >{folder}/case-001/nginx_all/configuration <<'END'\n    \n    daemon off;\n" in procedure
-    assert f"nginx -c {folder}/case-001/nginx_all/configuration &\n" in procedure
+    place = f"{folder}/case-001/nginx_all"
+    assert f"nginx -p {place}/ -e stderr -c {place}/configuration &\n" in procedure
 
 
 @pytest.mark.usefixtures("needs_root")

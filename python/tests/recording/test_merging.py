@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from make_recording import STARTED_NS, RecordingMaker
 from row_meanings import differences
@@ -20,6 +22,7 @@ from sysdock.recording import Recording
 from sysdock.recording.limits import made_here
 from sysdock.recording.merged_ranks import members_of, names_of
 from sysdock.recording.merging import Merged, Wishes, merge
+from sysdock.recording.writing import write_manifest
 
 RANK = {"section": "job", "source": "recorder"}
 
@@ -342,6 +345,27 @@ class TestRefused:
         with pytest.raises(UserError, match="-1 in `path_id` is not a row number"):
             merged([folder, maker.make()])
 
+    @pytest.mark.parametrize("value", ["9" * 5000, "1" * 10, "-1"])
+    def test_a_rank_that_is_no_number_of_one(self, maker: RecordingMaker, value: str) -> None:
+        row = {"section": "job", "name": "PMI_RANK", "value": value, "source": "recorder"}
+        folders = [maker.make(name=name, environment=[row], command=name) for name in ("a", "b")]
+        assert [rank for rank, _, _ in ranks_of(folders)[0]] == [0, 1]
+
+    def test_a_column_of_another_type(self, maker: RecordingMaker) -> None:
+        folder = maker.make(name="odd")
+        part = Recording.open(folder).parts("calls")[0]
+        duckdb.execute(f"COPY (SELECT {{'a': 1}} AS ts_ns, [1] AS tid) TO '{part}'")
+        manifest = json.loads((folder / "recording.json").read_text())
+        entry = manifest["tables"]["calls"]
+        entry["rows"] = entry["parts"][0]["rows"] = 1
+        entry["parts"][0] |= {
+            "bytes": part.stat().st_size,
+            "sha256": hashlib.sha256(part.read_bytes()).hexdigest(),
+        }
+        write_manifest(folder, manifest)
+        with pytest.raises(UserError):
+            merged([folder, maker.make()])
+
     def test_more_numbers_than_fit(self, maker: RecordingMaker) -> None:
         folders = [
             maker.write(
@@ -373,8 +397,9 @@ class TestRefused:
 
 
 def test_a_merge_of_recordings_from_elsewhere_keeps_their_limits(maker: RecordingMaker) -> None:
-    here = Path("/proc/sys/kernel/hostname").read_text().strip()
-    own = [maker.make(name=f"own{n}", host=here, command=str(n)) for n in (0, 1)]
+    own = [maker.make(name=f"own{n}", command=str(n)) for n in (0, 1)]
+    for folder in own:
+        write_manifest(folder, json.loads((folder / "recording.json").read_text()), is_own=True)
     assert made_here(merged(own).recording)
     foreign = maker.make(name="foreign", host="n9")
     recordings = [Recording.open(each) for each in (own[0], foreign)]

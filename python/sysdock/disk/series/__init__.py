@@ -2,7 +2,16 @@
 
 from sysdock.disk.series.page import page
 from sysdock.disk.series.picture import picture
-from sysdock.disk.series.scans import Snapshot, columns, folders, next_name, remove_older, rows, snapshots
+from sysdock.disk.series.scans import (
+    Snapshot,
+    columns,
+    folders,
+    mark,
+    next_name,
+    remove_older,
+    rows,
+    snapshots,
+)
 from sysdock.disk.series.strip import StripOptions, film_strip
 
 __all__ = [
@@ -11,6 +20,7 @@ __all__ = [
     "columns",
     "film_strip",
     "folders",
+    "mark",
     "next_name",
     "page",
     "picture",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 import re
 import shutil
 from collections.abc import Iterable
@@ -10,13 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sysdock import to_disk
 from sysdock.disk import totals
 from sysdock.errors import UserError
 from sysdock.library import Column, Library
+from sysdock.own_folder import opened
 from sysdock.recording import Recording
 
 _TIME = Column("time", "VARCHAR", None, "When it was scanned, in UTC.")
 _STAMP = "%Y-%m-%dT%H-%M-%SZ"
+_MARK = "made-by-snapshot"
 _NAME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ)(-\d+)?$")
 
 
@@ -42,12 +46,35 @@ def next_name(series: Path) -> Path:
     return next(name for name in names if not name.exists())
 
 
+def mark(folder: Path) -> None:
+    """Says in the folder of a scan that it was made for a series: a copy of it is another folder."""
+    with opened(folder, of_caller=True) as place:
+        like = os.stat(place / "recording.json", follow_symlinks=False)
+        with to_disk.replacing(place / _MARK, 0o600, like=like) as file:
+            file.write(_mark_of(place))
+
+
 def remove_older(series: Path, keep: int) -> list[Path]:
-    """Removes all but the newest `keep` scans; returns what was removed."""
-    gone = folders(series)[:-keep]
+    """Removes all but the newest `keep` scans, of those that were made here; returns what was removed.
+
+    A name that is a time proves nothing: a folder without our mark is somebody's own.
+    """
+    gone = [path for path in folders(series)[:-keep] if _is_marked(path)]
     for path in gone:
         shutil.rmtree(path)
     return gone
+
+
+def _mark_of(folder: Path) -> bytes:
+    return f"{os.stat(folder).st_ino}\n".encode()
+
+
+def _is_marked(folder: Path) -> bool:
+    try:
+        with opened(folder, of_caller=True) as place, open(place / _MARK, "rb") as file:
+            return file.read(32) == _mark_of(place)
+    except (OSError, UserError):
+        return False
 
 
 def snapshots(series: Path, library: Library) -> list[Snapshot]:

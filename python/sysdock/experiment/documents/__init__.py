@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,9 @@ def write_documents(
 
     `other`: the environment of another recording, with which this one is compared.
     """
-    to_disk.make_folder(folder)
+    # In a recording, who may read that may read the documents.
+    is_open = not (folder.parent / "recording.json").is_file() or folder.parent.stat().st_mode & stat.S_IROTH
+    to_disk.make_folder(folder, 0o755 if is_open else 0o700)
     written = []
     made = {
         "environment": lambda source: environment_definition(source, other),
@@ -45,6 +48,6 @@ def write_documents(
         }
         texts[".html"] = page(blocks)
         for ending, text in texts.items():
-            to_disk.write(folder / f"{name}{ending}", text.encode(), 0o644)
+            to_disk.write(folder / f"{name}{ending}", text.encode(), 0o644 if is_open else 0o600)
             written.append(folder / f"{name}{ending}")
     return written

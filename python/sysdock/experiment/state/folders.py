@@ -10,19 +10,20 @@ from sysdock.errors import UserError
 from sysdock.experiment.state.journal import Entry, Journal
 from sysdock.experiment.state.kind import Difference, cannot
 from sysdock.experiment.state.mounts import mounts
+from sysdock.own_folder import set_owner
 
 
-def make(journal: Journal, path: Path, owner: tuple[int, int] | None = None) -> None:
-    """A folder that is not there yet."""
+def make(journal: Journal, path: Path, user: int | None = None) -> None:
+    """A folder that is not there yet; nobody but its user may enter it. user: None for ourselves."""
     if os.path.lexists(path):
         raise UserError(
             "it is there already", "name another folder for the experiment, or remove it", str(path)
         )
     journal.note({"kind": "folder", "target": str(path)})
     try:
-        path.mkdir()
-        if owner:
-            os.chown(path, *owner)
+        path.mkdir(mode=0o700)
+        if user is not None:
+            set_owner(path, user, user)
     except OSError as error:
         raise cannot(str(path), str(path.parent), error) from None
 

@@ -16,6 +16,7 @@ import fcntl
 import itertools
 import json
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ from sysdock import to_disk
 from sysdock.errors import UserError
 from sysdock.experiment.state import processes
 from sysdock.experiment.state.processes import Process
+from sysdock.own_folder import create
 from sysdock.recording.signals import held_back
 
 _VERSION = 1
@@ -102,8 +104,9 @@ class Journal:
         with held_back():
             try:
                 if not place.exists():
-                    to_disk.make_folder(place)
-                    place.chmod(0o700)
+                    # Another experiment may have made it meanwhile.
+                    with suppress(UserError):
+                        create(place).close()
                 _check_owner(place)
                 to_disk.write(path, head, 0o600)
                 handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
@@ -226,8 +229,8 @@ def journals(unreadable: list[UserError] | None = None) -> Iterator[Written]:
 
 def _check_owner(place: Path) -> None:
     """A journal is executed with our rights, so no one else may write to it."""
-    found = place.stat()
-    if found.st_uid != os.geteuid() or found.st_mode & 0o022:
+    found = place.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
         fact = "other users may write to the folder of undo journals"
         raise UserError(
             fact, f"inspect it, then: chown {os.geteuid()} {place}; chmod 700 {place}", str(place)
@@ -245,10 +248,9 @@ def read(path: Path) -> Written | None:
             _reason(error), "journals are read as the user who ran the experiment", str(path)
         ) from None
     head = _parsed(lines[0])
-    if head is None or head.get("journal") != _VERSION:
+    if head is None or head.get("journal") != _VERSION or not _is_head(head):
         raise UserError("not a journal of an experiment, or one of another version", "inspect it", str(path))
-    writer = Process(int(head["pid"]), int(head["start"]))
-    found = Written(path, str(head["what"]), writer, str(head["boot"]), {}, 0)
+    found = Written(path, head["what"], Process(head["pid"], head["start"]), head["boot"], {}, 0)
     for number, line in enumerate(lines[1:], 2):
         # Text after the last line end was not on disk, so the change that it announces was not made.
         if not line or number == len(lines):
@@ -257,10 +259,15 @@ def read(path: Path) -> Written | None:
     return found
 
 
+def _is_head(head: dict[str, Any]) -> bool:
+    kinds = {"what": str, "pid": int, "start": int, "boot": str}
+    return all(type(head.get(key)) is kind for key, kind in kinds.items())
+
+
 def _take(found: Written, number: int, row: dict[str, Any] | None) -> None:
     if row is None:
         found.bad.append(number)
-    elif "undone" in row:
+    elif type(row.get("undone")) is int:
         found.open.pop(row["undone"], None)
     elif isinstance(row.get("note"), int) and isinstance(row.get("kind"), str):
         found.last = max(found.last, row["note"])
@@ -272,7 +279,7 @@ def _take(found: Written, number: int, row: dict[str, Any] | None) -> None:
 def _parsed(line: bytes) -> dict[str, Any] | None:
     try:
         row = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return row if isinstance(row, dict) else None
 

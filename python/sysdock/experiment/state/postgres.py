@@ -1,7 +1,8 @@
 """A PostgreSQL of an experiment: a cluster of its own, started and stopped, whose contents can be had again.
 
-As root it belongs to the user postgres. It is reached by a Unix socket as its superuser `postgres`, and by
-TCP on this machine where a port is given. Nothing of a server that is installed is used but its programs.
+As root it belongs to a user that nobody else is (`users.py`). Only we are its superuser `postgres`: by a Unix
+socket in a folder of mode 0700, where the kernel says who connects (`peer`), and where a port is given by TCP
+on this machine with a random password. Nothing of a server that is installed is used but its programs.
 """
 
 from __future__ import annotations
@@ -9,21 +10,32 @@ from __future__ import annotations
 import os
 import pwd
 import re
+import secrets
+import shlex
 import shutil
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sysdock import to_disk
 from sysdock.errors import UserError
 from sysdock.experiment.state import folders
 from sysdock.experiment.state.servers import READY_S, Server
-from sysdock.experiment.tools import run_tool
+from sysdock.experiment.tools import as_user, note_line, run_tool, write_file
 
 if TYPE_CHECKING:
     from sysdock.experiment.state.state import State
 
 _VERSIONS = Path("/usr/lib/postgresql")
-_USERS = ("postgres", "nobody")
+# Names that a connection string holds as they are.
+_PLAIN = re.compile(r"[\w./-]+")
+# initdb asks who runs it, and our user has no name: it gets one for this command, in a copy of passwd.
+_WITH_A_NAME = """
+mount --bind "$1" /etc/passwd
+if [ -d /run/nscd ]; then mount -t tmpfs none /run/nscd; fi
+shift
+exec "$@"
+"""
 _SOCKET_PORT = 5432
 # sun_path of sockaddr_un.
 _LONGEST_SOCKET = 107
@@ -59,7 +71,8 @@ class Postgres:
         self._is_on_tcp = bool(port)
         self._group = group
         self._programs = programs()
-        self._user = _user()
+        self._user = state.own_user()
+        self.passfile = state.scratch / f"{name}.pgpass"
         self._socket = _socket_folder(state.scratch / f"{name}.socket", self.port)
 
     @property
@@ -73,27 +86,53 @@ class Postgres:
         return self.server is not None and self.server.running
 
     def create(self) -> None:
-        """Makes the cluster, with the superuser postgres and no password on this machine."""
-        owner = None
-        if self._user is not None:
-            found = pwd.getpwnam(self._user)
-            owner = (found.pw_uid, found.pw_gid)
-            self._reachable()
+        """Makes the cluster, with the superuser postgres, who is nobody but us."""
         for folder in (self.data, self._socket):
-            folders.make(self._state.journal, folder, owner)
-        self.run(
-            "initdb",
-            "-D",
-            str(self.data),
-            "-U",
-            "postgres",
-            "-A",
-            "trust",
-            "-E",
-            "UTF8",
-            "--locale=C",
-            "--no-sync",
-        )
+            folders.make(self._state.journal, folder, self._user)
+        password = secrets.token_hex(16)
+        asked = self._state.scratch / f"{self.name}.password"
+        for path, text in (
+            (self.passfile, f"127.0.0.1:{self.port}:*:postgres:{password}"),
+            (asked, password),
+        ):
+            self._keep_secret(path, text)
+            note_line(f"umask 077; cat >{shlex.quote(str(path))}    # {text.replace(password, 'PASSWORD')}")
+        words = ("-D", str(self.data), "-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync")
+        ways = ("--auth-local=peer", "--auth-host=scram-sha-256", f"--pwfile={asked}")
+        try:
+            self._initdb(*words, *ways)
+        finally:
+            asked.unlink()
+        self._admit_us()
+
+    def _initdb(self, *words: str) -> None:
+        command = [str(self._programs / "initdb"), *words]
+        if self._user is not None:
+            names = self._state.scratch / f"{self.name}.passwd"
+            line = f"sysdock:x:{self._user}:{self._user}::/nonexistent:/usr/sbin/nologin\n"
+            write_file(names, f"root:x:0:0::/root:/bin/sh\n{line}")
+            inside = ("unshare", "--mount", "--propagation=private", "sh", "-ec", _WITH_A_NAME, "sh")
+            command = [*inside, str(names), *as_user(self._user), *command]
+        run_tool(*command, pass_fds=(self._state.journal.handle,))
+
+    def _keep_secret(self, path: Path, text: str) -> None:
+        """A file that only the user of the server may read, and root."""
+        path.unlink(missing_ok=True)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(path, flags, 0o600), "w") as file:
+            file.write(f"{text}\n")
+            if self._user is not None:
+                os.fchown(file.fileno(), self._user, self._user)
+
+    def _admit_us(self) -> None:
+        """Who connects as us by the socket is `postgres`; nobody else is anybody."""
+        ways = ["local all postgres peer map=sysdock", "local replication postgres peer map=sysdock"]
+        ways += ["host all postgres 127.0.0.1/32 scram-sha-256"] if self._is_on_tcp else []
+        us = pwd.getpwuid(os.geteuid()).pw_name.replace('"', '""')
+        for name, lines in (("pg_hba.conf", ways), ("pg_ident.conf", [f'sysdock "{us}" postgres'])):
+            place = self.data / name
+            with to_disk.replacing(place, 0o600, like=place.stat()) as file:
+                file.write("".join(f"{line}\n" for line in lines).encode())
 
     def start(self) -> None:
         """Starts the server, and waits until it answers."""
@@ -143,10 +182,9 @@ class Postgres:
         return ("-h", str(self._socket), "-p", str(self.port), "-U", "postgres")
 
     def run(self, program: str, *arguments: str) -> str:
-        """A program of PostgreSQL as the owner of the cluster; what it printed."""
-        return run_tool(
-            *self._as_owner(str(self._programs / program), *arguments), pass_fds=(self._state.journal.handle,)
-        )
+        """A program of PostgreSQL that connects to the server; what it printed."""
+        command = (str(self._programs / program), *arguments)
+        return run_tool(*command, pass_fds=(self._state.journal.handle,))
 
     def save(self, name: str) -> None:
         """Keeps the contents of the stopped cluster under a name."""
@@ -162,7 +200,7 @@ class Postgres:
         if not copy.is_dir():
             raise UserError(f"no contents were kept as `{name}`", "save them first", self.name)
         shutil.rmtree(self.data)
-        self.data.mkdir()
+        self.data.mkdir(mode=0o700)
         self._fill(copy, self.data)
 
     def _fill(self, source: Path, copy: Path) -> None:
@@ -178,34 +216,9 @@ class Postgres:
         if self.running:
             raise UserError(f"contents of a running server cannot be {what}", "stop it first", self.name)
 
-    def _as_owner(self, *arguments: str) -> tuple[str, ...]:
-        return arguments if self._user is None else ("runuser", "-u", self._user, "--", *arguments)
-
-    def _reachable(self) -> None:
-        try:
-            run_tool(*self._as_owner("test", "-x", str(self.data.parent)))
-        except UserError:
-            fact = f"the user {self._user}, who runs PostgreSQL, cannot reach this folder"
-            hint = "choose one with -o that all users may enter, or run chmod a+x"
-            raise UserError(fact, hint, str(self.data.parent)) from None
-
-
-def _user() -> str | None:
-    """The user that runs it, because PostgreSQL refuses root. None for the current user."""
-    if os.geteuid() != 0:
-        return None
-    for name in _USERS:
-        try:
-            return pwd.getpwnam(name).pw_name
-        except KeyError:
-            continue
-    raise UserError(
-        "PostgreSQL does not run as root, and there is no user postgres", "apt-get install postgresql"
-    )
-
 
 def _socket_folder(wanted: Path, port: int) -> Path:
-    """A path of a socket is short: else it is in /tmp."""
-    if len(f"{wanted}/.s.PGSQL.{port}") < _LONGEST_SOCKET:
+    """A path of a socket is short, and of plain letters: else it is in /tmp."""
+    if _PLAIN.fullmatch(str(wanted)) and len(f"{wanted}/.s.PGSQL.{port}") < _LONGEST_SOCKET:
         return wanted
     return Path(f"/tmp/sysdock-{os.getpid()}-{time.monotonic_ns()}")

@@ -93,7 +93,7 @@ class Program:
     stop_signal: str = "TERM"
     cwd: Path | None = None
     env: Mapping[str, str] | None = None
-    user: str | None = None
+    user: str | int | None = None
     groups: Sequence[Path] = ()
 
 
@@ -147,9 +147,11 @@ def _behind_gate(journal: Journal, program: Program) -> Server:
     return Server(name, process, program.stop_signal, program.log, mark, number, child)
 
 
-def _as_user(user: str | None) -> dict[str, Any]:
+def _as_user(user: str | int | None) -> dict[str, Any]:
     if user is None:
         return {}
+    if isinstance(user, int):
+        return {"user": user, "group": user, "extra_groups": []}
     try:
         found = pwd.getpwnam(user)
     except KeyError:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from sysdock.errors import UserError, did_you_mean
-from sysdock.experiment.state import file_systems, folders, servers, workloads
+from sysdock.errors import UserError, did_you_mean, refusal
+from sysdock.experiment.state import file_systems, folders, servers, users, workloads
 from sysdock.experiment.state.caches import Cache
 from sysdock.experiment.state.files import File
 from sysdock.experiment.state.groups import Cgroup
@@ -17,7 +19,10 @@ from sysdock.experiment.state.mounts import MountOptions, mounted_at
 from sysdock.experiment.state.postgres import Postgres
 from sysdock.experiment.state.servers import Program, Server
 from sysdock.experiment.state.undo import undo_one
+from sysdock.experiment.state.users import OwnUser
 from sysdock.experiment.state.values import Cpu, Sysctl, Sysfs
+from sysdock.own_folder import set_mode, set_owner
+from sysdock.sentences import fact
 
 
 def kinds(made: dict[str, tuple[Path, str]]) -> dict[str, Kind]:
@@ -46,12 +51,13 @@ class State:
     """Settings and fixtures of a running experiment, each in the journal before it is there.
 
     scratch: a folder for images, mount points, logs and databases; it is made, and removed by the undo, if it
-    is not there. Servers of other users than root must be able to reach it.
+    is not there. Servers that run as other users than root must be able to reach the folder above it.
     """
 
     def __init__(self, journal: Journal, scratch: Path) -> None:
         self.journal = journal
         self.scratch = scratch.absolute()
+        self._own_user: OwnUser | None = None
         self.warnings: list[str] = []
         self._systems: dict[str, tuple[Path, str]] = {}
         self._devices: dict[str, Path] = {}
@@ -167,7 +173,7 @@ class State:
         stop: str = "TERM",
         cwd: Path | None = None,
         env: Mapping[str, str] | None = None,
-        user: str | None = None,
+        user: str | int | None = None,
         group: str | None = None,
     ) -> Server:
         """Starts a server and waits until it is ready: `tcp:HOST:PORT`, `file:PATH` or `seconds:N`.
@@ -236,11 +242,36 @@ class State:
             self.warnings.append(warning)
         return warning
 
+    def own_user(self) -> int | None:
+        """The user of all servers of this experiment, who is nobody else; None where we are not root.
+
+        UserError: this user could not reach the scratch folder.
+        """
+        if os.geteuid() != 0:
+            return None
+        self._scratch()
+        if self._own_user is None:
+            self._own_user = users.take()
+        number = self._own_user.number
+        for place in self._closed_folders():
+            set_owner(place, 0, number)
+            set_mode(place, 0o710)
+        for above in (self.scratch, *self.scratch.parents):
+            found = above.stat()
+            if not found.st_mode & (stat.S_IXGRP if found.st_gid == number else stat.S_IXOTH):
+                why = fact("experiment/servers_cannot_enter")
+                raise refusal(why, fact("experiment/name_a_folder_for_all"), str(above))
+        return number
+
+    def _closed_folders(self) -> list[Path]:
+        """The scratch folder and its recording, which only their user may enter."""
+        above = self.scratch.parent
+        found = [self.scratch, *([above] if (above / "recording.json").is_file() else [])]
+        return [place for place in found if not place.stat().st_mode & stat.S_IXOTH]
+
     def _scratch(self) -> None:
         if not self.scratch.is_dir():
             folders.make(self.journal, self.scratch)
-            # Servers run as other users.
-            self.scratch.chmod(0o755)
 
 
 def _stated(error: OSError | UserError) -> str:

@@ -11,7 +11,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from killed_experiments import Tally, Trials, in_child, kill
+from sysdock.cli import sysdock
 from sysdock.errors import UserError
 from sysdock.experiment.state import Journal, State, folder, repair
 from sysdock.experiment.state.journal import journals
@@ -218,6 +220,43 @@ def test_a_journal_without_a_head_is_named_and_others_are_repaired(tmp_path: Pat
 
 
 @pytest.mark.usefixtures("root")
+@pytest.mark.parametrize("key", ["what", "pid", "start", "boot"])
+@pytest.mark.parametrize("value", [None, [], 1.5, {"a": 1}])
+def test_a_damaged_head_is_an_error_with_a_hint(tmp_path: Path, key: str, value: object) -> None:
+    Journal.begin("a test")
+    [path] = folder().glob("*.journal")
+    head, _, rest = path.read_text().partition("\n")
+    path.write_text(json.dumps({**json.loads(head), key: value}) + "\n" + rest)
+    unreadable: list[UserError] = []
+    assert list(journals(unreadable)) == []
+    assert [(error.place, bool(error.hint)) for error in unreadable] == [(str(path), True)]
+    assert [done.complete for done in repair(lambda _: None)] == [False]
+
+
+@pytest.mark.parametrize(
+    "line", ['{"undone": [1]}', '{"undone": {}}', '{"note": true, "kind": "value"}', "[" * 9000]
+)
+def test_a_line_of_another_type_is_named(tmp_path: Path, line: str) -> None:
+    name = killed(
+        lambda state: state.journal.note({"kind": "folder", "target": str(tmp_path / "x")}), tmp_path
+    )
+    with open(folder() / name, "a") as file:
+        file.write(f"{line}\n")
+    assert [done.complete for done in repair(lambda _: None)] == [False]
+
+
+def test_the_verb_says_by_its_status_whether_all_is_undone(tmp_path: Path) -> None:
+    def status() -> int:
+        return CliRunner().invoke(sysdock, ["experiment", "repair"]).exit_code
+
+    assert status() == 0
+    killed(lambda state: state.journal.note({"kind": "folder", "target": str(tmp_path / "x")}), tmp_path)
+    assert status() == 0
+    name = killed(lambda state: state.journal.note({"kind": "nothing", "target": "x"}), tmp_path)
+    assert status() == 1
+    (folder() / name).unlink()
+
+
 def test_journals_that_others_may_write_are_not_followed() -> None:
     folder().mkdir()
     for mode, owner in ((0o777, 0), (0o700, 65534)):

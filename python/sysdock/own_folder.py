@@ -1,0 +1,232 @@
+"""Folders that only their user may write to: opened once, and reached by their descriptor from then on.
+
+sysdock often runs as root, in folders of others. So a folder that is to be written to must belong to us, and
+what is made in it is made through its descriptor: whoever owns the folder above may rename it, and put a link
+in its place, but gets nothing written elsewhere. `crates/table/src/folder.rs` does the same.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from sysdock import to_disk
+from sysdock.errors import UserError, refusal
+from sysdock.sentences import fact
+
+OTHERS_WRITE = 0o022
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(frozen=True)
+class OwnFolder:
+    """An open folder of ours. `is_new`: this process made it."""
+
+    descriptor: int
+    path: Path
+    is_new: bool
+
+    @property
+    def reach(self) -> Path:
+        """A path to this very folder, whatever has its name by now; for this process only."""
+        return Path(f"/proc/self/fd/{self.descriptor}")
+
+    def close(self) -> None:
+        """Closes the descriptor."""
+        os.close(self.descriptor)
+
+
+def create(path: Path, mode: int = 0o700) -> OwnFolder:
+    """Makes a folder, and what is missing above it; an empty one of ours is taken as it is new.
+
+    UserError: it is not empty, no folder, a link, or belongs to another user. OSError: it cannot be made.
+    """
+    to_disk.make_folder(path.absolute().parent)
+    try:
+        path.mkdir(mode=0o700)
+        is_new = True
+    except FileExistsError:
+        is_new = False
+    descriptor = _opened(path)
+    try:
+        if not is_new:
+            _refuse_strangers(descriptor, path)
+            _refuse_full(descriptor, path)
+        os.fchmod(descriptor, mode)
+        # Until here others may have been able to make files in it.
+        _refuse_full(descriptor, path)
+        to_disk.sync(path.absolute().parent)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return OwnFolder(descriptor, path, is_new)
+
+
+def open_existing(path: Path, *, of_caller: bool = False) -> OwnFolder:
+    """Opens a folder, to change what is in it; UserError where others may write to it, or it is not ours.
+
+    of_caller: it may also belong to the user who called sudo. OSError: it is no folder, or a link.
+    """
+    descriptor = os.open(path, _FOLDER)
+    try:
+        also = _caller() if of_caller else -1
+        if _refuse_strangers(descriptor, path, also) & OTHERS_WRITE:
+            raise refusal(fact("recording/others_write"), fact("recording/take_write_from_others"), str(path))
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return OwnFolder(descriptor, path, is_new=False)
+
+
+@contextmanager
+def created(path: Path, mode: int = 0o700) -> Iterator[Path]:
+    """A new folder for the body, by its descriptor; where that is not finished, what it made is removed."""
+    folder = create(path, mode)
+    try:
+        with _named(folder):
+            yield folder.reach
+    except BaseException:
+        clear(folder.descriptor)
+        if folder.is_new:
+            with suppress(OSError):
+                path.rmdir()
+        raise
+    finally:
+        folder.close()
+
+
+@contextmanager
+def opened(path: Path, *, of_caller: bool = False) -> Iterator[Path]:
+    """An existing folder for the body, by its descriptor; as `open_existing`."""
+    folder = open_existing(path, of_caller=of_caller)
+    try:
+        with _named(folder):
+            yield folder.reach
+    finally:
+        folder.close()
+
+
+def clear(descriptor: int) -> None:
+    """Removes what is in an open folder, and follows no link."""
+    for name in os.listdir(descriptor):
+        with suppress(OSError):
+            if stat.S_ISDIR(os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_mode):
+                shutil.rmtree(name, ignore_errors=True, dir_fd=descriptor)
+            else:
+                os.unlink(name, dir_fd=descriptor)
+
+
+def refuse_existing(path: Path) -> None:
+    """Raises a UserError where `create` would, before anything else is done.
+
+    An empty folder of the user who called sudo passes: the native half makes recordings for this user.
+    """
+    try:
+        descriptor = _opened(path)
+    except FileNotFoundError:
+        return
+    try:
+        _refuse_strangers(descriptor, path, _caller())
+        _refuse_full(descriptor, path)
+    finally:
+        os.close(descriptor)
+
+
+def refuse_replaceable(path: Path) -> None:
+    """Raises a UserError where somebody else could put another folder in the place of this one.
+
+    A folder above belongs to root, to us or to the user who called sudo, and others may write to it only if,
+    as in /tmp, they can rename nothing of ours there. Folders that are missing will be ours.
+    """
+    place = path.resolve()
+    for above in filter(Path.exists, place.parents):
+        found = above.stat()
+        is_shared = found.st_mode & OTHERS_WRITE and not found.st_mode & stat.S_ISVTX
+        if found.st_uid not in {0, os.geteuid(), _caller()} or is_shared:
+            why = fact("recording/others_may_replace", above=str(above))
+            raise refusal(why, fact("recording/name_another_place"), str(path))
+
+
+def umask() -> int:
+    """The bits that new files of this process do not get."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def set_mode(path: Path, mode: int) -> None:
+    """Sets the mode of a file or folder of ours that is there, and of nothing that a link leads to."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        os.fchmod(descriptor, mode)
+    finally:
+        os.close(descriptor)
+
+
+def set_owner(path: Path, user: int, group: int) -> None:
+    """Gives a file or folder that is there to somebody, and nothing that a link leads to."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        os.fchown(descriptor, user, group)
+    finally:
+        os.close(descriptor)
+
+
+def _opened(path: Path) -> int:
+    try:
+        return os.open(path, _FOLDER)
+    except (FileNotFoundError, PermissionError):
+        raise
+    except OSError as error:
+        # A file, or a link, wherever it leads.
+        if error.errno in (errno.ENOTDIR, errno.ELOOP):
+            raise _exists(path) from None
+        raise
+
+
+def _exists(path: Path) -> UserError:
+    return refusal(fact("recording/exists"), fact("recording/choose_another_name"), str(path))
+
+
+def _caller() -> int:
+    """The user who called sudo; ourselves without."""
+    text = os.environ.get("SUDO_UID", "") if os.geteuid() == 0 else ""
+    return int(text) if text.isdecimal() else os.geteuid()
+
+
+def _refuse_strangers(descriptor: int, path: Path, also: int = -1) -> int:
+    found = os.fstat(descriptor)
+    if found.st_uid not in (os.geteuid(), also):
+        why = fact("recording/of_another_user", user=str(found.st_uid))
+        raise refusal(why, fact("recording/choose_another_name"), str(path))
+    return found.st_mode
+
+
+def _refuse_full(descriptor: int, path: Path) -> None:
+    if os.listdir(descriptor):
+        raise _exists(path)
+
+
+@contextmanager
+def _named(folder: OwnFolder) -> Iterator[None]:
+    """Errors in the body name the folder as the user does."""
+
+    def named(text: str) -> str:
+        return text.replace(str(folder.reach), str(folder.path))
+
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error.filename, str):
+            error.filename = named(error.filename)
+        raise
+    except UserError as error:
+        error.fact, error.place = named(error.fact), error.place and named(error.place)
+        error.hint = error.hint and named(error.hint)
+        raise
