@@ -141,6 +141,13 @@ def _manifest_as_a_whole(chance: random.Random, folder: Path) -> None:
     (folder / "recording.json").write_text(text)
 
 
+def _many_captures(chance: random.Random, folder: Path) -> None:
+    manifest = read(folder)
+    if isinstance(manifest.get("captures"), list) and manifest["captures"]:
+        manifest["captures"] *= chance.choice([2, 900, 1001, 20_000])
+    write(folder, manifest)
+
+
 def _table_of_another_name(chance: random.Random, folder: Path) -> None:
     manifest = read(folder)
     tables = manifest["tables"]
@@ -273,7 +280,7 @@ def _long_texts(chance: random.Random, folder: Path) -> None:
 
 CHANGES: tuple[Change, ...] = (
     _value_of_a_key, _a_column, _bytes_of_a_part, _numbers_of_a_column, _key_left_out, _times_and_counts, _other_columns,
-    _text_of_the_manifest, _parts_mixed_up, _a_part_cut_short, _a_column, _manifest_as_a_whole, _a_part_that_is_no_file,
+    _text_of_the_manifest, _parts_mixed_up, _a_part_cut_short, _a_column, _manifest_as_a_whole, _a_part_that_is_no_file, _many_captures,
     _numbers_of_a_column, _table_of_another_name, _long_texts, _many_rows,
 )  # fmt: skip
 

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sysdock.experiment.state import Journal, State, repair, servers
+from sysdock.experiment.state import Journal, State, folders, repair, servers
 from sysdock.experiment.state.mounts import mounts
 
 MIB = 1 << 20
@@ -66,6 +66,8 @@ class Trials:
         self.scratch = folder / "scratch"
         self.files = folder / "files"
         self.mark = f"sysdock-killed-{os.getpid()}"
+        # Whether other users reach the folder.
+        self.is_open = all(place.stat().st_mode & 0o001 for place in (folder, *folder.parents))
         self.files.mkdir()
         (self.files / "a.conf").write_text("as it was\n")
         os.chmod(self.files / "a.conf", 0o640)
@@ -147,11 +149,16 @@ class Trials:
 
     def start_server(self, state: State, drawn: random.Random) -> None:
         name = f"server{state.mark()}"
-        ready = self.scratch / f"{name}.ready"
+        # Some of them as a user of their own, in a folder of that user.
+        is_of_its_own = drawn.random() < 0.5 and self.is_open
+        user = state.own_user() if is_of_its_own else None
+        state._scratch()
+        folders.make(state.journal, self.scratch / name, user)
+        ready = self.scratch / name / "ready"
         script = (
             drawn.choice(["", "trap '' TERM; "]) + 'sleep 1000 & echo > "$1"; while :; do sleep 0.2; done'
         )
-        state.server(name, ["sh", "-c", script, self.mark, str(ready)], ready=f"file:{ready}")
+        state.server(name, ["sh", "-c", script, self.mark, str(ready)], ready=f"file:{ready}", user=user)
 
     def limit(self, state: State, drawn: random.Random) -> None:
         state.apply(
