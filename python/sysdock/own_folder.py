@@ -139,16 +139,19 @@ def refuse_existing(path: Path) -> None:
 
 
 def refuse_replaceable(path: Path) -> None:
-    """Raises a UserError where somebody else could put another folder in the place of this one.
+    """Raises a UserError where somebody else could put another folder in the place of this one of root.
 
-    A folder above belongs to root, to us or to the user who called sudo, and others may write to it only if,
-    as in /tmp, they can rename nothing of ours there. Folders that are missing will be ours.
+    A folder above belongs to root or to the user who called sudo, and others may write to it only if, as in
+    /tmp, they can rename nothing of ours there. Folders that are missing will be ours. Other users than
+    root share folders with whom they like, and what they run can do no more than they can.
     """
+    if os.geteuid() != 0:
+        return
     place = path.resolve()
     for above in filter(Path.exists, place.parents):
         found = above.stat()
         is_shared = found.st_mode & OTHERS_WRITE and not found.st_mode & stat.S_ISVTX
-        if found.st_uid not in {0, os.geteuid(), _caller()} or is_shared:
+        if found.st_uid not in {0, _caller()} or is_shared:
             why = fact("recording/others_may_replace", above=str(above))
             raise refusal(why, fact("recording/name_another_place"), str(path))
 

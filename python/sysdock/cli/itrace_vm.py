@@ -99,9 +99,10 @@ def build(
     from sysdock.itrace.kernel import find_kernel
     from sysdock.itrace.qemu import find_qemu
     from sysdock.itrace.service import read_service
-    from sysdock.own_folder import refuse_existing
+    from sysdock.own_folder import refuse_existing, refuse_replaceable
 
     refuse_existing(output)
+    refuse_replaceable(output)
     wanted = read_service(service)
     program = find_qemu(qemu)
     place = cache or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sysdock" / "packages"
@@ -173,9 +174,10 @@ def run(
     from sysdock.itrace import tracing
     from sysdock.itrace.building import read_built
     from sysdock.itrace.qemu import find_qemu
-    from sysdock.own_folder import refuse_existing
+    from sysdock.own_folder import refuse_existing, refuse_replaceable
 
     refuse_existing(output)
+    refuse_replaceable(output)
     built = read_built(guest)
     asked = tracing.Asked(request or built.request, path, limit, control_flow, cut_by_server=cut == "server")
     program = find_qemu(qemu)

@@ -19,7 +19,7 @@ _SERVICES = "services"
 def _tools(**_: object) -> tuple[str, ...]:
     """A server's programs lie outside of the usual places: by their path where they are installed."""
     folder = find_programs()
-    return (str(folder / "postgres") if folder else "postgres", "psql")
+    return (str(folder / "postgres") if folder else "postgres", "psql", "setpriv", "unshare")
 
 
 @preparation(_tools, starts_server=True)

@@ -23,6 +23,7 @@ _PACKAGES = {
     "postgres": "postgresql", "psql": "postgresql-client", "nginx": "nginx-light", "mkfs.xfs": "xfsprogs",
     "xfs_fsr": "xfsprogs", "mkfs.btrfs": "btrfs-progs", "btrfs": "btrfs-progs", "e4defrag": "e2fsprogs",
     "mkfs.ext4": "e2fsprogs", "losetup": "mount", "taskset": "util-linux", "runuser": "util-linux",
+    "setpriv": "util-linux", "unshare": "util-linux",
     "sync": "coreutils", "mvn": "maven", "java": "openjdk-17-jdk-headless",
     "javac": "openjdk-17-jdk-headless", "jfr": "openjdk-17-jdk-headless",
 }  # fmt: skip

@@ -196,7 +196,7 @@ def test_rows_come_in_by_each_way_and_are_all_there(experiment: Callable[..., Pa
 @pytest.mark.usefixtures("needs_root")
 def test_a_database_comes_back_from_each_way_of_saving_it(experiment: Callable[..., Path]) -> None:
     need_postgres()
-    need("runuser")
+    need("setpriv")
     folder = experiment("db/restore", "scale=1")
     runs = shown(folder, "experiment/runs")
     # Each restored run was checked: number and sum of the rows.
