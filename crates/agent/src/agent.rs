@@ -21,18 +21,18 @@ use sysdock_table::{
 };
 
 use crate::{
-    asking::{self, JobAnswer, Question},
+    asking::{self, AgentStatus, DestinationStatus, JobAnswer, Query, Question, Reply},
     batch::{Batch, Refusal},
     binding::{Binder, Job},
     endpoint::{Endpoint, MetricsOptions, Page},
     error::AgentError,
-    exposition::{Destination, Exposition, Health},
+    exposition::{Exposition, Health},
     node::{Mounts, Node},
     otlp::Done,
     outcome::{Outcome, Rejection},
     rows::Origin,
     sampling::{ReadingContext, Sampled, State},
-    sending::{self, Progress, Target, Way},
+    sending::{self, Progress, Sending, Target, Way},
     settings::Settings,
     spool::{Kept, Spool},
 };
@@ -100,7 +100,6 @@ struct Published {
     endpoint: Option<Endpoint>,
     page: Page,
     started_ns: i64,
-    missed: u64,
 }
 
 /// A running agent.
@@ -120,6 +119,8 @@ pub struct Agent {
     /// Files that were taken from the kernel and are not in a state yet.
     files: Vec<JobFile>,
     published: Option<Published>,
+    /// Number of intervals that could not be read or kept.
+    missed: u64,
     /// One for each of [`Options::targets`], in that order.
     routes: Vec<Route>,
 }
@@ -155,6 +156,7 @@ impl Agent {
             last: None,
             files: Vec::new(),
             published,
+            missed: 0,
             routes,
         })
     }
@@ -217,20 +219,35 @@ impl Agent {
     }
 
     fn answer(&mut self, question: Question, on_event: &dyn Fn(Event)) {
-        let job = question.query.job.clone();
-        let over = if question.query.over { BTreeSet::from([job.clone()]) } else { BTreeSet::new() };
-        self.sample(&over, on_event);
-        let ended = self.ended.iter().rev().find(|(total, _)| total.job_id.as_deref() == Some(&job));
-        let answer = match ended {
-            Some((total, files)) if self.so_far(&job).totals.is_empty() => {
-                JobAnswer { total: Some(total.clone()), files: files.clone() }
-            }
-            _ => {
-                let so_far = self.so_far(&job);
-                JobAnswer { total: so_far.totals.into_iter().next(), files: so_far.files }
-            }
+        let reply = match &question.query {
+            Query::Job { job, over } => Reply::Job(Box::new(self.answer_about(job, *over, on_event))),
+            Query::Status => Reply::Status(self.status()),
         };
-        (question.answer)(&answer);
+        (question.answer)(&reply);
+    }
+
+    fn answer_about(&mut self, job: &str, over: bool, on_event: &dyn Fn(Event)) -> JobAnswer {
+        let over = if over { BTreeSet::from([job.to_string()]) } else { BTreeSet::new() };
+        self.sample(&over, on_event);
+        let ended = self.ended.iter().rev().find(|(total, _)| total.job_id.as_deref() == Some(job));
+        let so_far = self.so_far(job);
+        match ended {
+            Some((total, files)) if so_far.totals.is_empty() => JobAnswer { total: Some(total.clone()), files: files.clone() },
+            _ => JobAnswer { total: so_far.totals.into_iter().next(), files: so_far.files },
+        }
+    }
+
+    fn status(&self) -> AgentStatus {
+        AgentStatus {
+            version: env!("CARGO_PKG_VERSION").into(),
+            cluster: self.settings.cluster.clone(),
+            node: self.settings.node.clone(),
+            agent: self.kept.agent.clone(),
+            sequence: self.kept.sequence,
+            last_interval_ns: self.kept.state.as_ref().map_or(0, |state| state.last_ns),
+            missed_intervals: self.missed,
+            destinations: self.destinations(),
+        }
     }
 
     fn so_far(&self, job: &str) -> Sampled {
@@ -272,9 +289,7 @@ impl Agent {
         let dropped = self.dropped_series();
         if let Err(error) = self.try_sample(over, on_event) {
             on_event(Event::Missed(error));
-            if let Some(published) = &mut self.published {
-                published.missed += 1;
-            }
+            self.missed += 1;
         }
         self.publish();
         if dropped == 0 && self.dropped_series() > 0 {
@@ -290,25 +305,29 @@ impl Agent {
         let Some(published) = &self.published else { return };
         let health = Health {
             started_ns: published.started_ns,
-            missed: published.missed,
+            missed: self.missed,
             turned_away: published.page.turned_away(),
             destinations: self.destinations(),
         };
         published.page.set(published.exposition.text(&health));
     }
 
-    fn destinations(&self) -> Vec<Destination> {
+    fn destinations(&self) -> Vec<DestinationStatus> {
         let dropped = [self.kept.dropped, self.kept.second_dropped];
         let destination = |(route, dropped): (&Route, i64)| {
             let waiting = route.spool.waiting().unwrap_or_default();
-            Destination {
-                name: route.name,
-                sent_ns: route.progress.sent_ns(),
-                failed: route.progress.failed(),
-                refused: route.spool.refused_number() as u64 + route.progress.refused(),
-                waiting: waiting.len() as u64,
+            let Sending { sent_ns, failed, refused, uncounted, failing } = route.progress.get();
+            DestinationStatus {
+                name: route.name.into(),
+                sent_ns,
+                waiting_batches: waiting.len() as u64,
                 waiting_bytes: waiting.iter().map(|one| one.bytes).sum(),
-                dropped: dropped as u64,
+                dropped_batches: dropped as u64,
+                set_aside: route.spool.aside(),
+                refused_points: refused,
+                failed_attempts: failed,
+                uncounted_answers: uncounted.into_iter().map(|(code, number)| (code.into(), number)).collect(),
+                failing,
             }
         };
         self.routes.iter().zip(dropped).map(destination).collect()
@@ -396,7 +415,7 @@ impl Agent {
             jobs,
             lost: self.accounting.lost() as i64,
             dropped_batches: self.kept.dropped,
-            refused_batches: self.spool.refused_number() as i64,
+            refused_batches: self.spool.aside().batches as i64,
             waiting_batches: self.spool.waiting()?.len() as i64,
             cpu_ns: own_cpu_ns().saturating_sub(self.cpu_ns) as i64,
             memory_bytes: own_memory_bytes() as i64,
@@ -430,7 +449,7 @@ impl Published {
     fn open(options: &MetricsOptions) -> Result<Published, AgentError> {
         let endpoint = Endpoint::open(options)?;
         let (page, exposition) = (endpoint.page(), Exposition::new(options.series));
-        Ok(Published { exposition, endpoint: Some(endpoint), page, started_ns: now().0, missed: 0 })
+        Ok(Published { exposition, endpoint: Some(endpoint), page, started_ns: now().0 })
     }
 }
 

@@ -21,8 +21,8 @@ use std::{
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::{
     Method, Request, Response, StatusCode,
-    body::{Bytes, Incoming},
-    header::CONTENT_ENCODING,
+    body::{Body, Bytes, Incoming},
+    header::{CONTENT_ENCODING, HeaderValue, RETRY_AFTER},
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sysdock_table::Cancel;
@@ -30,23 +30,32 @@ use tokio::sync::oneshot;
 use tokio_rustls::TlsAcceptor;
 
 use crate::{
-    batch::{Batch, Refusal},
+    answers::{self, Answer, Asked, BATCHES, Id, NONCE, READY, Ready, RefusedLine, TOKEN, VERSION, digest},
+    batch::Refusal,
     error::AgentError,
-    http::{self, Limits, RequestRefusal, bearer, open_metrics, plain},
+    http::{self, Limits, RequestRefusal, Visitor, bearer, open_metrics, plain},
+    intake::{Checked, Content, Intake},
+    json,
     lake::Lake,
-    landing::{Lander, Landing, Received},
-    sending::{Answer, Tokens},
+    landing::{Lander, Landing, Received, counting},
+    line::Line,
+    room::{Notice, Place, Room, unless},
+    tokens::{Token, Tokens},
 };
 
-/// Longest request, compressed and uncompressed [B].
-const MOST_PACKED: usize = 16 << 20;
-const MOST_UNPACKED: u64 = 64 << 20;
-/// How long a request may take to arrive.
-const SLOWEST: Duration = Duration::from_secs(60);
-/// Thousands of agents keep their connections open; the real limit is the number of descriptors.
-const LIMITS: Limits = Limits { connections: 1 << 20, head: Duration::from_secs(30), head_bytes: 400 << 10, whole: None };
+/// Longest content of a request, as it is sent [B].
+const MOST_PACKED: u64 = 8 << 20;
+/// How long a request may wait for memory, and its content may take to arrive: in addition, the time
+/// that it takes at [`SLOWEST`].
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Slowest client [B/s].
+const SLOWEST: u64 = 256 << 10;
 /// Requests that may wait to be landed.
 const QUEUE: usize = 20_000;
+/// Share of all connections for clients that have not shown a token.
+const STRANGERS: usize = 8;
+/// When an agent is to try again that found no room [s].
+const LATER: &str = "2";
 
 /// How a collector works.
 #[derive(Clone, Debug)]
@@ -60,6 +69,12 @@ pub struct CollectorOptions {
     pub tls: Option<(PathBuf, PathBuf)>,
     /// Landing intervals.
     pub landing: Landing,
+    /// Connections at a time.
+    pub connections: usize,
+    /// Connections at a time of one address.
+    pub connections_of_one: usize,
+    /// Memory for requests and for batches that are not in the lake yet [B].
+    pub memory: usize,
 }
 
 /// Totals of what was received.
@@ -71,6 +86,8 @@ struct Counters {
     refused: AtomicU64,
     unauthorized: AtomicU64,
     failed: AtomicU64,
+    busy: AtomicU64,
+    set_aside: Arc<AtomicU64>,
 }
 
 /// A collector that listens.
@@ -84,7 +101,11 @@ pub struct Collector {
 struct Shared {
     tokens: Tokens,
     queue: SyncSender<Received>,
+    intake: Arc<Intake>,
     counters: Arc<Counters>,
+    limits: Limits,
+    /// Memory of requests and batches.
+    memory: Room,
 }
 
 impl Collector {
@@ -114,107 +135,202 @@ impl Collector {
     pub fn run(self, cancel: &Cancel, report: impl Fn(AgentError) + Send + 'static) -> Result<(), AgentError> {
         let lake = Lake::open(&self.options.lake, &writer_name())?;
         let counters = Arc::new(Counters::default());
+        let memory = Room::new(self.options.memory, self.options.memory / 2);
         let (queue, received) = mpsc::sync_channel(QUEUE);
-        let lander = Lander::new(lake, self.options.landing);
+        let lander = Lander::new(lake, self.options.landing, memory.clone(), Arc::clone(&counters.set_aside));
         let counted = Arc::clone(&counters);
-        let landing = std::thread::spawn(move || {
-            lander.run(&received, &|error| {
-                counted.failed.fetch_add(1, Ordering::Relaxed);
-                report(error);
-            });
-        });
-        let shared = Arc::new(Shared { tokens: self.tokens, queue, counters });
-        let served = http::serve(
-            self.listener,
-            self.tls,
-            LIMITS,
-            cancel,
-            move |request| {
-                let shared = Arc::clone(&shared);
-                async move { respond(request, &shared).await }
-            },
-            &|| {},
-        );
+        let landing = std::thread::spawn(move || lander.run(&received, &counting(&counted.failed, report)));
+        let intake = Arc::new(Intake::default());
+        let working = Arc::clone(&intake);
+        let taking = std::thread::spawn(move || working.run());
+        let limits = self.limits();
+        let shared = Shared { tokens: self.tokens, queue, intake: Arc::clone(&intake), counters, limits: limits.clone(), memory };
+        let shared = Arc::new(shared);
+        let answer = move |request, visitor| {
+            let shared = Arc::clone(&shared);
+            async move { respond(request, &visitor, &shared).await }
+        };
+        let served = http::serve(self.listener, self.tls, limits, cancel, answer);
+        intake.end();
+        let _ = taking.join();
         // Requests that still wait are answered by the last landing.
         let _ = landing.join();
         served
     }
-}
 
-async fn respond(request: Request<Incoming>, shared: &Shared) -> Response<Full<Bytes>> {
-    match (request.method(), request.uri().path()) {
-        (&Method::GET, "/v1/ready") => plain(StatusCode::OK, "ready\n"),
-        (&Method::GET, "/metrics") => metrics(&shared.counters),
-        (&Method::POST, "/v1/batches") => take(request, shared).await,
-        _ => RequestRefusal::UnknownPath.with(StatusCode::NOT_FOUND),
-    }
-}
-
-async fn take(request: Request<Incoming>, shared: &Shared) -> Response<Full<Bytes>> {
-    let counters = &shared.counters;
-    counters.requests.fetch_add(1, Ordering::Relaxed);
-    let header = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_string);
-    let token = bearer(&request).to_string();
-    // The token is checked before the body of a stranger's request is read.
-    if shared.tokens.allows(&token, "").is_none() {
-        counters.unauthorized.fetch_add(1, Ordering::Relaxed);
-        return RequestRefusal::UnknownToken.with(StatusCode::UNAUTHORIZED);
-    }
-    let is_packed = header(CONTENT_ENCODING.as_str()).as_deref() == Some("zstd");
-    let was_sent = header("x-sysdock-sent-before").as_deref() != Some("0");
-    if hyper::body::Body::size_hint(request.body()).lower() > MOST_PACKED as u64 {
-        return RequestRefusal::TooLong.with(StatusCode::PAYLOAD_TOO_LARGE);
-    }
-    let body = tokio::time::timeout(SLOWEST, Limited::new(request.into_body(), MOST_PACKED).collect()).await;
-    let Ok(Ok(body)) = body else {
-        return RequestRefusal::Body.with(StatusCode::PAYLOAD_TOO_LARGE);
-    };
-    let Some(body) = unpacked(&body.to_bytes(), is_packed) else {
-        return RequestRefusal::Packing.with(StatusCode::BAD_REQUEST);
-    };
-    let (batches, refused) = parse(&body, &token, &shared.tokens);
-    counters.refused.fetch_add(refused.len() as u64, Ordering::Relaxed);
-    counters.batches.fetch_add(batches.len() as u64, Ordering::Relaxed);
-    counters.rows.fetch_add(batches.iter().map(|batch| batch.rows() as u64).sum(), Ordering::Relaxed);
-    if !batches.is_empty() && !land(batches, was_sent, shared).await {
-        return RequestRefusal::NotLanded.with(StatusCode::SERVICE_UNAVAILABLE);
-    }
-    let answer = serde_json::to_string(&Answer { refused }).expect("keys are text");
-    plain(StatusCode::OK, answer)
-}
-
-async fn land(batches: Vec<Batch>, was_sent: bool, shared: &Shared) -> bool {
-    let (answer, answered) = oneshot::channel();
-    let answer = Box::new(move |is_safe| {
-        let _ = answer.send(is_safe);
-    });
-    let is_queued = shared.queue.try_send(Received { batches, was_sent, answer }).is_ok();
-    is_queued && answered.await.unwrap_or(false)
-}
-
-fn unpacked(body: &Bytes, is_packed: bool) -> Option<Vec<u8>> {
-    if !is_packed {
-        return Some(body.to_vec());
-    }
-    let mut out = Vec::new();
-    zstd::stream::read::Decoder::new(&body[..]).ok()?.take(MOST_UNPACKED + 1).read_to_end(&mut out).ok()?;
-    (out.len() as u64 <= MOST_UNPACKED).then_some(out)
-}
-
-fn parse(body: &[u8], token: &str, tokens: &Tokens) -> (Vec<Batch>, Vec<(usize, String)>) {
-    let now_ns = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos() as i64);
-    let (mut batches, mut refused) = (Vec::new(), Vec::new());
-    for (place, line) in body.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).enumerate() {
-        match Batch::parse(line, now_ns) {
-            Ok(batch) if tokens.allows(token, &batch.cluster) == Some(true) => batches.push(batch),
-            Ok(batch) => refused.push((place, Refusal::Cluster { name: batch.cluster }.to_json())),
-            Err(why) => refused.push((place, why.to_json())),
+    fn limits(&self) -> Limits {
+        let CollectorOptions { connections, connections_of_one: each, .. } = self.options;
+        let strangers = (connections / STRANGERS).max(1);
+        Limits {
+            strangers: Room::new(strangers, each.min(strangers)),
+            known: Room::new(connections - strangers, each),
+            // Agents keep their connections open from one interval to the next.
+            head: Duration::from_secs(30),
+            head_bytes: 8 << 10,
+            whole: None,
         }
     }
-    (batches, refused)
 }
 
-fn metrics(counters: &Counters) -> Response<Full<Bytes>> {
+async fn respond(request: Request<Incoming>, visitor: &Visitor, shared: &Shared) -> Response<Full<Bytes>> {
+    match (request.method(), request.uri().path()) {
+        (&Method::GET, READY) => ready(&request, visitor, shared),
+        (&Method::GET, "/metrics") => metrics(shared),
+        (&Method::POST, BATCHES) => take(request, visitor, shared).await,
+        _ => RequestRefusal::UnknownPath.answer(),
+    }
+}
+
+fn header<'r>(request: &'r Request<Incoming>, name: &str) -> Option<&'r str> {
+    request.headers().get(name).and_then(|value| value.to_str().ok())
+}
+
+/// Agents before 0.4 do not ask for a signature.
+fn ready(request: &Request<Incoming>, visitor: &Visitor, shared: &Shared) -> Response<Full<Bytes>> {
+    let Some(nonce) = header(request, NONCE) else { return plain(StatusCode::OK, "ready\n") };
+    let Some(token) = header(request, TOKEN).and_then(|name| shared.tokens.named(name)) else {
+        return unauthorized(shared);
+    };
+    let is_ready = visitor.is_known();
+    let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    answers::signed(&Asked::with_nonce(READY, nonce), token, status, json::text(&Ready { version: VERSION, is_ready }))
+}
+
+fn unauthorized(shared: &Shared) -> Response<Full<Bytes>> {
+    shared.counters.unauthorized.fetch_add(1, Ordering::Relaxed);
+    RequestRefusal::UnknownToken.answer()
+}
+
+async fn take(request: Request<Incoming>, visitor: &Visitor, shared: &Shared) -> Response<Full<Bytes>> {
+    shared.counters.requests.fetch_add(1, Ordering::Relaxed);
+    // The token is checked before the body of a stranger's request is read.
+    let Some(token) = shared.tokens.find(bearer(&request)) else { return unauthorized(shared) };
+    // Before 0.4, agents did not ask for a signature.
+    let asked = header(&request, NONCE).map(|nonce| (Asked::with_nonce(BATCHES, nonce), token));
+    let (is_packed, was_sent) =
+        (header(&request, CONTENT_ENCODING.as_str()) == Some("zstd"), header(&request, "x-sysdock-sent-before") != Some("0"));
+    let answered = async {
+        let (body, place) = read(request, visitor, shared).await?;
+        let content = digest(&body);
+        let checked = check(body, place, is_packed, visitor, token, shared).await?;
+        land(checked, content, was_sent, asked.is_some(), shared).await
+    };
+    let answered = answered.await;
+    match (answered, asked) {
+        (Ok(answer), Some((asked, token))) => answers::signed(&asked, token, StatusCode::OK, json::text(&answer)),
+        (Ok(answer), None) => plain(StatusCode::OK, json::text(&OldAnswer::from(answer))),
+        (Err(why), asked) => refused(&why, asked, shared),
+    }
+}
+
+/// An answer for agents before 0.4: what is not refused has landed.
+#[derive(serde::Serialize)]
+struct OldAnswer {
+    refused: Vec<(usize, String)>,
+}
+
+impl From<Answer> for OldAnswer {
+    fn from(answer: Answer) -> OldAnswer {
+        OldAnswer { refused: answer.refused.into_iter().map(|refused| (refused.line, refused.why)).collect() }
+    }
+}
+
+fn refused(why: &RequestRefusal, asked: Option<(Asked, &Token)>, shared: &Shared) -> Response<Full<Bytes>> {
+    if *why == RequestRefusal::Busy {
+        shared.counters.busy.fetch_add(1, Ordering::Relaxed);
+    }
+    let mut response = why.answer();
+    if let Some((asked, token)) = asked {
+        let signed = answers::signed(&asked, token, why.status(), why.to_json());
+        response.headers_mut().extend(signed.headers().clone());
+    }
+    if *why == RequestRefusal::Busy {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static(LATER));
+    }
+    response
+}
+
+/// The content of a request. Memory for it is taken before it is read.
+async fn read(request: Request<Incoming>, visitor: &Visitor, shared: &Shared) -> Result<(Bytes, Place), RequestRefusal> {
+    if !visitor.is_known() {
+        return Err(RequestRefusal::Busy);
+    }
+    let length = request.body().size_hint().exact().ok_or(RequestRefusal::NoLength)?;
+    if length > MOST_PACKED {
+        return Err(RequestRefusal::TooLong);
+    }
+    // While it is put together, it is there twice.
+    let amount = 2 * length as usize + 1;
+    let taken = shared.memory.borrow_within(visitor.client, amount, PATIENCE).await;
+    let (place, notice) = taken.ok_or(RequestRefusal::Busy)?;
+    let body = receive(request.into_body(), length, notice).await?;
+    // From now on it is ours to be quick.
+    if place.settle() { Ok((body, place)) } else { Err(RequestRefusal::Busy) }
+}
+
+async fn receive(body: Incoming, length: u64, notice: Notice) -> Result<Bytes, RequestRefusal> {
+    let limit = PATIENCE + Duration::from_millis(length * 1000 / SLOWEST);
+    let body = tokio::time::timeout(limit, Limited::new(body, length as usize).collect());
+    match unless(notice, body).await {
+        Some(Ok(Ok(body))) => Ok(body.to_bytes()),
+        Some(_) => Err(RequestRefusal::Body),
+        None => Err(RequestRefusal::Busy),
+    }
+}
+
+/// The batches of a request; those of clusters that the token is not for are refused.
+async fn check(
+    body: Bytes,
+    place: Place,
+    is_packed: bool,
+    visitor: &Visitor,
+    token: &Token,
+    shared: &Shared,
+) -> Result<Checked, RequestRefusal> {
+    let (done, checked) = oneshot::channel();
+    let now_ns = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos() as i64);
+    shared.intake.push(Content { client: visitor.client, place, body, is_packed, now_ns, done });
+    let mut checked = checked.await.unwrap_or(Err(RequestRefusal::Busy))?;
+    let of_others = |(_, line): &mut (usize, Line)| !token.allows(&line.id.cluster);
+    let others = checked.lines.extract_if(.., of_others);
+    let refusal =
+        |(place, line): (usize, Line)| RefusedLine { line: place, why: Refusal::Cluster { name: line.id.cluster }.to_json() };
+    checked.refused.extend(others.map(refusal));
+    shared.counters.refused.fetch_add(checked.refused.len() as u64, Ordering::Relaxed);
+    shared.counters.batches.fetch_add(checked.lines.len() as u64, Ordering::Relaxed);
+    shared.counters.rows.fetch_add(checked.lines.iter().map(|(_, line)| line.rows).sum(), Ordering::Relaxed);
+    Ok(checked)
+}
+
+/// What became of batches. `can_wait`: the agent understands that some of them must be sent again.
+async fn land(
+    checked: Checked,
+    content: String,
+    was_sent: bool,
+    can_wait: bool,
+    shared: &Shared,
+) -> Result<Answer, RequestRefusal> {
+    let Checked { lines, refused, batches, place } = checked;
+    let ids: Vec<Id> = lines.iter().map(|(_, line)| line.id.clone()).collect();
+    let lines: Vec<Line> = lines.into_iter().map(|(_, line)| line).collect();
+    let is_durable = if lines.is_empty() { Vec::new() } else { hand_over(lines, was_sent, place, shared).await? };
+    if is_durable.iter().any(|is_durable| !is_durable) && (!can_wait || !is_durable.contains(&true)) {
+        return Err(RequestRefusal::NotLanded);
+    }
+    let landed: Vec<Id> = ids.into_iter().zip(is_durable).filter(|(_, is_durable)| *is_durable).map(|(id, _)| id).collect();
+    Ok(Answer { version: VERSION, content, batches, landed, refused })
+}
+
+async fn hand_over(lines: Vec<Line>, was_sent: bool, place: Place, shared: &Shared) -> Result<Vec<bool>, RequestRefusal> {
+    let (tell, told) = oneshot::channel();
+    let answer = Box::new(move |is_durable| drop(tell.send(is_durable)));
+    let received = Received { lines, was_sent, place: Some(place), answer };
+    shared.queue.try_send(received).map_err(|_| RequestRefusal::Busy)?;
+    told.await.map_err(|_| RequestRefusal::NotLanded)
+}
+
+fn metrics(shared: &Shared) -> Response<Full<Bytes>> {
+    let Shared { counters, limits, .. } = shared;
     let all = [
         ("requests", "Requests with batches.", &counters.requests),
         ("batches", "Batches that came.", &counters.batches),
@@ -222,14 +338,18 @@ fn metrics(counters: &Counters) -> Response<Full<Bytes>> {
         ("refused_batches", "Batches that were refused.", &counters.refused),
         ("unauthorized_requests", "Requests with a token that is not known.", &counters.unauthorized),
         ("failed_landings", "Landings that failed.", &counters.failed),
+        ("busy_answers", "Requests that found no room.", &counters.busy),
+        ("set_aside_batches", "Batches that were pending and could not be read any more.", &counters.set_aside),
     ];
-    let family = |(name, text, value): (&str, &str, &AtomicU64)| {
-        let value = value.load(Ordering::Relaxed);
+    let closed = limits.strangers.gave_way() + limits.known.gave_way();
+    let all = all.map(|(name, text, value)| (name, text, value.load(Ordering::Relaxed)));
+    let closed = ("closed_connections", "Connections that were closed because there were too many.", closed);
+    let family = |(name, text, value): (&str, &str, u64)| {
         format!(
             "# HELP sysdock_collector_{name} {text}\n# TYPE sysdock_collector_{name} counter\nsysdock_collector_{name}_total {value}\n"
         )
     };
-    open_metrics(all.map(family).concat() + "# EOF\n")
+    open_metrics(all.into_iter().chain([closed]).map(family).collect::<String>() + "# EOF\n")
 }
 
 fn acceptor(chain: &PathBuf, key: &PathBuf) -> Result<TlsAcceptor, AgentError> {

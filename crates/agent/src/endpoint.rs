@@ -4,16 +4,13 @@
 use std::{
     net::SocketAddr,
     path::PathBuf,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use http_body_util::Full;
 use hyper::{
-    Method, Request, Response, StatusCode,
+    Method, Request, Response,
     body::{Bytes, Incoming},
     header::{ALLOW, HeaderValue},
 };
@@ -22,12 +19,12 @@ use sysdock_table::Cancel;
 use crate::{
     error::AgentError,
     http::{self, Limits, RequestRefusal, bearer, open_metrics},
-    sending::Tokens,
+    room::Room,
+    tokens::Tokens,
 };
 
-/// A scraper sends few requests, and reads the answers quickly.
-const LIMITS: Limits =
-    Limits { connections: 16, head: Duration::from_secs(5), head_bytes: 8 << 10, whole: Some(Duration::from_secs(10)) };
+/// Connections at a time. A scraper sends few requests, and reads the answers quickly.
+const CONNECTIONS: usize = 16;
 
 /// Where metrics are served, and to whom.
 #[derive(Clone, Debug)]
@@ -52,14 +49,14 @@ pub(crate) struct Endpoint {
 #[derive(Clone, Debug)]
 pub(crate) struct Page {
     text: Arc<Mutex<Bytes>>,
-    turned_away: Arc<AtomicU64>,
+    room: Room,
 }
 
 impl Page {
     /// The page until the first interval ends: no series, and the end mark that OpenMetrics
     /// requires.
     fn new() -> Page {
-        Page { text: Arc::new(Mutex::new(Bytes::from_static(b"# EOF\n"))), turned_away: Arc::default() }
+        Page { text: Arc::new(Mutex::new(Bytes::from_static(b"# EOF\n"))), room: Room::new(CONNECTIONS, CONNECTIONS) }
     }
 
     pub(crate) fn set(&self, text: String) {
@@ -70,9 +67,9 @@ impl Page {
         self.text.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Number of connections that were closed at once because there were too many.
+    /// Number of connections that were closed because there were too many.
     pub(crate) fn turned_away(&self) -> u64 {
-        self.turned_away.load(Ordering::Relaxed)
+        self.room.gave_way()
     }
 }
 
@@ -102,30 +99,33 @@ impl Endpoint {
     /// [`AgentError::Io`].
     pub(crate) fn serve(self, cancel: &Cancel) -> Result<(), AgentError> {
         let Endpoint { listener, tokens, page } = self;
-        let turned_away = Arc::clone(&page.turned_away);
-        let answer = move |request: Request<Incoming>| {
+        let limits = Limits {
+            strangers: page.room.clone(),
+            known: page.room.clone(),
+            head: Duration::from_secs(5),
+            head_bytes: 8 << 10,
+            whole: Some(Duration::from_secs(10)),
+        };
+        let answer = move |request: Request<Incoming>, _| {
             let response = respond(&request, tokens.as_deref(), &page);
             async move { response }
         };
-        let count = || {
-            turned_away.fetch_add(1, Ordering::Relaxed);
-        };
-        http::serve(listener, None, LIMITS, cancel, answer, &count)
+        http::serve(listener, None, limits, cancel, answer)
     }
 }
 
 fn respond(request: &Request<Incoming>, tokens: Option<&Tokens>, page: &Page) -> Response<Full<Bytes>> {
-    if tokens.is_some_and(|tokens| tokens.allows(bearer(request), "").is_none()) {
-        return RequestRefusal::UnknownToken.with(StatusCode::UNAUTHORIZED);
+    if tokens.is_some_and(|tokens| tokens.find(bearer(request)).is_none()) {
+        return RequestRefusal::UnknownToken.answer();
     }
     match (request.method(), request.uri().path()) {
         (&Method::GET | &Method::HEAD, "/metrics") => open_metrics(page.text()),
         (_, "/metrics") => {
-            let mut response = RequestRefusal::ReadOnly.with(StatusCode::METHOD_NOT_ALLOWED);
+            let mut response = RequestRefusal::ReadOnly.answer();
             response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
             response
         }
-        _ => RequestRefusal::UnknownPath.with(StatusCode::NOT_FOUND),
+        _ => RequestRefusal::UnknownPath.answer(),
     }
 }
 

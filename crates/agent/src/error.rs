@@ -3,10 +3,10 @@
 use std::{io, path::PathBuf, time::Duration};
 
 use sysdock_bpf::accounting::AccountingError;
-use sysdock_table::{TableError, codes};
+use sysdock_table::{Fact, TableError, codes, facts};
 use ureq::http::StatusCode;
 
-use crate::{http::RequestRefusal, settings::SettingsError};
+use crate::{answers::Uncounted, http::RequestRefusal, settings::SettingsError};
 
 /// An error of an agent or a collector.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub enum AgentError {
     Otlp(Unsent, Option<Duration>),
     /// A certificate or key cannot be used: why, as the library for TLS states it.
     Certificate(PathBuf, String),
-    /// Others may read this file of tokens.
+    /// Others may read or change this file of tokens.
     OthersRead(PathBuf),
     /// This file of tokens has none.
     NoToken(PathBuf),
@@ -40,6 +40,8 @@ pub enum AgentError {
     NewerLake(PathBuf),
     /// A batch took too long to land.
     TooLate,
+    /// As much as may be is waiting to be compared with the lake.
+    PendingFull(PathBuf),
     /// No agent answers at this socket.
     NoAgent(PathBuf, io::Error),
 }
@@ -54,6 +56,46 @@ pub enum Unsent {
     Answers(StatusCode, RequestRefusal),
     /// The batches cannot be compressed.
     Pack(io::Error),
+    /// An answer came that does not count.
+    Uncounted(Uncounted),
+    /// The system provides no random numbers, without which no answer counts.
+    NoRandom,
+}
+
+impl From<Uncounted> for Unsent {
+    fn from(why: Uncounted) -> Self {
+        Unsent::Uncounted(why)
+    }
+}
+
+impl Unsent {
+    /// As a fact.
+    #[must_use]
+    pub fn fact(&self) -> Fact {
+        match self {
+            Unsent::Unreachable(error) => facts::agent::stated(error.to_string()),
+            Unsent::NotReady(status) => facts::agent::not_ready(i64::from(status.as_u16())),
+            Unsent::Answers(status, why) => facts::agent::answers(i64::from(status.as_u16()), why.fact()),
+            Unsent::Pack(error) => facts::agent::stated(error.to_string()),
+            Unsent::Uncounted(why) => why.fact(),
+            Unsent::NoRandom => facts::agent::no_random(),
+        }
+    }
+}
+
+impl AgentError {
+    /// As a fact about sending.
+    #[must_use]
+    pub fn fact(&self) -> Fact {
+        match self {
+            AgentError::Collector(why) => facts::agent::of_collector(why.fact()),
+            AgentError::Otlp(why, _) => facts::agent::of_receiver(why.fact()),
+            AgentError::TooLate => facts::agent::too_late(),
+            AgentError::PendingFull(_) => facts::agent::pending_full(),
+            AgentError::Io(path, error) => facts::agent::file(path.display().to_string(), error.to_string()),
+            error => facts::agent::stated(error.to_string()),
+        }
+    }
 }
 
 codes!(AgentError {
@@ -71,6 +113,7 @@ codes!(AgentError {
     NoToken: "no-token",
     NewerLake: "newer-lake",
     TooLate: "too-late",
+    PendingFull: "pending-full",
     NoAgent: "no-agent",
 });
 

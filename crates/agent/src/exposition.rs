@@ -2,17 +2,20 @@
 //! (https://prometheus.io/docs/specs/om/open_metrics_spec/). It is made once per interval, so a
 //! request costs nothing. It names no job, user, command or file.
 
-use std::fmt::Write;
+use std::{collections::BTreeMap, fmt::Write};
 
 use sysdock_table::rows::AgentBatches;
 
 use crate::{
+    asking::DestinationStatus,
     batch::Batch,
     sums::{GROUPS, Group, Key, Sums, Unit, fixed_series},
 };
 
 /// Upper bound for the number of series about the agent itself.
-const OWN: usize = 40;
+const OWN: usize = 40 + 4 * MOST_REASONS;
+/// Reasons that are shown, of answers and of batches each.
+const MOST_REASONS: usize = 10;
 /// The smallest limit for the number of series.
 pub const FEWEST_SERIES: usize = 200;
 
@@ -26,26 +29,7 @@ pub(crate) struct Health {
     /// Number of connections to the endpoint that were closed at once.
     pub(crate) turned_away: u64,
     /// State of each destination.
-    pub(crate) destinations: Vec<Destination>,
-}
-
-/// State of sending to one destination.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Destination {
-    /// `lake`, `collector` or `otlp`.
-    pub(crate) name: &'static str,
-    /// When batches were last accepted there [ns, Unix time]; 0: never.
-    pub(crate) sent_ns: i64,
-    /// Number of failed attempts.
-    pub(crate) failed: u64,
-    /// Number of batches, or data points, that it refused.
-    pub(crate) refused: u64,
-    /// Number of waiting batches.
-    pub(crate) waiting: u64,
-    /// Size of the waiting batches [B].
-    pub(crate) waiting_bytes: u64,
-    /// Number of batches that were removed unsent for lack of room.
-    pub(crate) dropped: u64,
+    pub(crate) destinations: Vec<DestinationStatus>,
 }
 
 /// The published sums, and what the last batch said about the agent.
@@ -140,14 +124,18 @@ impl Exposition {
     }
 }
 
-fn write_destinations(out: &mut Out, destinations: &[Destination]) {
-    type Value = fn(&Destination) -> i64;
+fn write_destinations(out: &mut Out, destinations: &[DestinationStatus]) {
+    type Value = fn(&DestinationStatus) -> i64;
     let families: [(&str, &str, Unit, &str, Value); 6] = [
         ("last_sent", "gauge", Unit::Seconds, "When batches were last taken there, Unix time; 0: never.", |one| one.sent_ns),
-        ("failed_sends", "counter", Unit::Number, "Attempts to send that failed.", |one| one.failed as i64),
-        ("refused", "counter", Unit::Number, "Batches, or data points of OTLP, that were refused.", |one| one.refused as i64),
-        ("dropped_batches", "counter", Unit::Number, "Batches removed unsent for want of room.", |one| one.dropped as i64),
-        ("waiting_batches", "gauge", Unit::Number, "Batches in the spool.", |one| one.waiting as i64),
+        ("failed_sends", "counter", Unit::Number, "Attempts to send that failed.", |one| one.failed_attempts as i64),
+        ("refused", "counter", Unit::Number, "Batches, or data points of OTLP, that were refused.", |one| {
+            (one.set_aside.batches + one.refused_points) as i64
+        }),
+        ("dropped_batches", "counter", Unit::Number, "Batches removed unsent for want of room.", |one| {
+            one.dropped_batches as i64
+        }),
+        ("waiting_batches", "gauge", Unit::Number, "Batches in the spool.", |one| one.waiting_batches as i64),
         ("spool", "gauge", Unit::Bytes, "Bytes in the spool.", |one| one.waiting_bytes as i64),
     ];
     for (name, kind, unit, text, value) in families {
@@ -155,7 +143,32 @@ fn write_destinations(out: &mut Out, destinations: &[Destination]) {
         out.head(&name, kind, unit, text);
         let sample = sample_name(&name, kind);
         for one in destinations {
-            out.sample(&sample, &[("destination", one.name)], &number(value(one), unit));
+            out.sample(&sample, &[("destination", &one.name)], &number(value(one), unit));
+        }
+    }
+    write_reasons(out, destinations);
+}
+
+/// Why answers did not count, and batches were set aside. There are few reasons.
+fn write_reasons(out: &mut Out, destinations: &[DestinationStatus]) {
+    type Reasons = fn(&DestinationStatus) -> &BTreeMap<String, u64>;
+    let families: [(&str, &str, Reasons); 2] = [
+        ("uncounted_answers", "Answers that were not those of the destination: nothing was removed.", |one| {
+            &one.uncounted_answers
+        }),
+        ("set_aside_batches", "Batches that are not taken there, and are kept in the spool.", |one| &one.set_aside.reasons),
+    ];
+    for (name, text, reasons) in families {
+        if destinations.iter().all(|one| reasons(one).is_empty()) {
+            continue;
+        }
+        let name = full_name("agent", name, Unit::Number);
+        out.head(&name, "counter", Unit::Number, text);
+        for one in destinations {
+            for (reason, times) in reasons(one).iter().take(MOST_REASONS) {
+                let labels = [("destination", one.name.as_str()), ("reason", reason)];
+                out.sample(&sample_name(&name, "counter"), &labels, &times.to_string());
+            }
         }
     }
 }
@@ -233,7 +246,10 @@ fn escaped(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows::{Origin, empty_sample};
+    use crate::{
+        aside::Aside,
+        rows::{Origin, empty_sample},
+    };
     use sysdock_table::rows::JobSamples;
 
     fn batch(rows: Vec<JobSamples<'static>>) -> Batch {
@@ -290,7 +306,10 @@ mod tests {
     #[test]
     fn there_are_never_more_series_than_the_limit() {
         let mut exposition = Exposition::new(300);
-        let destinations = vec![Destination::default(); 2];
+        let reasons: BTreeMap<String, u64> = (0..30).map(|number| (format!("reason{number}"), 1)).collect();
+        let set_aside = Aside { reasons: reasons.clone(), ..Aside::default() };
+        let one = DestinationStatus { uncounted_answers: reasons, set_aside, ..DestinationStatus::default() };
+        let destinations = vec![one; 2];
         for round in 0..5 {
             let rows = (0..500).map(|number| files(format!("/{round}-{number}"))).collect();
             exposition.add(&batch(rows));

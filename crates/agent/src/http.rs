@@ -7,23 +7,31 @@ use http_body_util::Full;
 use hyper::{
     Request, Response, StatusCode,
     body::{Bytes, Incoming},
-    header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue},
+    header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, HeaderValue},
     server::conn::http1,
     service::service_fn,
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
 use serde::{Deserialize, Serialize};
-use sysdock_table::Cancel;
-use tokio::{net::TcpListener, sync::Semaphore};
+use std::sync::{Mutex, PoisonError};
+use sysdock_table::{Cancel, Fact, facts};
+use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
-use crate::error::AgentError;
+use crate::{
+    batch::LONGEST_TEXT,
+    error::AgentError,
+    json,
+    room::{Client, Place, Room, unless},
+};
 
 /// Limits for clients.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Limits {
-    /// Connections at a time; further ones are closed at once.
-    pub(crate) connections: usize,
+    /// Connections whose client has not shown a token.
+    pub(crate) strangers: Room,
+    /// Connections whose client has.
+    pub(crate) known: Room,
     /// How long a TLS handshake, or the head of a request, may take.
     pub(crate) head: Duration,
     /// Size of the head of a request [B], at least 8 KiB.
@@ -32,6 +40,9 @@ pub(crate) struct Limits {
     /// client keeps it open.
     pub(crate) whole: Option<Duration>,
 }
+
+/// Header lines of a request.
+const MOST_HEADERS: usize = 32;
 
 /// Listen at an address.
 ///
@@ -44,8 +55,36 @@ pub(crate) fn listen(address: SocketAddr) -> Result<std::net::TcpListener, Agent
     Ok(listener)
 }
 
-/// Answer requests in this thread until cancelled. `turned_away` is called for each connection
-/// above the limit.
+/// The client at the other end of a connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Visitor {
+    pub(crate) client: Client,
+    known: Room,
+    place: Arc<Mutex<Option<Place>>>,
+    is_known: Arc<std::sync::atomic::AtomicBool>,
+}
+
+impl Visitor {
+    fn new(client: Client, place: Place, known: &Room) -> Visitor {
+        let place = Arc::new(Mutex::new(Some(place)));
+        Visitor { client, known: known.clone(), place, is_known: Arc::default() }
+    }
+
+    /// The client has shown a token: its connection is one of those, if there is room for it.
+    pub(crate) fn is_known(&self) -> bool {
+        use std::sync::atomic::Ordering;
+        if self.is_known.load(Ordering::Relaxed) {
+            return true;
+        }
+        let Some(place) = self.known.keep(self.client, 1) else { return false };
+        self.is_known.store(true, Ordering::Relaxed);
+        // Its place among strangers is free.
+        self.place.lock().unwrap_or_else(PoisonError::into_inner).replace(place);
+        true
+    }
+}
+
+/// Answer requests in this thread until cancelled.
 ///
 /// # Errors
 /// [`AgentError::Io`]: the system provides no event queue.
@@ -55,75 +94,75 @@ pub(crate) fn serve<F, R>(
     limits: Limits,
     cancel: &Cancel,
     answer: F,
-    turned_away: &dyn Fn(),
 ) -> Result<(), AgentError>
 where
-    F: Fn(Request<Incoming>) -> R + Clone + Send + 'static,
+    F: Fn(Request<Incoming>, Visitor) -> R + Clone + Send + 'static,
     R: Future<Output = Response<Full<Bytes>>> + Send + 'static,
 {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| AgentError::Io("HTTP".into(), error))?;
-    runtime.block_on(accept(listener, tls, limits, cancel, answer, turned_away));
+    runtime.block_on(accept(listener, tls, limits, cancel, answer));
     runtime.shutdown_timeout(Duration::from_secs(1));
     Ok(())
 }
 
-async fn accept<F, R>(
-    listener: std::net::TcpListener,
-    tls: Option<TlsAcceptor>,
-    limits: Limits,
-    cancel: &Cancel,
-    answer: F,
-    turned_away: &dyn Fn(),
-) where
-    F: Fn(Request<Incoming>) -> R + Clone + Send + 'static,
+async fn accept<F, R>(listener: std::net::TcpListener, tls: Option<TlsAcceptor>, limits: Limits, cancel: &Cancel, answer: F)
+where
+    F: Fn(Request<Incoming>, Visitor) -> R + Clone + Send + 'static,
     R: Future<Output = Response<Full<Bytes>>> + Send + 'static,
 {
+    const STEP: Duration = Duration::from_millis(100);
     let Ok(listener) = TcpListener::from_std(listener) else { return };
-    let room = Arc::new(Semaphore::new(limits.connections));
     while !cancel.requested() {
-        let next = tokio::time::timeout(Duration::from_millis(100), listener.accept()).await;
-        let stream = match next {
-            Ok(Ok((stream, _))) => stream,
-            // Out of descriptors: wait until open connections end.
+        let (stream, address) = match tokio::time::timeout(STEP, listener.accept()).await {
+            Ok(Ok(accepted)) => accepted,
+            // Descriptors or memory are used up; the client waits until there are some again.
             Ok(Err(_)) => {
-                tokio::time::sleep(Duration::from_millis(50)).await;
+                tokio::time::sleep(STEP).await;
                 continue;
             }
             Err(_) => continue,
         };
-        let Ok(place) = Arc::clone(&room).try_acquire_owned() else {
-            turned_away();
-            continue;
-        };
-        let (answer, tls) = (answer.clone(), tls.clone());
-        tokio::spawn(async move {
-            let _place = place;
-            let _ = stream.set_nodelay(true);
-            match tls {
-                None => converse(TokioIo::new(stream), limits, answer).await,
-                Some(tls) => {
-                    if let Ok(Ok(stream)) = tokio::time::timeout(limits.head, tls.accept(stream)).await {
-                        converse(TokioIo::new(stream), limits, answer).await;
-                    }
-                }
-            }
-        });
+        let client = Client::of(address.ip());
+        let Some((place, notice)) = limits.strangers.borrow(client, 1) else { continue };
+        let visitor = Visitor::new(client, place, &limits.known);
+        let (answer, tls, limits) = (answer.clone(), tls.clone(), limits.clone());
+        tokio::spawn(unless(notice, visit(stream, tls, limits, visitor, answer)));
     }
 }
 
-async fn converse<S, F, R>(stream: S, limits: Limits, answer: F)
+async fn visit<F, R>(stream: TcpStream, tls: Option<TlsAcceptor>, limits: Limits, visitor: Visitor, answer: F)
+where
+    F: Fn(Request<Incoming>, Visitor) -> R,
+    R: Future<Output = Response<Full<Bytes>>>,
+{
+    let _ = stream.set_nodelay(true);
+    // Buffers are for clients that say something.
+    if !matches!(tokio::time::timeout(limits.head, stream.readable()).await, Ok(Ok(()))) {
+        return;
+    }
+    match tls {
+        None => converse(TokioIo::new(stream), limits, visitor, answer).await,
+        Some(tls) => {
+            if let Ok(Ok(stream)) = tokio::time::timeout(limits.head, tls.accept(stream)).await {
+                converse(TokioIo::new(stream), limits, visitor, answer).await;
+            }
+        }
+    }
+}
+
+async fn converse<S, F, R>(stream: S, limits: Limits, visitor: Visitor, answer: F)
 where
     S: hyper::rt::Read + hyper::rt::Write + Unpin,
-    F: Fn(Request<Incoming>) -> R,
+    F: Fn(Request<Incoming>, Visitor) -> R,
     R: Future<Output = Response<Full<Bytes>>>,
 {
     let answer = move |request| {
-        let answered = answer(request);
+        let answered = answer(request, visitor.clone());
         async move { Ok::<_, Infallible>(answered.await) }
     };
     let mut server = http1::Builder::new();
-    server.timer(TokioTimer::new()).header_read_timeout(limits.head).max_buf_size(limits.head_bytes);
+    server.timer(TokioTimer::new()).header_read_timeout(limits.head).max_buf_size(limits.head_bytes).max_headers(MOST_HEADERS);
     server.keep_alive(limits.whole.is_none());
     let connection = server.serve_connection(stream, service_fn(answer));
     // A client that disconnects or is too slow asks again.
@@ -151,19 +190,60 @@ pub enum RequestRefusal {
     Packing,
     /// The batches are not in the lake, and must be sent again.
     NotLanded,
+    /// The request does not state its length.
+    NoLength,
+    /// There is no room for the request at this time.
+    Busy,
     /// The text of another program, or of an earlier version.
     Stated { text: String },
 }
 
 impl RequestRefusal {
-    /// The answer with this reason.
-    pub(crate) fn with(&self, status: StatusCode) -> Response<Full<Bytes>> {
-        plain(status, serde_json::to_string(self).expect("keys are text") + "\n")
+    /// The answer with this reason. The connection ends with it, as the rest of a body may follow.
+    pub(crate) fn answer(&self) -> Response<Full<Bytes>> {
+        let mut response = plain(self.status(), self.to_json());
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        response
+    }
+
+    pub(crate) fn to_json(&self) -> String {
+        json::text(self) + "\n"
+    }
+
+    /// The status of the answer.
+    pub(crate) fn status(&self) -> StatusCode {
+        match self {
+            RequestRefusal::UnknownPath => StatusCode::NOT_FOUND,
+            RequestRefusal::UnknownToken => StatusCode::UNAUTHORIZED,
+            RequestRefusal::ReadOnly => StatusCode::METHOD_NOT_ALLOWED,
+            RequestRefusal::TooLong | RequestRefusal::Body => StatusCode::PAYLOAD_TOO_LARGE,
+            RequestRefusal::NoLength => StatusCode::LENGTH_REQUIRED,
+            RequestRefusal::NotLanded | RequestRefusal::Busy => StatusCode::SERVICE_UNAVAILABLE,
+            RequestRefusal::Packing | RequestRefusal::Stated { .. } => StatusCode::BAD_REQUEST,
+        }
     }
 
     /// From the body of an answer.
-    pub(crate) fn from_body(body: &str) -> RequestRefusal {
-        serde_json::from_str(body).unwrap_or_else(|_| RequestRefusal::Stated { text: body.trim().into() })
+    pub(crate) fn from_body(body: &[u8]) -> RequestRefusal {
+        let stated = || String::from_utf8_lossy(body).trim().chars().take(LONGEST_TEXT).collect();
+        serde_json::from_slice(body).unwrap_or_else(|_| RequestRefusal::Stated { text: stated() })
+    }
+
+    /// As a fact.
+    #[must_use]
+    pub fn fact(&self) -> Fact {
+        match self {
+            RequestRefusal::UnknownPath => facts::agent::unknown_path(),
+            RequestRefusal::UnknownToken => facts::agent::unknown_token(),
+            RequestRefusal::ReadOnly => facts::agent::read_only(),
+            RequestRefusal::TooLong => facts::agent::body_too_long(),
+            RequestRefusal::Body => facts::agent::body_not_read(),
+            RequestRefusal::Packing => facts::agent::packing(),
+            RequestRefusal::NotLanded => facts::agent::not_landed(),
+            RequestRefusal::NoLength => facts::agent::no_length(),
+            RequestRefusal::Busy => facts::agent::busy(),
+            RequestRefusal::Stated { text } => facts::agent::stated(text.as_str()),
+        }
     }
 }
 
@@ -196,13 +276,15 @@ mod tests {
 
     #[test]
     fn a_refusal_is_read_as_it_was_written() {
-        let answer = RequestRefusal::UnknownToken.with(StatusCode::UNAUTHORIZED);
+        let answer = RequestRefusal::UnknownToken.answer();
         assert_eq!(answer.status(), StatusCode::UNAUTHORIZED);
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let body = runtime.block_on(answer.into_body().collect()).unwrap().to_bytes();
         assert_eq!(&body[..], b"{\"code\":\"unknown_token\"}\n");
-        assert_eq!(RequestRefusal::from_body("{\"code\":\"unknown_token\"}\n"), RequestRefusal::UnknownToken);
+        assert_eq!(RequestRefusal::from_body(b"{\"code\":\"unknown_token\"}\n"), RequestRefusal::UnknownToken);
         let stated = RequestRefusal::Stated { text: "502 Bad Gateway".into() };
-        assert_eq!(RequestRefusal::from_body("502 Bad Gateway\r\n"), stated);
+        assert_eq!(RequestRefusal::from_body(b"502 Bad Gateway\r\n"), stated);
+        let page = RequestRefusal::from_body("<p>\u{e9}".repeat(100_000).as_bytes());
+        assert!(matches!(page, RequestRefusal::Stated { text } if text.chars().count() == LONGEST_TEXT));
     }
 }

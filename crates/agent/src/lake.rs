@@ -11,50 +11,37 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use chrono::DateTime;
 use serde::{Deserialize, Serialize};
 use sysdock_table::{
-    Access, Batch as Rows, Folder, LonePart, footer_value,
-    rows::{AgentBatchesColumns, Columns, JobFilesColumns, JobSamplesColumns, JobTotalsColumns, Row},
+    Access, Batch as Columns, Folder, LonePart, TableError,
+    rows::{
+        AgentBatches, AgentBatchesColumns, Columns as Table, JobFiles, JobFilesColumns, JobSamples, JobSamplesColumns, JobTotals,
+        JobTotalsColumns, Row,
+    },
 };
 
-use crate::{batch::Batch, error::AgentError};
+use crate::{
+    answers::Id,
+    error::AgentError,
+    json,
+    landed::{BATCHES, Footers, Landed},
+    line::{Line, Rows},
+    names,
+};
 
 /// File that marks a folder as a lake and states its format.
 const MARK: &str = "lake.json";
 const FORMAT: u32 = 1;
-/// Key under which footers list batches.
-pub(crate) const BATCHES: &str = "sysdock.batches";
-/// Rows of a row group: readers skip whole groups by time and job.
-const ROWS_PER_GROUP: usize = 122_880;
-
-/// Numbers of landed batches by agent, as ranges from the first to the last. A day of an agent is
-/// usually one range.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub(crate) struct Landed(BTreeMap<String, Vec<(i64, i64)>>);
-
-impl Landed {
-    fn of(numbers: &BTreeMap<&str, BTreeSet<i64>>) -> Landed {
-        let ranges = |numbers: &BTreeSet<i64>| {
-            let mut ranges: Vec<(i64, i64)> = Vec::new();
-            for number in numbers {
-                match ranges.last_mut().filter(|(_, last)| last + 1 == *number) {
-                    Some((_, last)) => *last = *number,
-                    None => ranges.push((*number, *number)),
-                }
-            }
-            ranges
-        };
-        Landed(numbers.iter().map(|(agent, numbers)| ((*agent).to_string(), ranges(numbers))).collect())
-    }
-
-    fn has(&self, agent: &str, number: i64) -> bool {
-        self.0.get(agent).is_some_and(|ranges| ranges.iter().any(|(first, last)| (*first..=*last).contains(&number)))
-    }
-}
+/// Longest mark that is read [B].
+const MOST_MARK: u64 = 4096;
+/// Rows of a row group, which are in memory at a time. Merging makes larger ones of a day.
+const ROWS_PER_GROUP: usize = 8_192;
+/// Tables that a batch has rows of.
+const TABLES: [&str; 4] = [JobSamplesColumns::TABLE, JobTotalsColumns::TABLE, JobFilesColumns::TABLE, AgentBatchesColumns::TABLE];
 
 /// Writes parts of a lake.
 #[derive(Debug)]
@@ -63,8 +50,7 @@ pub struct Lake {
     /// Distinguishes the parts of this process from those of others.
     writer: String,
     number: u64,
-    /// Lists of batches by path of the part. Parts never change.
-    footers: BTreeMap<PathBuf, Landed>,
+    footers: Footers,
 }
 
 /// Content of [`MARK`].
@@ -81,14 +67,35 @@ pub(crate) struct Partition {
 }
 
 impl Partition {
-    pub(crate) fn of(batch: &Batch) -> Partition {
-        let date = DateTime::from_timestamp_nanos(batch.ts_ns).format("%Y-%m-%d").to_string();
-        Partition { date, cluster: batch.cluster.clone() }
+    pub(crate) fn of(line: &Line) -> Partition {
+        let date = DateTime::from_timestamp_nanos(line.ts_ns).format("%Y-%m-%d").to_string();
+        Partition { date, cluster: line.id.cluster.clone() }
     }
 
     fn names(&self, table: &str) -> [String; 3] {
-        [table.into(), format!("date={}", self.date), format!("cluster={}", self.cluster)]
+        [table.into(), format!("date={}", self.date), names::cluster_folder(&self.cluster)]
     }
+
+    fn path(&self, lake: &Path, table: &str) -> PathBuf {
+        lake.join(self.names(table).iter().collect::<PathBuf>())
+    }
+
+    fn open(&self, lake: &Path, table: &str) -> Result<Folder, TableError> {
+        let mut folder = Folder::open(lake, Access::default())?;
+        for name in self.names(table) {
+            folder = folder.subfolder(&name)?;
+        }
+        Ok(folder)
+    }
+}
+
+/// Batches by the part of the lake that they belong to.
+pub(crate) fn by_partition<'l>(lines: impl IntoIterator<Item = &'l Line>) -> BTreeMap<Partition, Vec<&'l Line>> {
+    let mut all: BTreeMap<Partition, Vec<&Line>> = BTreeMap::new();
+    for line in lines {
+        all.entry(Partition::of(line)).or_default().push(line);
+    }
+    all
 }
 
 impl Lake {
@@ -100,17 +107,16 @@ impl Lake {
         if !path.exists() {
             drop(Folder::create(path, Access::default())?);
         }
-        let lake = Lake { path: path.into(), writer: writer.into(), number: 0, footers: BTreeMap::new() };
+        let lake = Lake { path: path.into(), writer: writer.into(), number: 0, footers: Footers::default() };
         let folder = lake.folder()?;
         let failed = |error| AgentError::Io(path.join(MARK), error);
-        match fs::read(path.join(MARK)) {
+        match folder.open_file(MARK).and_then(|file| std::io::read_to_string(std::io::Read::take(file, MOST_MARK))) {
             Ok(text) => {
-                let mark: Mark = serde_json::from_slice(&text).map_err(|error| failed(error.into()))?;
+                let mark: Mark = serde_json::from_str(&text).map_err(|error| failed(error.into()))?;
                 if mark.format > FORMAT { Err(AgentError::NewerLake(path.into())) } else { Ok(lake) }
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                let mark = serde_json::to_vec(&Mark { format: FORMAT }).expect("keys are text");
-                folder.replace(MARK, &mark).map_err(failed)?;
+                folder.replace(MARK, json::text(&Mark { format: FORMAT }).as_bytes()).map_err(failed)?;
                 Ok(lake)
             }
             Err(error) => Err(failed(error)),
@@ -121,129 +127,76 @@ impl Lake {
         Ok(Folder::open(&self.path, Access::default())?)
     }
 
-    fn partition(&self, partition: &Partition, table: &str) -> Result<Folder, AgentError> {
-        let mut folder = self.folder()?;
-        for name in partition.names(table) {
-            folder = folder.subfolder(&name)?;
-        }
-        Ok(folder)
+    pub(crate) fn writer(&self) -> &str {
+        &self.writer
     }
 
-    /// Write batches that have not landed. `is_in_time` is called before each part gets its final
-    /// name: a part that is late never becomes part of the lake.
+    /// Write batches of a partition that have not landed. `is_in_time` is called before each part
+    /// gets its final name: a part that is late never becomes part of the lake.
     ///
     /// # Errors
     /// [`AgentError`]: some rows may have landed; a repeated attempt must state that the batches
     /// were sent before.
-    pub(crate) fn land(&mut self, batches: &[Batch], is_in_time: &dyn Fn() -> bool) -> Result<(), AgentError> {
-        let mut by_partition: BTreeMap<Partition, Vec<&Batch>> = BTreeMap::new();
-        for batch in batches {
-            by_partition.entry(Partition::of(batch)).or_default().push(batch);
-        }
-        for (partition, batches) in by_partition {
-            let batches = &batches;
-            self.land_table(&partition, batches, &rows_of(batches, |batch| &batch.job_samples), is_in_time)?;
-            self.land_table(&partition, batches, &rows_of(batches, |batch| &batch.job_totals), is_in_time)?;
-            self.land_table(&partition, batches, &rows_of(batches, |batch| &batch.job_files), is_in_time)?;
-            self.land_table(&partition, batches, &rows_of(batches, |batch| &batch.agent_batches), is_in_time)?;
-        }
-        Ok(())
+    pub(crate) fn land(
+        &mut self,
+        partition: &Partition,
+        lines: &[&Line],
+        is_in_time: &dyn Fn() -> bool,
+    ) -> Result<(), AgentError> {
+        self.write(partition, lines, &[const { Vec::new() }; TABLES.len()], is_in_time)
     }
 
-    /// Write a batch of which it is unknown whether it has landed: rows that have are left out.
+    /// Write batches of a partition of which it is unknown whether they have landed: rows that have
+    /// are left out.
     ///
     /// # Errors
     /// As for [`Lake::land`].
-    pub(crate) fn land_once(&mut self, batch: &Batch) -> Result<(), AgentError> {
-        let partition = Partition::of(batch);
-        let has_landed = |lake: &mut Lake, table: &str| lake.has_landed(&partition, table, batch);
-        let mut rest = batch.clone();
-        if has_landed(self, JobSamplesColumns::TABLE)? {
-            rest.job_samples.clear();
-        }
-        if has_landed(self, JobTotalsColumns::TABLE)? {
-            rest.job_totals.clear();
-        }
-        if has_landed(self, JobFilesColumns::TABLE)? {
-            rest.job_files.clear();
-        }
-        if has_landed(self, AgentBatchesColumns::TABLE)? {
-            rest.agent_batches.clear();
-        }
-        self.land(&[rest], &|| true)
-    }
-
-    /// Whether the part of the lake for one table contains the rows of a batch.
-    fn has_landed(&mut self, partition: &Partition, table: &str, batch: &Batch) -> Result<bool, AgentError> {
-        // Merging removes parts. Then the folder is listed again: the merged part names the batches
-        // of the removed ones.
-        loop {
-            if let Some(answer) = self.find_landed(partition, table, batch)? {
-                return Ok(answer);
+    pub(crate) fn land_once(&mut self, partition: &Partition, lines: &[&Line]) -> Result<(), AgentError> {
+        let mut has_landed = [const { Vec::new() }; TABLES.len()];
+        for (table, has_landed) in TABLES.iter().zip(&mut has_landed) {
+            // A folder that does not exist has no parts, and is not made for that.
+            if partition.path(&self.path, table).symlink_metadata().is_ok() {
+                let landed = self.footers.of(&partition.open(&self.path, table)?)?;
+                *has_landed = lines.iter().map(|line| landed.has(&line.id)).collect();
             }
         }
+        self.write(partition, lines, &has_landed, &|| true)
     }
 
-    /// `None`: a part was removed meanwhile.
-    fn find_landed(&mut self, partition: &Partition, table: &str, batch: &Batch) -> Result<Option<bool>, AgentError> {
-        let folder = self.partition(partition, table)?;
-        let names = folder.names().map_err(|error| AgentError::Io(folder.path().into(), error))?;
-        for name in names.iter().filter_map(|name| name.to_str()).filter(|name| is_part(name)) {
-            let path = folder.path().join(name);
-            if !self.footers.contains_key(&path) {
-                let file = match folder.open_file(name) {
-                    Ok(file) => file,
-                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-                    Err(error) => return Err(AgentError::Io(path, error)),
-                };
-                // A damaged part contains nothing that could be read twice.
-                let value = footer_value(file, &path, BATCHES).ok().flatten().unwrap_or_default();
-                self.footers.insert(path.clone(), serde_json::from_str(&value).unwrap_or_default());
-            }
-            if self.footers[&path].has(&batch.agent, batch.sequence) {
-                return Ok(Some(true));
-            }
-        }
-        Ok(Some(false))
-    }
-
-    fn land_table<R: Row>(
+    /// `has_landed`: for each table, which of the lines have rows in it.
+    fn write(
         &mut self,
         partition: &Partition,
-        batches: &[&Batch],
-        rows: &[(usize, &R)],
+        lines: &[&Line],
+        has_landed: &[Vec<bool>; TABLES.len()],
         is_in_time: &dyn Fn() -> bool,
     ) -> Result<(), AgentError> {
-        if rows.is_empty() {
-            return Ok(());
+        let seconds = lines.iter().map(|line| line.ts_ns).min().unwrap_or(0) / 1_000_000_000;
+        let [samples, totals, files, batches] = TABLES.map(|_| self.place(partition));
+        let mut parts = Parts {
+            samples: Part::new(samples),
+            totals: Part::new(totals),
+            files: Part::new(files),
+            batches: Part::new(batches),
+            failed: None,
+        };
+        let mut seen = BTreeSet::new();
+        // A batch that occurs twice counts once.
+        for (place, line) in lines.iter().enumerate().filter(|(_, line)| seen.insert(&line.id)) {
+            parts.begin(line, &has_landed.each_ref().map(|landed| landed.get(place).copied().unwrap_or(false)));
+            line.read(&mut parts).map_err(|error| AgentError::Io(self.path.clone(), error.into()))?;
         }
-        let folder = self.partition(partition, R::Columns::TABLE)?;
+        parts.finish(&self.writer, seconds, is_in_time)
+    }
+
+    fn place(&mut self, partition: &Partition) -> Place {
         self.number += 1;
         let unfinished = format!("_writing-{}-{}", self.writer, self.number);
-        let mut part = LonePart::create::<R::Columns>(&folder, &unfinished)?;
-        let mut landed: BTreeMap<&str, BTreeSet<i64>> = BTreeMap::new();
-        for group in rows.chunks(ROWS_PER_GROUP) {
-            let mut columns = Rows::<R::Columns>::default();
-            for (batch, row) in group {
-                columns.push(*row);
-                landed.entry(&batches[*batch].agent).or_default().insert(batches[*batch].sequence);
-            }
-            part.write(&mut columns)?;
-        }
-        let value = serde_json::to_string(&Landed::of(&landed)).expect("keys are text");
-        let part = part.finish(&[(BATCHES, value)])?;
-        let seconds = batches.iter().map(|batch| batch.ts_ns).min().unwrap_or(0) / 1_000_000_000;
-        let name = format!("part-{seconds}-{}-{}-{}-{}.parquet", self.writer, self.number, part.rows, &part.sha256[..16]);
-        if !is_in_time() {
-            let _ = folder.remove(&unfinished);
-            return Err(AgentError::TooLate);
-        }
-        let renamed = folder.rename(&unfinished, &name).and_then(|()| folder.sync());
-        renamed.map_err(|error| AgentError::Io(folder.path().join(name), error))
+        Place { lake: self.path.clone(), partition: partition.clone(), unfinished, number: self.number }
     }
 
     /// Remove files of killed writers, which are no longer being written.
-    pub(crate) fn remove_unfinished(&self, older_than: std::time::Duration) {
+    pub(crate) fn remove_unfinished(&self, older_than: Duration) {
         let below = |path: PathBuf| fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
         let is_table = |path: &PathBuf| path.file_name().is_some_and(|name| !name.to_string_lossy().starts_with('_'));
         for file in below(self.path.clone()).filter(is_table).flat_map(below).flat_map(below).flat_map(below) {
@@ -256,33 +209,171 @@ impl Lake {
     }
 }
 
-/// Rows with the index of their batch. A batch that occurs twice counts once.
-fn rows_of<'b, R>(batches: &[&'b Batch], of: impl Fn(&'b Batch) -> &'b Vec<R>) -> Vec<(usize, &'b R)> {
-    let mut seen = BTreeSet::new();
-    let fresh = batches.iter().enumerate().filter(|(_, batch)| seen.insert((&batch.agent, batch.sequence)));
-    fresh.flat_map(|(place, batch)| of(batch).iter().map(move |row| (place, row))).collect()
+/// Where a part is written.
+struct Place {
+    lake: PathBuf,
+    partition: Partition,
+    unfinished: String,
+    number: u64,
 }
 
-/// Whether a file is a part of the lake.
-pub(crate) fn is_part(name: &str) -> bool {
-    name.starts_with("part-") && name.ends_with(".parquet")
+/// A part of one table that is being written. It has no file until it has rows.
+struct Part<R: Row> {
+    place: Place,
+    file: Option<(Folder, LonePart)>,
+    columns: Columns<R::Columns>,
+    rows: usize,
+    landed: Landed,
+    /// The batch whose rows come, unless they have landed; and whether the footer lists it.
+    current: Option<(Id, bool)>,
+}
+
+impl<R: Row> Part<R> {
+    fn new(place: Place) -> Part<R> {
+        Part { place, file: None, columns: Columns::default(), rows: 0, landed: Landed::default(), current: None }
+    }
+
+    fn add(&mut self, row: &R) -> Result<(), TableError> {
+        let Some((id, is_listed)) = &mut self.current else { return Ok(()) };
+        if !std::mem::replace(is_listed, true) {
+            self.landed.add(id);
+        }
+        self.columns.push(row);
+        self.rows += 1;
+        if self.rows.is_multiple_of(ROWS_PER_GROUP) { self.write_group() } else { Ok(()) }
+    }
+
+    fn write_group(&mut self) -> Result<(), TableError> {
+        let (folder, file) = match self.file.take() {
+            Some(open) => open,
+            None => self.place.create::<R::Columns>()?,
+        };
+        let (_, file) = self.file.insert((folder, file));
+        file.write(&mut self.columns)
+    }
+
+    fn finish(mut self, writer: &str, seconds: i64, is_in_time: &dyn Fn() -> bool) -> Result<(), AgentError> {
+        if !self.rows.is_multiple_of(ROWS_PER_GROUP) {
+            self.write_group()?;
+        }
+        let Some((folder, file)) = self.file.take() else { return Ok(()) };
+        let named = file.finish(&[(BATCHES, json::text(&self.landed))]).map_err(AgentError::from).and_then(|part| {
+            let hash: String = part.sha256.chars().take(16).collect();
+            let name = format!("part-{seconds}-{writer}-{}-{}-{hash}.parquet", self.place.number, part.rows);
+            if is_in_time() { Ok(name) } else { Err(AgentError::TooLate) }
+        });
+        let name = named.inspect_err(|_| drop(folder.remove(&self.place.unfinished)))?;
+        let renamed = folder.rename(&self.place.unfinished, &name).and_then(|()| folder.sync());
+        renamed.map_err(|error| AgentError::Io(folder.path().join(name), error))
+    }
+}
+
+impl<R: Row> Drop for Part<R> {
+    /// What was begun and does not become a part goes.
+    fn drop(&mut self) {
+        if let Some((folder, _)) = &self.file {
+            let _ = folder.remove(&self.place.unfinished);
+        }
+    }
+}
+
+impl Place {
+    fn create<C: Table>(&self) -> Result<(Folder, LonePart), TableError> {
+        let folder = self.partition.open(&self.lake, C::TABLE)?;
+        let file = LonePart::create::<C>(&folder, &self.unfinished)?;
+        Ok((folder, file))
+    }
+}
+
+/// Parts of all tables, which the rows of batches are written to.
+struct Parts {
+    samples: Part<JobSamples<'static>>,
+    totals: Part<JobTotals<'static>>,
+    files: Part<JobFiles<'static>>,
+    batches: Part<AgentBatches<'static>>,
+    failed: Option<TableError>,
+}
+
+impl Parts {
+    /// Rows of this batch come; those that are in the lake are left out.
+    fn begin(&mut self, line: &Line, has_landed: &[bool; TABLES.len()]) {
+        let current = |has_landed: bool| (!has_landed).then(|| (line.id.clone(), false));
+        let [samples, totals, files, batches] = has_landed.map(current);
+        self.samples.current = samples;
+        self.totals.current = totals;
+        self.files.current = files;
+        self.batches.current = batches;
+    }
+
+    fn finish(self, writer: &str, seconds: i64, is_in_time: &dyn Fn() -> bool) -> Result<(), AgentError> {
+        if let Some(error) = self.failed {
+            return Err(error.into());
+        }
+        self.samples.finish(writer, seconds, is_in_time)?;
+        self.totals.finish(writer, seconds, is_in_time)?;
+        self.files.finish(writer, seconds, is_in_time)?;
+        self.batches.finish(writer, seconds, is_in_time)
+    }
+
+    fn note(&mut self, added: Result<(), TableError>) {
+        if let Err(error) = added {
+            self.failed.get_or_insert(error);
+        }
+    }
+}
+
+impl Rows for Parts {
+    fn sample(&mut self, row: JobSamples<'static>) {
+        let added = self.samples.add(&row);
+        self.note(added);
+    }
+
+    fn total(&mut self, row: JobTotals<'static>) {
+        let added = self.totals.add(&row);
+        self.note(added);
+    }
+
+    fn file(&mut self, row: JobFiles<'static>) {
+        let added = self.files.add(&row);
+        self.note(added);
+    }
+
+    fn about(&mut self, row: AgentBatches<'static>) {
+        let added = self.batches.add(&row);
+        self.note(added);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows::{Origin, empty_sample};
+    use crate::{
+        batch::Batch,
+        line::tests::{NOW, parse},
+        rows::{Origin, empty_sample},
+    };
     use sha2::{Digest, Sha256};
     use std::fs::File;
     use sysdock_table::TableError;
 
-    const NOW: i64 = 1_800_000_000_000_000_000;
+    fn batch(agent: char, sequence: i64, rows: usize) -> Line {
+        of_cluster("c", agent, sequence, rows)
+    }
 
-    fn batch(agent: &str, sequence: i64, rows: usize) -> Batch {
-        let origin = Origin { cluster: "c".into(), node: "n".into(), agent: agent.into(), sequence };
+    fn of_cluster(cluster: &str, agent: char, sequence: i64, rows: usize) -> Line {
+        let agent = agent.to_string().repeat(16);
+        let origin = Origin { cluster: cluster.into(), node: "n".into(), agent, sequence };
         let mut batch = Batch::new(&origin, NOW + sequence);
         batch.job_samples = vec![empty_sample(&origin, NOW, 10, "files"); rows];
-        batch
+        parse(batch.to_line()).expect("it is fine")
+    }
+
+    fn land(lake: &mut Lake, lines: &[&Line]) -> Result<(), AgentError> {
+        by_partition(lines.iter().copied()).iter().try_for_each(|(partition, lines)| lake.land(partition, lines, &|| true))
+    }
+
+    fn land_once(lake: &mut Lake, line: &Line) -> Result<(), AgentError> {
+        lake.land_once(&Partition::of(line), &[line])
     }
 
     /// Checks a part against its name: `None`, or what is wrong.
@@ -303,6 +394,11 @@ mod tests {
         all
     }
 
+    fn rows_of_first(path: &Path) -> u64 {
+        let name = parts(path).pop().expect("a part").file_name().expect("a name").to_string_lossy().into_owned();
+        name.split('-').nth(4).and_then(|number| number.parse().ok()).expect("a number of rows")
+    }
+
     /// Number of rows, by the names of the parts.
     fn rows(path: &Path) -> u64 {
         let rows = |part: &PathBuf| {
@@ -317,15 +413,15 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("lake");
         let mut lake = Lake::open(&path, "w1").expect("it is made");
-        let (first, second) = (batch("a", 1, 3), batch("b", 1, 4));
-        lake.land(&[first.clone(), second.clone(), first.clone()], &|| true).expect("it lands");
+        let (first, second) = (batch('a', 1, 3), batch('b', 1, 4));
+        land(&mut lake, &[&first, &second, &first]).expect("it lands");
         assert_eq!(rows(&path), 7);
         // Another process, which has no footers in memory.
         let mut other = Lake::open(&path, "w2").expect("it is there");
-        other.land_once(&first).expect("it is there");
-        other.land_once(&batch("a", 2, 5)).expect("it lands");
-        other.land_once(&batch("a", 2, 5)).expect("it is there");
-        lake.land_once(&batch("a", 2, 5)).expect("it is there");
+        land_once(&mut other, &first).expect("it is there");
+        land_once(&mut other, &batch('a', 2, 5)).expect("it lands");
+        land_once(&mut other, &batch('a', 2, 5)).expect("it is there");
+        land_once(&mut lake, &batch('a', 2, 5)).expect("it is there");
         assert_eq!(rows(&path), 12);
         assert!(parts(&path).iter().all(|part| damage(part).expect("it can be read").is_none()));
     }
@@ -341,11 +437,29 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_kept_as_ranges() {
-        let landed = Landed::of(&BTreeMap::from([("a", BTreeSet::from([1, 2, 3, 7, 9, 10]))]));
-        assert_eq!(serde_json::to_string(&landed).expect("JSON"), "{\"a\":[[1,3],[7,7],[9,10]]}");
-        let has: Vec<i64> = (0..12).filter(|number| landed.has("a", *number)).collect();
-        assert_eq!((has, landed.has("b", 1)), (vec![1, 2, 3, 7, 9, 10], false));
+    fn one_number_of_two_clusters_is_two_batches() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("lake");
+        let mut lake = Lake::open(&path, "w1").expect("it is made");
+        let (own, other) = (of_cluster("c", 'a', 1, 3), of_cluster("d", 'a', 1, 4));
+        for line in [&own, &other, &own, &other] {
+            land_once(&mut lake, line).expect("it lands once");
+        }
+        assert_eq!(rows(&path), 3);
+        assert_eq!(fs::read_dir(path.join("job_samples/date=2027-01-15/cluster=d")).expect("it is there").count(), 1);
+        assert!(!path.join("job_totals").exists(), "what has no rows has no folder");
+    }
+
+    #[test]
+    fn a_footer_that_may_not_be_read_stops_the_batch() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("lake");
+        let mut lake = Lake::open(&path, "w1").expect("it is made");
+        land(&mut lake, &[&batch('a', 1, 3)]).expect("it lands");
+        // A folder of the name of a part cannot be read.
+        fs::create_dir(path.join("job_samples/date=2027-01-15/cluster=c/part-1-w-1-1-x.parquet")).expect("a folder");
+        assert!(land_once(&mut lake, &batch('a', 1, 3)).is_err(), "whether it has landed is unknown");
+        assert_eq!(rows_of_first(&path), 3);
     }
 
     #[test]
@@ -353,7 +467,10 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("lake");
         let mut lake = Lake::open(&path, "w1").expect("it is made");
-        assert!(matches!(lake.land(&[batch("a", 1, 3)], &|| false), Err(AgentError::TooLate)));
+        assert!(matches!(
+            lake.land(&Partition::of(&batch('a', 1, 3)), &[&batch('a', 1, 3)], &|| false),
+            Err(AgentError::TooLate)
+        ));
         assert_eq!(parts(&path).len(), 0);
     }
 
@@ -362,7 +479,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("lake");
         let mut lake = Lake::open(&path, "w1").expect("it is made");
-        lake.land(&[batch("a", 1, 3)], &|| true).expect("it lands");
+        land(&mut lake, &[&batch('a', 1, 3)]).expect("it lands");
         let part = parts(&path).remove(0);
         let mut bytes = fs::read(&part).expect("it is there");
         bytes[20] ^= 1;
@@ -370,7 +487,7 @@ mod tests {
         assert!(damage(&part).expect("it can be read").is_some());
         // A footer that cannot be read does not prevent others from being read.
         fs::write(&part, b"PAR1").expect("it is written");
-        Lake::open(&path, "w2").expect("it is there").land_once(&batch("a", 2, 1)).expect("it lands");
+        land_once(&mut Lake::open(&path, "w2").expect("it is there"), &batch('a', 2, 1)).expect("it lands");
     }
 
     #[test]
@@ -378,12 +495,12 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("lake");
         let mut lake = Lake::open(&path, "w1").expect("it is made");
-        lake.land(&[batch("a", 1, 3)], &|| true).expect("it lands");
+        land(&mut lake, &[&batch('a', 1, 3)]).expect("it lands");
         let left = path.join("job_samples/date=2027-01-15/cluster=c/_writing-w0-1");
         fs::write(&left, b"x").expect("it is written");
-        lake.remove_unfinished(std::time::Duration::from_secs(3600));
+        lake.remove_unfinished(Duration::from_secs(3600));
         assert!(left.exists());
-        lake.remove_unfinished(std::time::Duration::ZERO);
+        lake.remove_unfinished(Duration::ZERO);
         assert!(!left.exists() && rows(&path) == 3);
     }
 }

@@ -4,38 +4,48 @@
 //!   when it is in the lake. If that takes longer than [`Landing::limit`], it is not written any
 //!   more.
 //! - A batch that *was sent before* may be on its way into the lake through another collector, or
-//!   through this one. It is put into `_pending` under a name of its own, and answered. After twice
-//!   the limit no collector can still be writing it. Then the collector that holds the lock reads
-//!   the footers of the parts, and writes the batch unless they name it.
+//!   through this one. It is made durable in `_pending` (`pending`), and answered.
 //!
 //! A collector that is killed leaves a batch either in the lake or not. The agent sends it again,
 //! and it takes the second way.
+//!
+//! What it costs to be durable does not depend on what clients send: all that has arrived is
+//! written to `_pending` in one file, and a landing writes to a limited number of folders; batches
+//! for others take the second way, too.
 
 use std::{
-    fs::{self, File},
-    path::PathBuf,
-    sync::mpsc::{Receiver, RecvTimeoutError},
-    time::{Duration, Instant, SystemTime},
+    collections::{BTreeMap, BTreeSet},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+        mpsc::{Receiver, RecvTimeoutError},
+    },
+    time::{Duration, Instant},
 };
-
-use rustix::fs::{FlockOperation, flock};
 
 use crate::{
-    batch::{Batch, DAY_NS},
     error::AgentError,
-    lake::Lake,
+    lake::{Lake, Partition, by_partition},
+    line::Line,
+    pending::Pending,
+    room::{Place, Room},
 };
 
-const PENDING: &str = "_pending";
 /// Number of waiting rows at which batches land before their time.
-const MOST_ROWS: usize = 500_000;
+const MOST_ROWS: u64 = 500_000;
+/// Days and clusters that one landing writes to. Batches are of today, few of yesterday.
+pub(crate) const MOST_PARTITIONS: usize = 16;
+/// How long batches are collected before they are written to `_pending` in one file.
+const GATHERING: Duration = Duration::from_millis(50);
 
 /// Batches whose sender waits for an answer.
 pub(crate) struct Received {
-    pub(crate) batches: Vec<Batch>,
+    pub(crate) lines: Vec<Line>,
     pub(crate) was_sent: bool,
-    /// Told whether the batches are durable.
-    pub(crate) answer: Box<dyn FnOnce(bool) + Send>,
+    /// The memory that they take.
+    pub(crate) place: Option<Place>,
+    /// Told which of them are durable.
+    pub(crate) answer: Box<dyn FnOnce(Vec<bool>) + Send>,
 }
 
 /// Landing intervals.
@@ -47,18 +57,48 @@ pub struct Landing {
     pub limit: Duration,
 }
 
+/// Batches that wait for the same step.
+#[derive(Default)]
+struct Waiting {
+    all: Vec<Received>,
+    since: Option<Instant>,
+    rows: u64,
+}
+
+impl Waiting {
+    fn push(&mut self, one: Received) {
+        self.rows += one.lines.iter().map(|line| line.rows).sum::<u64>();
+        self.since.get_or_insert_with(Instant::now);
+        self.all.push(one);
+    }
+
+    fn take(&mut self) -> Vec<Received> {
+        (self.since, self.rows) = (None, 0);
+        std::mem::take(&mut self.all)
+    }
+
+    /// How long the first of them has to wait yet, if there is one.
+    fn left(&self, time: Duration) -> Option<Duration> {
+        self.since.map(|since| time.saturating_sub(since.elapsed()))
+    }
+}
+
 /// Brings batches into the lake until no more are sent.
 pub(crate) struct Lander {
-    pub(crate) lake: Lake,
-    pub(crate) times: Landing,
-    waiting: Vec<Received>,
-    since: Option<Instant>,
-    rows: usize,
+    lake: Lake,
+    times: Landing,
+    /// Memory that waiting batches take.
+    room: Room,
+    fresh: Waiting,
+    sent_before: Waiting,
+    pending: Pending,
 }
 
 impl Lander {
-    pub(crate) fn new(lake: Lake, times: Landing) -> Lander {
-        Lander { lake, times, waiting: Vec::new(), since: None, rows: 0 }
+    /// `set_aside`: counts what is pending and cannot be read.
+    pub(crate) fn new(lake: Lake, times: Landing, room: Room, set_aside: Arc<AtomicU64>) -> Lander {
+        let pending = Pending::new(times.limit * 2, set_aside);
+        Lander { lake, times, room, fresh: Waiting::default(), sent_before: Waiting::default(), pending }
     }
 
     /// Run until all senders are gone, then land what still waits.
@@ -66,90 +106,124 @@ impl Lander {
         let mut settled = Instant::now();
         self.lake.remove_unfinished(self.times.limit.max(Duration::from_secs(3600)));
         loop {
-            let wait = self.since.map_or(self.times.every, |since| self.times.every.saturating_sub(since.elapsed()));
-            match received.recv_timeout(wait) {
-                Ok(one) if one.was_sent => {
-                    let kept = one.batches.iter().try_for_each(|batch| self.pend(batch));
-                    (one.answer)(kept.is_ok());
-                    kept.unwrap_or_else(report);
-                }
-                Ok(one) => {
-                    self.rows += one.batches.iter().map(Batch::rows).sum::<usize>();
-                    self.since.get_or_insert_with(Instant::now);
-                    self.waiting.push(one);
-                }
+            match received.recv_timeout(self.wait(settled)) {
+                Ok(one) => self.receive(one),
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => {
-                    self.land(report);
-                    return;
-                }
+                Err(RecvTimeoutError::Disconnected) => break,
             }
-            if self.rows >= MOST_ROWS || self.since.is_some_and(|since| since.elapsed() >= self.times.every) {
-                self.land(report);
+            // All that has arrived meanwhile shares the next step.
+            while !self.is_due() {
+                let Ok(one) = received.try_recv() else { break };
+                self.receive(one);
             }
+            self.step(report);
             if settled.elapsed() >= self.times.every {
-                self.settle().unwrap_or_else(report);
+                self.settle(report);
                 settled = Instant::now();
             }
         }
+        self.pend(report);
+        self.land(report);
     }
 
-    fn land(&mut self, report: &dyn Fn(AgentError)) {
-        let since = self.since.take().unwrap_or_else(Instant::now);
-        self.rows = 0;
-        let waiting = std::mem::take(&mut self.waiting);
-        let mut batches = Vec::new();
-        let mut answers = Vec::new();
+    fn wait(&self, settled: Instant) -> Duration {
+        let until = [self.sent_before.left(GATHERING), self.fresh.left(self.times.every)];
+        let settling = self.times.every.saturating_sub(settled.elapsed());
+        until.into_iter().flatten().fold(settling, Duration::min)
+    }
+
+    fn receive(&mut self, one: Received) {
+        if one.was_sent { self.sent_before.push(one) } else { self.fresh.push(one) }
+    }
+
+    fn is_due(&self) -> bool {
+        let is_full = self.fresh.rows >= MOST_ROWS || (self.fresh.since.is_some() && self.room.is_tight());
+        is_full || self.fresh.left(self.times.every).is_some_and(|left| left.is_zero())
+    }
+
+    fn step(&mut self, report: &dyn Fn(AgentError)) {
+        if self.sent_before.left(GATHERING).is_some_and(|left| left.is_zero()) {
+            self.pend(report);
+        }
+        if self.is_due() {
+            self.land(report);
+        }
+    }
+
+    /// Make batches durable, in one file.
+    fn pend(&mut self, report: &dyn Fn(AgentError)) {
+        let waiting = self.sent_before.take();
+        if waiting.is_empty() {
+            return;
+        }
+        let lines: Vec<&Line> = waiting.iter().flat_map(|one| &one.lines).collect();
+        let kept = self.pending.add(&self.lake, &lines);
         for one in waiting {
-            batches.extend(one.batches);
-            answers.push(one.answer);
+            let is_durable = vec![kept.is_ok(); one.lines.len()];
+            (one.answer)(is_durable);
         }
+        kept.unwrap_or_else(report);
+    }
+
+    /// Write what was never sent before. Each batch is answered for itself: one whose folder cannot
+    /// be written keeps no other from landing.
+    fn land(&mut self, report: &dyn Fn(AgentError)) {
+        let since = self.fresh.since.unwrap_or_else(Instant::now);
         let limit = self.times.limit;
-        let landed = self.lake.land(&batches, &|| since.elapsed() < limit);
-        answers.into_iter().for_each(|answer| answer(landed.is_ok()));
-        landed.unwrap_or_else(report);
+        let waiting = self.fresh.take();
+        let all = by_partition(waiting.iter().flat_map(|one| &one.lines));
+        let later = self.pend_rest(&all, report);
+        let mut landed: BTreeMap<Partition, bool> = BTreeMap::new();
+        for (partition, lines) in &all {
+            let is_durable = later.get(partition).copied().unwrap_or_else(|| {
+                let written = self.lake.land(partition, lines, &|| since.elapsed() < limit);
+                let is_durable = written.is_ok();
+                written.unwrap_or_else(report);
+                is_durable
+            });
+            landed.insert(partition.clone(), is_durable);
+        }
+        drop(all);
+        for Received { lines, answer, place, .. } in waiting {
+            let is_durable = |line: &Line| landed.get(&Partition::of(line)).copied().unwrap_or(false);
+            answer(lines.iter().map(is_durable).collect());
+            drop((lines, place));
+        }
     }
 
-    fn pend(&self, batch: &Batch) -> Result<(), AgentError> {
-        let folder = self.lake.folder()?.subfolder(PENDING)?;
-        let name = format!("{}-{:016}.json", batch.agent, batch.sequence);
-        folder.replace(&name, &batch.to_line()).map_err(|error| AgentError::Io(folder.path().join(name), error))
+    /// Makes those durable that are for more folders than one landing writes to: the ones with the
+    /// fewest batches. Returns whether they are.
+    fn pend_rest(&mut self, all: &BTreeMap<Partition, Vec<&Line>>, report: &dyn Fn(AgentError)) -> BTreeMap<Partition, bool> {
+        if all.len() <= MOST_PARTITIONS {
+            return BTreeMap::new();
+        }
+        let mut by_size: Vec<(&Partition, &Vec<&Line>)> = all.iter().collect();
+        by_size.sort_by_key(|(_, lines)| std::cmp::Reverse(lines.len()));
+        let rest: Vec<_> = by_size.into_iter().skip(MOST_PARTITIONS).collect();
+        let lines: Vec<&Line> = rest.iter().flat_map(|(_, lines)| lines.iter().copied()).collect();
+        let kept = self.pending.add(&self.lake, &lines);
+        let later = rest.into_iter().map(|(partition, _)| (partition.clone(), kept.is_ok())).collect();
+        kept.unwrap_or_else(report);
+        later
     }
 
-    /// Write pending batches that are old enough and not in the lake. A lock ensures that one
-    /// collector does it at a time.
-    fn settle(&mut self) -> Result<(), AgentError> {
-        let folder = self.lake.folder()?.subfolder(PENDING)?;
-        let names = folder.names().map_err(|error| AgentError::Io(folder.path().into(), error))?;
-        let is_batch = |name: &std::ffi::OsString| name.to_string_lossy().ends_with(".json");
-        let names: Vec<_> = names.into_iter().filter(is_batch).collect();
-        if names.is_empty() {
-            return Ok(());
-        }
-        let lock_path: PathBuf = folder.path().join("lock");
-        let lock = File::options().create(true).truncate(false).write(true).open(&lock_path);
-        let lock = lock.map_err(|error| AgentError::Io(lock_path, error))?;
-        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
-            return Ok(());
-        }
-        for name in names {
-            let path = folder.path().join(&name);
-            let written = fs::metadata(&path).and_then(|found| found.modified());
-            let Ok(written) = written else { continue }; // another one was faster
-            let age = SystemTime::now().duration_since(written).unwrap_or_default();
-            if age < self.times.limit * 2 {
-                continue;
-            }
-            let line = fs::read(&path).map_err(|error| AgentError::Io(path.clone(), error))?;
-            let Ok(batch) = Batch::parse(&line, i64::MAX - DAY_NS) else {
-                // The file was whole when it was written, so the disk is to blame and should be
-                // checked.
-                let _ = fs::rename(&path, path.with_extension("damaged"));
-                continue;
-            };
-            self.lake.land_once(&batch)?;
-            fs::remove_file(&path).map_err(|error| AgentError::Io(path, error))?;
-        }
-        Ok(())
+    /// Write what is pending for long enough, for at most half of the time.
+    fn settle(&mut self, report: &dyn Fn(AgentError)) {
+        let until = Instant::now() + self.times.every / 2;
+        self.pending.settle(&mut self.lake, until, report);
+    }
+}
+
+/// Batches of which no two are the same.
+pub(crate) fn distinct<'l>(lines: impl IntoIterator<Item = &'l Line>) -> Vec<&'l Line> {
+    let mut seen = BTreeSet::new();
+    lines.into_iter().filter(|line| seen.insert(&line.id)).collect()
+}
+
+/// Count what a landing could not do.
+pub(crate) fn counting(failed: &AtomicU64, report: impl Fn(AgentError)) -> impl Fn(AgentError) {
+    move |error| {
+        failed.fetch_add(1, Ordering::Relaxed);
+        report(error);
     }
 }

@@ -11,12 +11,21 @@ use std::{collections::BTreeMap, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sysdock_table::{Folder, rows::JobSamples};
+use sysdock_table::{
+    Folder,
+    rows::{AgentBatches, JobFiles, JobSamples, JobTotals},
+};
+use ureq::http::StatusCode;
 
 use crate::{
-    batch::{Batch, DAY_NS},
+    answers::{Id, Uncounted},
+    batch::LONGEST_TEXT,
     error::{AgentError, Unsent},
+    http::RequestRefusal,
+    json as own_json,
+    line::Rows,
     outcome::{Outcome, Rejection},
+    pushing::readable,
     spool::{Spool, Waiting},
     sums::{GROUPS, Group, Metric, Unit},
 };
@@ -45,12 +54,14 @@ impl Done {
     /// Read the progress in a folder of batches; a missing or damaged file means none.
     pub(crate) fn read(folder: &Folder) -> Done {
         let file = folder.open_file(PROGRESS).ok();
-        file.and_then(|file| serde_json::from_reader(file).ok()).unwrap_or_default()
+        let text = file.and_then(|file| std::io::read_to_string(std::io::Read::take(file, LONGEST_ANSWER)).ok());
+        text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
     }
 
     fn keep(&self, folder: &Folder) -> Result<(), AgentError> {
-        let text = serde_json::to_vec(self).expect("keys are text");
-        folder.replace(PROGRESS, &text).map_err(|error| AgentError::Io(folder.path().join(PROGRESS), error))
+        folder
+            .replace(PROGRESS, own_json::text(self).as_bytes())
+            .map_err(|error| AgentError::Io(folder.path().join(PROGRESS), error))
     }
 
     /// Whether rows of this batch, or of a later one of this agent, were answered.
@@ -58,7 +69,7 @@ impl Done {
         self.agent == agent && self.sequence >= sequence
     }
 
-    fn rows_of(&self, batch: &Batch) -> usize {
+    fn rows_of(&self, batch: &Id) -> usize {
         if self.agent == batch.agent && self.sequence == batch.sequence { self.rows } else { 0 }
     }
 }
@@ -73,38 +84,58 @@ pub(crate) struct Receiver {
 }
 
 /// Outcome of a request.
+#[derive(Debug, PartialEq)]
 enum Taken {
     All,
     /// This many points were refused, and must not be sent again.
     Not(u64, Rejection),
+    /// The request is too long: a part of it may not be.
+    TooLong,
+}
+
+/// An answer.
+struct Answered {
+    status: StatusCode,
+    kind: String,
+    text: String,
 }
 
 impl Receiver {
     /// Send the rows of one batch that were not sent yet.
     pub(crate) fn send(&mut self, spool: &Spool, waiting: &Waiting) -> Result<Outcome, AgentError> {
-        // The node's own clock is trusted.
-        let batch = match Batch::parse(&spool.line(waiting)?, i64::MAX - DAY_NS) {
-            Ok(batch) => batch,
-            Err(why) => {
-                spool.refused(waiting)?;
-                return Ok(Outcome::Refused(why));
-            }
-        };
+        let (lines, refused) = readable(spool, std::slice::from_ref(waiting))?;
+        let Some((_, line)) = lines.first() else { return Ok(refused.map_or(Outcome::Idle, Outcome::Refused)) };
+        let mut rows = Samples::default();
+        line.read(&mut rows).map_err(|error| AgentError::Io(spool.path().into(), error.into()))?;
         let mut rejected = None;
-        let from = self.done.rows_of(&batch).min(batch.job_samples.len());
-        let mut rows = from;
-        while rows < batch.job_samples.len() {
-            let end = (rows + MOST_ROWS).min(batch.job_samples.len());
-            if let Taken::Not(points, why) = self.post(&batch.job_samples[rows..end])? {
-                self.done.refused += points;
-                rejected = Some((points, why));
+        let mut from = self.done.rows_of(&line.id).min(rows.0.len());
+        let mut most = MOST_ROWS;
+        while from < rows.0.len() {
+            let end = (from + most).min(rows.0.len());
+            match self.post(rows.0.get(from..end).unwrap_or_default())? {
+                Taken::All => {}
+                Taken::TooLong if end - from > 1 => {
+                    most = (end - from) / 2;
+                    continue;
+                }
+                // No receiver has such a limit.
+                Taken::TooLong => {
+                    let why = Unsent::Answers(StatusCode::PAYLOAD_TOO_LARGE, RequestRefusal::TooLong);
+                    return Err(AgentError::Otlp(why, None));
+                }
+                Taken::Not(points, why) => rejected = Some(self.reject(points, why)),
             }
-            rows = end;
-            (self.done.agent, self.done.sequence, self.done.rows) = (batch.agent.clone(), batch.sequence, rows);
+            from = end;
+            (self.done.agent, self.done.sequence, self.done.rows) = (line.id.agent.clone(), line.id.sequence, from);
             self.done.keep(spool.folder())?;
         }
         spool.landed(waiting)?;
         Ok(rejected.map_or(Outcome::Landed, |(points, why)| Outcome::Rejected(points, why)))
+    }
+
+    fn reject(&mut self, points: u64, why: Rejection) -> (u64, Rejection) {
+        self.done.refused += points;
+        (points, why)
     }
 
     fn post(&self, rows: &[JobSamples<'static>]) -> Result<Taken, AgentError> {
@@ -116,17 +147,64 @@ impl Receiver {
         if let Some(token) = &self.token {
             post = post.header("authorization", format!("Bearer {token}"));
         }
-        let mut answer = post.send(request.to_string()).map_err(|error| AgentError::Otlp(Unsent::Unreachable(error), None))?;
+        let failed = |why| AgentError::Otlp(why, None);
+        let mut answer = post.send(request.to_string()).map_err(|error| failed(Unsent::Unreachable(error)))?;
         let status = answer.status();
-        let after = answer.headers().get("retry-after").and_then(|value| value.to_str().ok()).and_then(wait_of);
-        let text = answer.body_mut().with_config().limit(LONGEST_ANSWER).read_to_string().unwrap_or_default();
-        match status.as_u16() {
-            200..=299 => Ok(partly(&text)),
-            // The statuses for which the specification demands a retry.
-            429 | 502 | 503 | 504 => Err(AgentError::Otlp(Unsent::NotReady(status), after)),
-            _ => Ok(Taken::Not(points, Rejection { status: Some(status.as_u16()), text: text.chars().take(200).collect() })),
-        }
+        let header = |name: &str| answer.headers().get(name).and_then(|value| value.to_str().ok());
+        let after = header("retry-after").and_then(wait_of);
+        let kind = header("content-type").unwrap_or_default().chars().take(LONGEST_TEXT).collect();
+        let text = answer.body_mut().with_config().limit(LONGEST_ANSWER).read_to_string();
+        let text = text.map_err(|error| failed(Uncounted::Broken(error.to_string()).into()))?;
+        taken(&Answered { status, kind, text }, points).map_err(|why| AgentError::Otlp(why, after))
     }
+}
+
+/// What an answer says. It cannot be signed, so it counts only if it is what the specification
+/// demands of a receiver: everything else may come from a server in its place.
+fn taken(answer: &Answered, points: u64) -> Result<Taken, Unsent> {
+    let Answered { status, kind, text } = answer;
+    let is_json = kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"));
+    match status.as_u16() {
+        300..=399 => Err(Uncounted::Redirect(status.as_u16()).into()),
+        200 if !is_json => Err(Uncounted::ContentType(kind.clone()).into()),
+        200 => partly(text).ok_or(Uncounted::Form.into()),
+        // A limit of the receiver, or of a proxy before it.
+        413 => Ok(Taken::TooLong),
+        // The request cannot be decoded, which is permanent.
+        400 if is_json && is_status(text) => Ok(Taken::Not(points, Rejection { status: Some(400), text: shortened(text) })),
+        // For these the specification demands a retry; others are about the connection to the
+        // receiver, or about the token, and not about the data.
+        429 | 502 | 503 | 504 => Err(Unsent::NotReady(*status)),
+        _ => Err(Unsent::Answers(*status, RequestRefusal::Stated { text: shortened(text) })),
+    }
+}
+
+fn shortened(text: &str) -> String {
+    text.trim().chars().take(LONGEST_TEXT).collect()
+}
+
+/// Whether a text is a `google.rpc.Status`, with which a receiver says what is wrong.
+fn is_status(text: &str) -> bool {
+    let Ok(Value::Object(status)) = serde_json::from_str(text) else { return false };
+    status.get("message").is_none_or(Value::is_string)
+        && status.get("code").is_none_or(Value::is_number)
+        && (status.is_empty() || status.contains_key("message") || status.contains_key("code"))
+}
+
+/// Keeps the samples of a batch.
+#[derive(Default)]
+struct Samples(Vec<JobSamples<'static>>);
+
+impl Rows for Samples {
+    fn sample(&mut self, row: JobSamples<'static>) {
+        self.0.push(row);
+    }
+
+    fn total(&mut self, _: JobTotals<'static>) {}
+
+    fn file(&mut self, _: JobFiles<'static>) {}
+
+    fn about(&mut self, _: AgentBatches<'static>) {}
 }
 
 /// Parse `Retry-After`: seconds, or a date.
@@ -141,15 +219,25 @@ fn wait_of(value: &str) -> Option<Duration> {
     Some(wait.min(LONGEST_WAIT))
 }
 
-/// Parse an answer with `partialSuccess`. Its number may be a string, as JSON has no integers of 64
-/// bits.
-fn partly(answer: &str) -> Taken {
-    let answer: Value = serde_json::from_str(answer).unwrap_or_default();
-    let partial = &answer["partialSuccess"];
-    let rejected = &partial["rejectedDataPoints"];
-    let points = rejected.as_u64().or_else(|| rejected.as_str()?.parse().ok()).unwrap_or(0);
-    let text = || partial["errorMessage"].as_str().unwrap_or_default().into();
-    if points == 0 { Taken::All } else { Taken::Not(points, Rejection { status: None, text: text() }) }
+/// Parse an `ExportMetricsServiceResponse`; `None`: it is none. The number in `partialSuccess` may be a
+/// string, as JSON has no integers of 64 bits.
+fn partly(answer: &str) -> Option<Taken> {
+    let Ok(Value::Object(answer)) = serde_json::from_str(answer) else { return None };
+    let partial = match answer.get("partialSuccess") {
+        Some(Value::Object(partial)) => partial,
+        Some(_) => return None,
+        // Fields that are not known may be of a later version, but not alone.
+        None => return answer.is_empty().then_some(Taken::All),
+    };
+    let points = match partial.get("rejectedDataPoints") {
+        Some(rejected) => rejected.as_u64().or_else(|| rejected.as_str()?.parse().ok())?,
+        None => 0,
+    };
+    let text = match partial.get("errorMessage") {
+        Some(text) => shortened(text.as_str()?),
+        None => String::new(),
+    };
+    Some(if points == 0 { Taken::All } else { Taken::Not(points, Rejection { status: None, text }) })
 }
 
 /// An `ExportMetricsServiceRequest`, with a resource for each job and a metric for each column, and
@@ -275,11 +363,60 @@ mod tests {
     #[test]
     fn answers_say_what_was_refused() {
         let refused = |text: &str| match partly(text) {
-            Taken::All => 0,
-            Taken::Not(points, _) => points,
+            Some(Taken::Not(points, _)) => points,
+            _ => 0,
         };
-        let answers =
-            ["", "{}", r#"{"partialSuccess":{"rejectedDataPoints":"7"}}"#, r#"{"partialSuccess":{"rejectedDataPoints":7}}"#];
-        assert_eq!(answers.map(refused), [0, 0, 7, 7]);
+        let texts = [r#"{"partialSuccess":{"rejectedDataPoints":"7"}}"#, r#"{"partialSuccess":{"rejectedDataPoints":7}}"#];
+        assert_eq!(texts.map(refused), [7, 7]);
+        for text in ["{}", r#"{"partialSuccess":{}}"#, r#"{"partialSuccess":{"errorMessage":"slow down"},"new":1}"#] {
+            assert_eq!(partly(text), Some(Taken::All), "{text}");
+        }
+    }
+
+    fn of(status: u16, kind: &str, text: &str) -> Result<Taken, &'static str> {
+        let status = StatusCode::from_u16(status).expect("a status");
+        let answer = Answered { status, kind: kind.into(), text: text.into() };
+        taken(&answer, 5).map_err(|why| match why {
+            Unsent::Uncounted(why) => why.code(),
+            Unsent::NotReady(_) => "not ready",
+            _ => "answers",
+        })
+    }
+
+    #[test]
+    fn only_the_answer_of_a_receiver_counts() {
+        const JSON: &str = "application/json";
+        let page = "<html>Log in</html>";
+        for (status, kind, text, why) in [
+            (200, "text/html", page, "content_type"),
+            (200, "", "", "content_type"),
+            (200, JSON, "", "form"),
+            (200, JSON, page, "form"),
+            (200, JSON, "{\"partialSuccess\":{", "form"),
+            (200, JSON, "[]", "form"),
+            (200, JSON, "null", "form"),
+            (200, JSON, "{\"login\":\"required\"}", "form"),
+            (200, JSON, "{\"partialSuccess\":{\"rejectedDataPoints\":-1}}", "form"),
+            (302, "text/html", page, "redirect"),
+            (307, JSON, "{}", "redirect"),
+            (204, JSON, "{}", "answers"),
+            (202, JSON, "{}", "answers"),
+            (400, "text/html", page, "answers"),
+            (400, JSON, "{\"login\":1}", "answers"),
+            (401, JSON, "{}", "answers"),
+            (403, "text/html", page, "answers"),
+            (404, "text/html", page, "answers"),
+            (511, "text/html", page, "answers"),
+            (500, JSON, "{}", "answers"),
+            (429, JSON, "{}", "not ready"),
+            (503, "text/html", page, "not ready"),
+        ] {
+            assert_eq!(of(status, kind, text), Err(why), "{status} {kind} {text}");
+        }
+        assert_eq!(of(200, "Application/JSON; charset=utf-8", "{}"), Ok(Taken::All));
+        assert_eq!(of(413, "text/html", page), Ok(Taken::TooLong));
+        let text = "{\"code\":3,\"message\":\"bad\"}";
+        let why = Rejection { status: Some(400), text: text.into() };
+        assert_eq!(of(400, JSON, text), Ok(Taken::Not(5, why)));
     }
 }

@@ -1,5 +1,7 @@
 //! What became of an attempt to send batches, whichever way they take.
 
+use sysdock_table::{Fact, facts};
+
 use crate::batch::Refusal;
 
 /// Outcome of one attempt.
@@ -22,4 +24,13 @@ pub struct Rejection {
     pub status: Option<u16>,
     /// What it says.
     pub text: String,
+}
+
+impl Rejection {
+    /// As a fact.
+    #[must_use]
+    pub fn fact(&self) -> Fact {
+        let why = facts::agent::stated(self.text.as_str());
+        self.status.map_or_else(|| why.clone(), |status| facts::agent::answers(i64::from(status), why.clone()))
+    }
 }

@@ -3,30 +3,29 @@
 //! reading.
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicI64, AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, SystemTime},
 };
 
-use serde::{Deserialize, Serialize};
-use sysdock_table::Cancel;
+use sysdock_table::{Cancel, Fact};
 
 use crate::{
-    batch::{Batch, DAY_NS, Refusal},
     error::{AgentError, Unsent},
-    http::RequestRefusal,
-    lake::Lake,
+    lake::{Lake, by_partition},
     otlp::{Done, Receiver},
     outcome::Outcome,
+    pushing::{Lines, Push, readable},
     spool::{Spool, Waiting},
+    tokens::Tokens,
 };
 
 /// Size of the batches in one request, uncompressed [B].
-const MOST_BYTES: u64 = 8 << 20;
+const MOST_BYTES: u64 = 4 << 20;
+/// Batches in one request.
+const MOST_BATCHES: usize = 256;
 /// Longer than a collector may take to land a batch.
 const TIMEOUT: Duration = Duration::from_secs(150);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
@@ -56,107 +55,68 @@ pub enum Target {
     },
 }
 
-/// Tokens of a file: one per line, optionally with the only cluster that it is valid for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tokens(Vec<(String, Option<String>)>);
-
-impl Tokens {
-    /// Read a file of tokens. Lines that begin with `#` are comments.
-    ///
-    /// # Errors
-    /// [`AgentError`]: it cannot be read, others may read it, or it has no token.
-    pub fn read(path: &Path) -> Result<Tokens, AgentError> {
-        use std::os::unix::fs::PermissionsExt;
-        let failed = |error| AgentError::Io(path.into(), error);
-        let text = fs::read_to_string(path).map_err(failed)?;
-        if fs::metadata(path).map_err(failed)?.permissions().mode() & 0o077 != 0 {
-            return Err(AgentError::OthersRead(path.into()));
-        }
-        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-        let all: Vec<_> = lines
-            .filter_map(|line| {
-                let mut words = line.split_ascii_whitespace();
-                Some((words.next()?.to_string(), words.next().map(str::to_string)))
-            })
-            .collect();
-        if all.is_empty() { Err(AgentError::NoToken(path.into())) } else { Ok(Tokens(all)) }
-    }
-
-    /// Whether a token allows sending for a cluster; `None`: the token is unknown.
-    #[must_use]
-    pub fn allows(&self, token: &str, cluster: &str) -> Option<bool> {
-        use sha2::{Digest, Sha256};
-        // Hashes are compared, so that the time taken does not reveal how much of a guess was
-        // right.
-        let digest = Sha256::digest(token);
-        let known = self.0.iter().filter(|(known, _)| Sha256::digest(known) == digest);
-        known.map(|(_, of)| of.as_deref().is_none_or(|of| of == cluster)).reduce(|one, other| one || other)
-    }
-
-    fn first(&self) -> &str {
-        &self.0[0].0
-    }
-}
-
-/// A collector's answer to a request.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Answer {
-    /// Refused lines, counted from 0, each with its [`Refusal`] as JSON.
-    pub(crate) refused: Vec<(usize, String)>,
-}
-
 /// State of sending, readable from other threads.
 #[derive(Debug, Default)]
-pub(crate) struct Progress {
-    sent_ns: AtomicI64,
-    failed: AtomicU64,
-    refused: AtomicU64,
+pub(crate) struct Progress(Mutex<Sending>);
+
+/// What became of the attempts to send.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Sending {
+    /// When batches were last accepted [ns, Unix time]; 0: never.
+    pub(crate) sent_ns: i64,
+    /// Number of failed attempts.
+    pub(crate) failed: u64,
+    /// Number of OTLP points that were refused.
+    pub(crate) refused: u64,
+    /// Number of answers that did not count, by the code of the reason.
+    pub(crate) uncounted: BTreeMap<&'static str, u64>,
+    /// Why the last attempt failed, and when the first of the failures in a row was [ns, Unix time].
+    pub(crate) failing: Option<(i64, Fact)>,
 }
 
 impl Progress {
+    pub(crate) fn get(&self) -> Sending {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     pub(crate) fn add(&self, outcome: &Result<Outcome, AgentError>) {
+        let mut sending = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match outcome {
-            Ok(Outcome::Landed | Outcome::Rejected(..)) => {
-                let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-                self.sent_ns.store(since.as_nanos() as i64, Ordering::Relaxed);
-            }
-            Ok(Outcome::Idle | Outcome::Refused(_)) => {}
-            Err(_) => {
-                self.failed.fetch_add(1, Ordering::Relaxed);
+            Ok(Outcome::Idle) => {}
+            Ok(Outcome::Landed | Outcome::Rejected(..)) => (sending.sent_ns, sending.failing) = (now_ns(), None),
+            Ok(Outcome::Refused(_)) => sending.failing = None,
+            Err(error) => {
+                let since = sending.failing.as_ref().map_or_else(now_ns, |(since, _)| *since);
+                sending.failed += 1;
+                sending.failing = Some((since, error.fact()));
+                if let AgentError::Collector(Unsent::Uncounted(why)) | AgentError::Otlp(Unsent::Uncounted(why), _) = error {
+                    *sending.uncounted.entry(why.code()).or_default() += 1;
+                }
             }
         }
     }
 
-    /// When batches were last accepted [ns, Unix time]; 0: never.
-    pub(crate) fn sent_ns(&self) -> i64 {
-        self.sent_ns.load(Ordering::Relaxed)
-    }
-
-    /// Number of OTLP points that were refused.
-    pub(crate) fn refused(&self) -> u64 {
-        self.refused.load(Ordering::Relaxed)
-    }
-
     pub(crate) fn set_refused(&self, points: u64) {
-        self.refused.store(points, Ordering::Relaxed);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).refused = points;
     }
+}
 
-    /// Number of failed attempts.
-    pub(crate) fn failed(&self) -> u64 {
-        self.failed.load(Ordering::Relaxed)
-    }
+fn now_ns() -> i64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos() as i64
 }
 
 /// An open connection to a destination.
 pub(crate) enum Way {
     Lake(Lake),
-    Push { agent: ureq::Agent, url: String, token: String },
+    Push(Push),
     Otlp(Receiver),
 }
 
 /// A client for HTTPS that trusts these certificates or the usual ones.
 fn client(ca: Option<&Path>) -> Result<ureq::Agent, AgentError> {
-    let mut config = ureq::Agent::config_builder().timeout_global(Some(TIMEOUT)).http_status_as_error(false);
+    let config = ureq::Agent::config_builder().timeout_global(Some(TIMEOUT)).http_status_as_error(false);
+    // Where batches go is what the settings say, not what a server says.
+    let mut config = config.max_redirects(0);
     if let Some(path) = ca {
         let pem = fs::read(path).map_err(|error| AgentError::Io(path.into(), error))?;
         let certificate =
@@ -189,11 +149,11 @@ impl Way {
     /// Open a destination. `spool`: where its batches come from.
     pub(crate) fn open(target: &Target, writer: &str, spool: &Spool) -> Result<Way, AgentError> {
         match target {
-            Target::Lake(path) => Ok(Way::Lake(Lake::open(path, &writer[..8])?)),
+            Target::Lake(path) => Ok(Way::Lake(Lake::open(path, writer.get(..8).unwrap_or(writer))?)),
             Target::Push { url, token_file, ca } => {
                 let url = address(url)?;
-                let token = Tokens::read(token_file)?.first().to_string();
-                Ok(Way::Push { agent: client(ca.as_deref())?, url, token })
+                let tokens = Tokens::read(token_file)?;
+                Ok(Way::Push(Push::new(client(ca.as_deref())?, url, tokens.first())))
             }
             Target::Otlp { url, token_file, ca } => {
                 let url = address(url)?;
@@ -212,74 +172,31 @@ impl Way {
             bytes += one.bytes;
             one.was_sent == first.was_sent && (bytes <= MOST_BYTES || one.sequence == first.sequence)
         };
-        let chosen: Vec<Waiting> = waiting.iter().take_while(fits).cloned().collect();
+        let chosen: Vec<Waiting> = waiting.iter().take(MOST_BATCHES).take_while(fits).cloned().collect();
         match self {
             Way::Lake(lake) => into_lake(lake, spool, &chosen),
-            Way::Push { agent, url, token } => push(agent, url, token, spool, &chosen),
+            Way::Push(push) => push.send(spool, &chosen),
             Way::Otlp(receiver) => receiver.send(spool, first),
         }
     }
 }
 
 fn into_lake(lake: &mut Lake, spool: &Spool, chosen: &[Waiting]) -> Result<Outcome, AgentError> {
-    let mut refused = None;
-    let mut taken = Vec::new();
-    for waiting in chosen {
-        // The node's own clock is trusted.
-        match Batch::parse(&spool.line(waiting)?, i64::MAX - DAY_NS) {
-            Ok(batch) => taken.push((waiting, batch)),
-            Err(why) => {
-                spool.refused(waiting)?;
-                refused = Some(why);
-            }
-        }
+    let (lines, refused) = readable(spool, chosen)?;
+    let (again, fresh): (Lines, Lines) = lines.into_iter().partition(|(waiting, _)| waiting.was_sent);
+    for (partition, lines) in by_partition(again.iter().map(|(_, line)| line)) {
+        lake.land_once(&partition, &lines)?;
     }
-    for (waiting, batch) in taken.iter().filter(|(waiting, _)| waiting.was_sent) {
-        lake.land_once(batch)?;
-        spool.landed(waiting)?;
+    again.iter().try_for_each(|(waiting, _)| spool.landed(waiting))?;
+    let mut sent = Vec::new();
+    for (waiting, _) in &fresh {
+        sent.push(spool.about_to_send(waiting)?);
     }
-    taken.retain(|(waiting, _)| !waiting.was_sent);
-    taken.iter().try_for_each(|(waiting, _)| spool.about_to_send(waiting))?;
-    let (sent, batches): (Vec<&Waiting>, Vec<Batch>) = taken.into_iter().unzip();
-    lake.land(&batches, &|| true)?;
+    for (partition, lines) in by_partition(fresh.iter().map(|(_, line)| line)) {
+        lake.land(&partition, &lines, &|| true)?;
+    }
     sent.iter().try_for_each(|waiting| spool.landed(waiting))?;
     Ok(refused.map_or(Outcome::Landed, Outcome::Refused))
-}
-
-fn push(agent: &ureq::Agent, url: &str, token: &str, spool: &Spool, chosen: &[Waiting]) -> Result<Outcome, AgentError> {
-    let failed = AgentError::Collector;
-    let unreachable = |error| failed(Unsent::Unreachable(error));
-    // If nothing listens there, nothing was sent, and the batches need not be marked as sent.
-    let ready = agent.get(format!("{url}/v1/ready")).call().map_err(unreachable)?;
-    if ready.status() != 200 {
-        return Err(failed(Unsent::NotReady(ready.status())));
-    }
-    let mut body = Vec::new();
-    for waiting in chosen {
-        body.extend(spool.line(waiting)?);
-        spool.about_to_send(waiting)?;
-    }
-    let packed = zstd::encode_all(&body[..], 1).map_err(|error| failed(Unsent::Pack(error)))?;
-    let was_sent = chosen.first().is_some_and(|one| one.was_sent);
-    let sent = agent
-        .post(format!("{url}/v1/batches"))
-        .header("authorization", format!("Bearer {token}"))
-        .header("content-encoding", "zstd")
-        .header("x-sysdock-sent-before", if was_sent { "1" } else { "0" })
-        .send(&packed[..]);
-    let mut answer = sent.map_err(unreachable)?;
-    let status = answer.status();
-    let text = answer.body_mut().read_to_string().unwrap_or_default();
-    if status != 200 {
-        return Err(failed(Unsent::Answers(status, RequestRefusal::from_body(&text))));
-    }
-    let Answer { refused } = serde_json::from_str(&text).unwrap_or_default();
-    for (place, waiting) in chosen.iter().enumerate() {
-        let is_refused = refused.iter().any(|(line, _)| *line == place);
-        let waiting = Waiting { was_sent: true, ..waiting.clone() };
-        if is_refused { spool.refused(&waiting) } else { spool.landed(&waiting) }?;
-    }
-    Ok(refused.into_iter().next().map_or(Outcome::Landed, |(_, why)| Outcome::Refused(Refusal::from_json(why))))
 }
 
 /// Record the outcome for other threads.
@@ -349,23 +266,4 @@ fn wait(pause: Duration, cancel: &Cancel) -> bool {
         left -= step;
     }
     cancel.requested()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::os::unix::fs::PermissionsExt;
-
-    #[test]
-    fn tokens_are_for_their_cluster() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("tokens");
-        fs::write(&path, "# those of the site\nsecret-a a\n\nsecret-all\n").expect("written");
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("set");
-        assert!(matches!(Tokens::read(&path), Err(AgentError::OthersRead(_))), "others may read it");
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("set");
-        let tokens = Tokens::read(&path).expect("it is fine");
-        assert_eq!([tokens.allows("secret-a", "a"), tokens.allows("secret-a", "b")], [Some(true), Some(false)]);
-        assert_eq!([tokens.allows("secret-all", "b"), tokens.allows("forged", "a")], [Some(true), None]);
-    }
 }

@@ -7,6 +7,11 @@ use serde::Deserialize;
 use sysdock_bpf::accounting::{Variable, VariableKind};
 use sysdock_table::codes;
 
+use crate::{
+    batch::{Named, Refusal},
+    names,
+};
+
 /// The file of settings.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -70,9 +75,11 @@ pub enum SettingsError {
     NoPlace(String),
     /// Names are to be hidden, but there is no secret.
     NoSecret,
+    /// No batch with this name is taken.
+    Name(Refusal),
 }
 
-codes!(SettingsError { Io: "io", Toml: "toml", NoPlace: "no-place", NoSecret: "no-secret" });
+codes!(SettingsError { Io: "io", Toml: "toml", NoPlace: "no-place", NoSecret: "no-secret", Name: "name" });
 
 /// How the agent works.
 #[derive(Clone, Debug)]
@@ -149,6 +156,21 @@ impl Settings {
     }
 }
 
+impl Settings {
+    /// Whether batches with these names are taken.
+    ///
+    /// # Errors
+    /// [`SettingsError::Name`].
+    pub fn check_names(&self) -> Result<(), SettingsError> {
+        let refused = |of| Err(SettingsError::Name(Refusal::Name { of }));
+        match () {
+            () if !names::is_cluster(&self.cluster) => refused(Named::Cluster),
+            () if !names::is_name(&self.node) => refused(Named::Node),
+            () => Ok(()),
+        }
+    }
+}
+
 fn variables(of_site: &[SiteVariable]) -> Vec<Variable> {
     let of_site = of_site.iter().map(|one| (one.id.as_str(), one.name.as_deref(), one.marker.as_deref()));
     let usual = SCHEDULERS.iter().map(|(id, name, marker)| (*id, Some(*name), *marker));
@@ -203,5 +225,10 @@ mod tests {
         assert!(matches!(parsed("claster = 'x'"), Err(SettingsError::Toml(_))));
         assert!(matches!(parsed("[[groups]]\nsegment = 'job'"), Err(SettingsError::NoPlace(_))));
         assert!(matches!(parsed("hide = ['users']"), Err(SettingsError::NoSecret)));
+        let names = |cluster: &str| parsed(&format!("cluster = '{cluster}'")).expect("it is fine").check_names();
+        assert!(names(&"x".repeat(247)).is_ok());
+        for cluster in [&"x".repeat(248), "../up", ""] {
+            assert!(matches!(names(cluster), Err(SettingsError::Name(Refusal::Name { of: Named::Cluster }))), "{cluster}");
+        }
     }
 }

@@ -4,23 +4,37 @@
 //! step. So whenever the agent is killed, the batch is there with its state, or neither is: nothing
 //! that was counted is lost or counted twice. Then each batch gets a file:
 //!
-//! - `batch-N.json`: was never sent;
-//! - `batch-N.sent.json`: was sent at least once, and not confirmed as landed: the lake must be
+//! - `batch-N-AGENT.json`: was never sent;
+//! - `batch-N-AGENT.sent.json`: was sent at least once, and not confirmed as landed: the lake must be
 //!   checked.
+//!
+//! The name contains the agent's id, as an agent whose state was damaged begins anew with another one
+//! and counts from 1 again. Files of earlier versions have no id in their names.
 
 use std::{
     fs::{self, File},
     io::{self, Read},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
+use ring::rand::{SecureRandom, SystemRandom};
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use sysdock_table::{Access, Folder};
 
-use crate::{batch::Batch, error::AgentError, sampling::State};
+use crate::{
+    aside::{self, Aside},
+    batch::{Batch, Refusal},
+    error::AgentError,
+    names,
+    sampling::State,
+    tokens::hex,
+};
 
 const STATE: &str = "state.json";
-const REFUSED: &str = "refused";
+/// Longest batch that is read [B].
+const LONGEST_LINE: u64 = 256 << 20;
 /// Largest state that is read [B].
 const MOST_STATE: u64 = 256 << 20;
 
@@ -57,19 +71,40 @@ pub(crate) struct Kept {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Waiting {
     pub(crate) sequence: i64,
+    /// Id of the agent that made it; empty: an earlier version did.
+    agent: String,
     pub(crate) was_sent: bool,
     pub(crate) bytes: u64,
 }
 
 impl Waiting {
-    fn name(sequence: i64, was_sent: bool) -> String {
-        format!("batch-{sequence:016}{}.json", if was_sent { ".sent" } else { "" })
+    fn new(sequence: i64, agent: &str, was_sent: bool) -> Waiting {
+        Waiting { sequence, agent: agent.into(), was_sent, bytes: 0 }
+    }
+
+    fn name(&self) -> String {
+        let Waiting { sequence, agent, was_sent, .. } = self;
+        let dash = if agent.is_empty() { "" } else { "-" };
+        format!("batch-{sequence:016}{dash}{agent}{}.json", if *was_sent { ".sent" } else { "" })
     }
 
     fn parse(name: &str, bytes: u64) -> Option<Waiting> {
         let number = name.strip_prefix("batch-")?.strip_suffix(".json")?;
         let (number, was_sent) = number.strip_suffix(".sent").map_or((number, false), |number| (number, true));
-        Some(Waiting { sequence: number.parse().ok()?, was_sent, bytes })
+        let (number, agent) = number.split_once('-').unwrap_or((number, ""));
+        let waiting = Waiting { sequence: number.parse().ok()?, agent: agent.into(), was_sent, bytes };
+        let is_agent = agent.is_empty() || names::is_agent(agent);
+        (is_agent && waiting.name() == name).then_some(waiting)
+    }
+
+    /// The same batch, as one that was sent or was not.
+    fn with(&self, was_sent: bool) -> Waiting {
+        Waiting { was_sent, ..self.clone() }
+    }
+
+    /// Whether it is the batch that an agent made last.
+    fn is_last_of(&self, kept: &Kept) -> bool {
+        self.sequence == kept.sequence && (self.agent.is_empty() || self.agent == kept.agent)
     }
 }
 
@@ -82,8 +117,9 @@ impl Spool {
         let folder =
             if path.exists() { Folder::open(path, Access::default())? } else { Folder::create(path, Access::default())? };
         let lock_path = path.join("lock");
-        let lock = File::options().create(true).truncate(false).write(true).open(&lock_path);
-        let lock = lock.map_err(|error| AgentError::Io(lock_path, error))?;
+        let mut options = File::options();
+        options.create(true).truncate(false).write(true).custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+        let lock = options.open(&lock_path).map_err(|error| AgentError::Io(lock_path, error))?;
         if rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_err() {
             return Err(AgentError::InUse(path.into()));
         }
@@ -126,9 +162,9 @@ impl Spool {
             self.folder.rename(STATE, "state.damaged.json").map_err(|error| self.failed(STATE, error))?;
             return Ok(Kept { agent: new_number()?, ..Kept::default() });
         };
-        let is_there = self.waiting()?.iter().any(|waiting| waiting.sequence == kept.sequence);
+        let is_there = self.waiting()?.iter().any(|waiting| waiting.is_last_of(&kept));
         if let Some(batch) = kept.batch.as_deref().filter(|_| !is_there) {
-            let name = Waiting::name(kept.sequence, true);
+            let name = Waiting::new(kept.sequence, &kept.agent, true).name();
             self.folder.replace(&name, batch.as_bytes()).map_err(|error| self.failed(&name, error))?;
         }
         Ok(kept)
@@ -172,13 +208,13 @@ impl Spool {
     /// Give the last batch a file of its own, if it has none.
     fn write_batch(&self, kept: &mut Kept) -> Result<(), AgentError> {
         let Some(line) = kept.batch.as_ref().filter(|_| kept.needs_file) else { return Ok(()) };
-        self.write_line(kept.sequence, line.as_bytes(), &mut kept.dropped)?;
+        self.write_line(&Waiting::new(kept.sequence, &kept.agent, false), line.as_bytes(), &mut kept.dropped)?;
         kept.needs_file = false;
         Ok(())
     }
 
-    fn write_line(&self, sequence: i64, line: &[u8], dropped: &mut i64) -> Result<(), AgentError> {
-        let name = Waiting::name(sequence, false);
+    fn write_line(&self, waiting: &Waiting, line: &[u8], dropped: &mut i64) -> Result<(), AgentError> {
+        let name = waiting.name();
         loop {
             match self.folder.replace(&name, line) {
                 Ok(()) => return Ok(()),
@@ -193,7 +229,8 @@ impl Spool {
     pub(crate) fn keep_second(&self, kept: &mut Kept) -> Result<(), AgentError> {
         let Some(line) = &kept.batch else { return Ok(()) };
         self.make_room(&mut kept.second_dropped)?;
-        let written = self.write_line(kept.sequence, line.as_bytes(), &mut kept.second_dropped);
+        let waiting = Waiting::new(kept.sequence, &kept.agent, false);
+        let written = self.write_line(&waiting, line.as_bytes(), &mut kept.second_dropped);
         if written.is_err() {
             kept.second_dropped += 1;
         }
@@ -204,7 +241,7 @@ impl Spool {
     /// unless `was_answered`.
     pub(crate) fn begin_second(&self, kept: &mut Kept, was_answered: bool) -> Result<(), AgentError> {
         self.remove_unfinished()?;
-        let is_there = self.waiting()?.iter().any(|waiting| waiting.sequence == kept.sequence);
+        let is_there = self.waiting()?.iter().any(|waiting| waiting.is_last_of(kept));
         if was_answered || is_there { Ok(()) } else { self.keep_second(kept) }
     }
 
@@ -228,49 +265,45 @@ impl Spool {
             let bytes = fs::symlink_metadata(self.folder.path().join(&name)).map_or(0, |found| found.len());
             all.extend(name.to_str().and_then(|name| Waiting::parse(name, bytes)));
         }
-        all.sort_by_key(|waiting| (waiting.sequence, waiting.was_sent));
+        all.sort_by(|one, other| (one.sequence, one.was_sent, &one.agent).cmp(&(other.sequence, other.was_sent, &other.agent)));
         Ok(all)
     }
 
     /// The line of a batch.
     pub(crate) fn line(&self, waiting: &Waiting) -> Result<Vec<u8>, AgentError> {
-        let name = Waiting::name(waiting.sequence, waiting.was_sent);
+        let name = waiting.name();
         let mut line = Vec::new();
-        let read = self.folder.open_file(&name).and_then(|mut file| file.read_to_end(&mut line));
+        let read = self.folder.open_file(&name).and_then(|file| file.take(LONGEST_LINE).read_to_end(&mut line));
         read.map(|_| line).map_err(|error| self.failed(&name, error))
     }
 
     /// Record that a batch is about to be sent: from now on it may have landed.
-    pub(crate) fn about_to_send(&self, waiting: &Waiting) -> Result<(), AgentError> {
-        if waiting.was_sent {
-            return Ok(());
+    pub(crate) fn about_to_send(&self, waiting: &Waiting) -> Result<Waiting, AgentError> {
+        let sent = waiting.with(true);
+        if !waiting.was_sent {
+            let renamed = self.folder.rename(&waiting.name(), &sent.name()).and_then(|()| self.folder.sync());
+            renamed.map_err(|error| self.failed(&waiting.name(), error))?;
         }
-        let (from, to) = (Waiting::name(waiting.sequence, false), Waiting::name(waiting.sequence, true));
-        let renamed = self.folder.rename(&from, &to).and_then(|()| self.folder.sync());
-        renamed.map_err(|error| self.failed(&from, error))
+        Ok(sent)
     }
 
     /// Remove a batch that is in the lake.
     pub(crate) fn landed(&self, waiting: &Waiting) -> Result<(), AgentError> {
         for was_sent in [false, true] {
-            let name = Waiting::name(waiting.sequence, was_sent);
+            let name = waiting.with(was_sent).name();
             self.folder.remove(&name).map_err(|error| self.failed(&name, error))?;
         }
         Ok(())
     }
 
-    /// Set a batch aside that the collector refuses, for inspection.
-    pub(crate) fn refused(&self, waiting: &Waiting) -> Result<(), AgentError> {
-        let line = self.line(waiting)?;
-        let aside = self.folder.subfolder(REFUSED)?;
-        let name = Waiting::name(waiting.sequence, true);
-        aside.replace(&name, &line).map_err(|error| self.failed(REFUSED, error))?;
-        self.landed(waiting)
+    /// Set a batch aside that is refused, or cannot be read.
+    pub(crate) fn set_aside(&self, waiting: &Waiting, why: &Refusal) -> Result<(), AgentError> {
+        aside::set_aside(&self.folder, &waiting.name(), why, self.limit_bytes)
     }
 
-    /// Number of refused batches.
-    pub(crate) fn refused_number(&self) -> usize {
-        fs::read_dir(self.folder.path().join(REFUSED)).map_or(0, |entries| entries.flatten().count())
+    /// Batches that were set aside.
+    pub(crate) fn aside(&self) -> Aside {
+        Aside::read(&self.folder)
     }
 
     /// Path of the socket for questions.
@@ -286,11 +319,9 @@ fn is_full(error: &io::Error) -> bool {
 
 /// A random id for a new agent.
 fn new_number() -> Result<String, AgentError> {
-    let path = Path::new("/dev/urandom");
     let mut bytes = [0; 8];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut bytes));
-    read.map_err(|error| AgentError::Io(path.into(), error))?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    SystemRandom::new().fill(&mut bytes).map_err(|_| AgentError::Io("/dev/urandom".into(), io::ErrorKind::Other.into()))?;
+    Ok(hex(&bytes))
 }
 
 #[cfg(test)]
@@ -351,7 +382,7 @@ mod tests {
         assert_eq!((kept.sequence, numbers(&spool)), (1, vec![(1, false)]));
         fs::remove_dir(path.join(STATE)).expect("it is empty");
         // The state is written, the file of the batch is not: it is written before the next one.
-        let taken = path.join(Waiting::name(2, false));
+        let taken = path.join(Waiting::new(2, &kept.agent, false).name());
         fs::create_dir(&taken).expect("a folder");
         assert!(spool.keep(&mut kept, State::default(), &batch(2)).is_err());
         assert_eq!(kept.sequence, 2);
@@ -385,5 +416,30 @@ mod tests {
         assert!(anew.agent != kept.agent && anew.sequence == 0);
         assert!(path.join("state.damaged.json").exists());
         assert_eq!(numbers(&spool), [(1, false)]);
+        // The batch of the new agent with the same number does not replace it.
+        let mut anew = anew;
+        spool.keep(&mut anew, State::default(), &batch(1)).expect("there is room");
+        assert_eq!(numbers(&spool), [(1, false), (1, false)]);
+        let [first, second] = &spool.waiting().expect("read")[..] else { panic!("two batches") };
+        spool.landed(first).expect("it goes");
+        assert_eq!(spool.waiting().expect("read"), [second.clone()]);
+    }
+
+    #[test]
+    fn batches_of_earlier_versions_have_no_agent_in_their_names() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("spool");
+        let spool = Spool::open(&path, 1 << 20).expect("it is made");
+        let mut kept = spool.begin().expect("it is empty");
+        spool.keep(&mut kept, State::default(), &batch(1)).expect("there is room");
+        let old = path.join("batch-0000000000000001.sent.json");
+        fs::rename(path.join(Waiting::new(1, &kept.agent, false).name()), &old).expect("renamed");
+        spool.begin().expect("as it was");
+        assert_eq!(numbers(&spool), [(1, true)], "it is there");
+        spool.landed(&spool.waiting().expect("read")[0]).expect("it goes");
+        assert!(!old.exists());
+        for name in ["batch-1.json", "batch-0000000000000001-x/../y.json", "batch-00000000000000-1.json", "batch-x-y.json"] {
+            assert_eq!(Waiting::parse(name, 1), None, "{name}");
+        }
     }
 }

@@ -13,13 +13,13 @@ use rustix::{
 };
 use sysdock_agent::{
     Agent, AgentError, Collector, CollectorOptions, Event, JobAnswer, Landing, MetricsOptions, Options, Settings, SettingsFile,
-    Target, query_job,
+    Target, query_job, query_status,
 };
 use sysdock_bpf::accounting::{AccountingError, remove_pins};
 use sysdock_table::Cancel;
 
 use crate::{
-    arguments::{AgentPrint, AgentRun, AgentStop, AgentVerb, Collect, PrintFormat},
+    arguments::{AgentPrint, AgentRun, AgentStatus, AgentStop, AgentVerb, Collect, PrintFormat},
     messages::{self, Message, note},
     signals,
 };
@@ -32,6 +32,7 @@ pub(crate) fn run(verb: &AgentVerb) -> Result<u8, Message> {
     match verb {
         AgentVerb::Run(arguments) => count(arguments),
         AgentVerb::Print(arguments) => print(arguments),
+        AgentVerb::Status(arguments) => status(arguments),
         AgentVerb::Stop(arguments) => stop(arguments),
     }
 }
@@ -110,6 +111,7 @@ fn settings(arguments: &AgentRun) -> Result<Settings, Message> {
     if let Some(node) = &arguments.node {
         settings.node.clone_from(node);
     }
+    settings.check_names().map_err(AgentError::from)?;
     settings.interval = arguments.interval;
     settings.linger = arguments.linger;
     Ok(settings)
@@ -134,7 +136,9 @@ fn bpf_folder() -> Result<PathBuf, Message> {
             "run as root, or with --no-pin: jobs are then not counted while no agent is running",
         )
     };
-    mount("bpf", BPF, "bpf", MountFlags::empty(), None).map_err(cannot)?;
+    // As systemd mounts it: without a mode, all users may write to it.
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    mount("bpf", BPF, "bpf", flags, Some(c"mode=0700")).map_err(cannot)?;
     Ok(folder)
 }
 
@@ -177,10 +181,22 @@ fn print(arguments: &AgentPrint) -> Result<u8, Message> {
             )
         })?,
     };
+    write(&text)
+}
+
+fn write(text: &str) -> Result<u8, Message> {
     let mut out = io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     written.map_err(|error| Message::bare(format!("standard output: {error}")))?;
     Ok(0)
+}
+
+fn status(arguments: &AgentStatus) -> Result<u8, Message> {
+    let status = query_status(&arguments.spool.spool)?;
+    match arguments.format {
+        PrintFormat::Json => write(&(serde_json::to_string(&status).map_err(|error| Message::bare(error.to_string()))? + "\n")),
+        PrintFormat::Text => write(&messages::agent_status(&status)),
+    }
 }
 
 /// The text that a user sees at the end of a job.
@@ -230,7 +246,7 @@ fn seconds(ns: i64) -> String {
     format!("{:.1} {name}", number / unit)
 }
 
-fn bytes(number: i64) -> String {
+pub(crate) fn bytes(number: i64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut value = number as f64;
     let mut unit = 0;
@@ -276,6 +292,9 @@ pub(crate) fn collect(arguments: &Collect) -> Result<u8, Message> {
         tokens: arguments.token_file.clone(),
         tls,
         landing: Landing { every: arguments.land_every, limit: arguments.land_limit },
+        connections: arguments.connections as usize,
+        connections_of_one: arguments.connections_per_address as usize,
+        memory: (arguments.memory as usize) << 20,
     };
     let collector = Collector::open(options)?;
     if let Some(address) = collector.address() {

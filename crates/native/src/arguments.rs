@@ -270,6 +270,9 @@ pub(crate) enum AgentVerb {
     /// What a job has used on this node: for the epilogue script of a batch system.
     #[command(after_help = "Example, in an epilogue that runs as root:\n  sysdock-native agent print --job $SLURM_JOB_ID --over")]
     Print(AgentPrint),
+    /// How an agent is: what waits to be sent, what is not taken, and why.
+    #[command(after_help = "Example:\n  sysdock-native agent status")]
+    Status(AgentStatus),
     /// Remove from the kernel what an agent that was killed has left there. (One that is ended by a signal removes it itself.)
     Stop(AgentStop),
 }
@@ -360,6 +363,16 @@ pub(crate) enum PrintFormat {
     Json,
 }
 
+/// Arguments of `agent status`.
+#[derive(Debug, Args)]
+pub(crate) struct AgentStatus {
+    /// How to print it.
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: PrintFormat,
+    #[command(flatten)]
+    pub(crate) spool: AgentSpool,
+}
+
 /// Arguments of `agent stop`.
 #[derive(Debug, Args)]
 pub(crate) struct AgentStop {
@@ -395,6 +408,15 @@ pub(crate) struct Collect {
     /// Agents send a batch again if writing it to the lake takes longer.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     pub(crate) land_limit: Duration,
+    /// Connections at a time, each of which takes up to 20 KiB; an eighth of them for clients that have shown no token yet.
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(16..=1_000_000))]
+    pub(crate) connections: u32,
+    /// Connections at a time of one address (IPv6: of one network). Raise it for agents that share an address.
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) connections_per_address: u32,
+    /// Memory for requests and for batches that are not in the lake yet; agents wait for it.
+    #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = collector_memory)]
+    pub(crate) memory: u32,
 }
 
 /// What to do with a flight recorder.
@@ -1018,6 +1040,14 @@ fn mebibytes(text: &str) -> Result<u32, String> {
     match u32::try_from(bytes >> 20) {
         Ok(mib) if bytes.is_multiple_of(1 << 20) => Ok(mib),
         _ => Err("not a whole number of MiB".into()),
+    }
+}
+
+/// Parse the memory of a collector [MiB]. The longest request must fit into half of it.
+fn collector_memory(text: &str) -> Result<u32, String> {
+    match mebibytes(text)? {
+        mib @ 24..=65536 => Ok(mib),
+        _ => Err("not from 24M to 64G".into()),
     }
 }
 

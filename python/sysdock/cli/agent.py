@@ -31,6 +31,11 @@ _PRINT_EPILOG = """Example, in an epilogue that runs as root (share/sysdock has 
 \b
   sysdock agent print --job "$SLURM_JOB_ID" --over
 """
+_STATUS_EPILOG = """Example:
+
+\b
+  sysdock agent status
+"""
 _STOP_EPILOG = """Example:
 
 \b
@@ -79,6 +84,13 @@ def _print_findings(given: dict[str, Any], lang: str) -> None:
             say(lines)
     except (UserError, OSError) as error:
         remark(f"the rules could not be evaluated: {error}")
+
+
+@command.command("status", epilog=_STATUS_EPILOG)
+@native_options("agent status")
+def status(given: dict[str, Any]) -> None:
+    """Print how the agent is: what waits to be sent, what is not taken, and why."""
+    become("agent status", given)
 
 
 @command.command("stop", epilog=_STOP_EPILOG)

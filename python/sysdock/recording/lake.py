@@ -22,6 +22,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from sysdock.errors import UserError
 from sysdock.recording.manifest import Recording
@@ -159,7 +160,7 @@ def parts_of(table: str, date: datetime.date, folder: Path) -> Iterable[LakePart
         status = os.stat(path, follow_symlinks=False)
         if not stat.S_ISREG(status.st_mode):
             raise UserError("a part of the lake is not a plain file", _HINT, str(path))
-        cluster = folder.name.removeprefix("cluster=")
+        cluster = unquote(folder.name.removeprefix("cluster="))
         yield LakePart(table, date, cluster, path, match[2], int(match[4]), status.st_size, match[5])
 
 

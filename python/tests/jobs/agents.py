@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 from pathlib import Path
+from typing import Any, cast
 
 from sysdock.analysis import Session
 from sysdock.recording.lake import Lake, is_lake
@@ -49,6 +51,12 @@ class Agent:
         return subprocess.run(
             [NATIVE, "agent", "print", *options], capture_output=True, text=True, check=False, timeout=600
         )
+
+    def status(self) -> dict[str, Any]:
+        """`agent status`."""
+        command = [NATIVE, "agent", "status", "--format=json", "--spool", self.spool]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600)
+        return cast("dict[str, Any]", json.loads(done.stdout))
 
 
 def run_job(job: str, script: str, folder: Path, **environment: str) -> None:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import hmac
+import http.client
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +46,10 @@ class Collector:
         self.log.unlink(missing_ok=True)
         options = [f"--listen=127.0.0.1:{port}", f"--lake={self.lake}", f"--token-file={tokens}", *words]
         with open(self.log, "wb") as out:
-            command = [NATIVE, "collect", "--land-every=200ms", "--land-limit=1s", *options]
+            limit = [] if any("--land-limit" in word for word in words) else ["--land-limit=1s"]
+            command = [NATIVE, "collect", "--land-every=200ms", *limit, *options]
             self.process = subprocess.Popen(command, stderr=out, stdin=subprocess.DEVNULL)
-        wait_for(lambda: "listening on" in self.log.read_text())
+        wait_for(lambda: "listening on" in self.log.read_text() or self.process.poll() is not None)
         self.port = int(self.log.read_text().split("listening on ")[1].split()[0].rsplit(":", 1)[1])
 
     @property
@@ -324,6 +331,10 @@ class TestCollector:
         with socket.create_connection(("127.0.0.1", one.port), timeout=600) as endless:
             endless.sendall(head(99_999_999_999))
             assert b"413" in endless.recv(1000).split(b"\r\n")[0]
+        with socket.create_connection(("127.0.0.1", one.port), timeout=600) as unstated:
+            without = head(0).replace(b"content-length: 0", b"transfer-encoding: chunked")
+            unstated.sendall(without + b"5\r\nhello\r\n")
+            assert b"411" in unstated.recv(1000).split(b"\r\n")[0]
         assert one.post(batch())[0] == 200, "others are served"
         assert one.end() == 0
 
@@ -336,6 +347,61 @@ class TestCollector:
         found = {family.name: family.samples[0].value for family in text_string_to_metric_families(text)}
         assert found["sysdock_collector_batches"] == 1
         assert "node-of-somebody" not in text
+
+    def test_an_answer_is_signed_for_its_request(self, collector: Callable[..., Collector]) -> None:
+        one = collector()
+        lines = batch(1) + batch(2, node="../up") + batch(3)
+        connection = http.client.HTTPConnection("127.0.0.1", one.port, timeout=600)
+        headers = {"authorization": "Bearer token-of-c", "x-sysdock-nonce": "of-this-request"}
+        connection.request("POST", "/v1/batches", lines, {**headers, "x-sysdock-sent-before": "0"})
+        answer = connection.getresponse()
+        body = answer.read()
+        connection.close()
+        signed = b"sysdock answer 1\n/v1/batches\nof-this-request\n200\n" + body
+        assert answer.headers["x-sysdock-signature"] == hmac.digest(b"token-of-c", signed, "sha256").hex()
+        assert answer.headers["content-type"] == "application/vnd.sysdock.answer+json"
+        said = json.loads(body)
+        assert (said["version"], said["batches"]) == (1, 3)
+        assert said["content"] == hashlib.sha256(lines).hexdigest()
+        id_ = {"cluster": "c", "agent": "0123456789abcdef"}
+        assert said["landed"] == [{**id_, "sequence": 1}, {**id_, "sequence": 3}]
+        assert [(one["line"], json.loads(one["why"])["code"]) for one in said["refused"]] == [(1, "name")]
+
+    def test_a_name_without_a_folder_stops_nobody(self, collector: Callable[..., Collector]) -> None:
+        one = collector()
+        for length in (248, 255):
+            for was_sent in "01":
+                long = batch(length, cluster="x" * length)
+                good = batch(10 * length + int(was_sent))
+                status, text = one.post(long + good, "token-of-all", **{"x-sysdock-sent-before": was_sent})
+                assert status == 200
+                assert [line for line, _ in json.loads(text)["refused"]] == [0]
+        longest = batch(2, cluster="x" * 247)
+        assert one.post(longest, "token-of-all", **{"x-sysdock-sent-before": "0"})[0] == 200
+        odd = batch(3, cluster="a:b [50%]")
+        assert one.post(odd, "token-of-all", **{"x-sysdock-sent-before": "0"})[0] == 200
+        wait_for(lambda: not list(one.lake.glob("_pending/*.json")))
+        assert one.end() == 0
+        found = rows(one.lake, "SELECT cluster, count(*) FROM job_samples GROUP BY 1 ORDER BY 1")
+        assert found == [("a:b [50%]", 1), ("c", 4), ("x" * 247, 1)]
+
+    def test_clusters_keep_apart_what_is_pending(self, collector: Callable[..., Collector]) -> None:
+        one = collector()
+        for cluster in ("c", "d", "c"):
+            assert one.post(batch(1, cluster=cluster), "token-of-all")[0] == 200
+        wait_for(lambda: not list(one.lake.glob("_pending/*.json")))
+        assert one.end() == 0
+        found = rows(one.lake, "SELECT cluster, count(*) FROM job_samples GROUP BY 1 ORDER BY 1")
+        assert found == [("c", 1), ("d", 1)]
+
+    def test_thousands_of_batches_are_one_file(self, collector: Callable[..., Collector]) -> None:
+        one = collector("--land-limit=600s")
+        lines = b"".join(batch(sequence) for sequence in range(1, 3001))
+        assert one.post(lines)[0] == 200
+        assert len(list(one.lake.glob("_pending/*.json"))) == 1
+        many = b"{}\n" * 10_000
+        assert one.post(many)[0] == 413
+        assert one.end() == 0
 
     def test_a_collector_that_is_away_is_waited_for(
         self, tmp_path: Path, agent: Callable[..., Agent], collector: Callable[..., Collector]
@@ -357,43 +423,111 @@ class TestCollector:
         [(missing,)] = rows(one.lake, "SELECT max(sequence) - count(DISTINCT sequence) FROM agent_batches")
         assert missing == 0
 
-    def test_https_with_a_certificate_of_the_site(
+
+def certificate(folder: Path, name: str, host: str = "localhost", days: int = 2) -> tuple[Path, Path]:
+    """A certificate that is its own authority, and its key."""
+    chain, key, request = folder / f"{name}.pem", folder / f"{name}.key", folder / f"{name}.csr"
+    words: list[str | Path] = ["req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]
+    words += ["-nodes", "-subj", f"/CN={host}", "-addext", f"subjectAltName=DNS:{host}"]
+    words += ["-addext", "basicConstraints=critical,CA:FALSE", "-keyout", key, "-out", request]
+    subprocess.run(["openssl", *words], check=True, capture_output=True)
+    signing: list[str | Path] = ["x509", "-req", "-in", request, "-signkey", key, "-copy_extensions", "copy"]
+    signing += ["-days", str(days), "-out", chain]
+    subprocess.run(["openssl", *signing], check=True, capture_output=True)
+    return chain, key
+
+
+class TestHttps:
+    def test_a_certificate_of_the_site(
         self, tmp_path: Path, agent: Callable[..., Agent], collector: Callable[..., Collector]
     ) -> None:
-        chain, key = tmp_path / "chain.pem", tmp_path / "key.pem"
-        words = [
-            "req",
-            "-x509",
-            "-newkey",
-            "ec",
-            "-pkeyopt",
-            "ec_paramgen_curve:prime256v1",
-            "-nodes",
-            "-days",
-            "2",
-        ]
-        words += [
-            "-subj",
-            "/CN=localhost",
-            "-addext",
-            "subjectAltName=DNS:localhost",
-            "-keyout",
-            key,
-            "-out",
-            chain,
-        ]
-        words += ["-addext", "basicConstraints=critical,CA:FALSE"]
-        subprocess.run(["openssl", *words], check=True, capture_output=True)
+        chain, key = certificate(tmp_path, "own")
         one = collector(f"--certificate={chain}", f"--key={key}")
         url = f"https://localhost:{one.port}"
         started = agent("--push", url, "--ca", chain, "--token-file", tmp_path / "token", "--cluster", "c")
-        wait_for(
-            lambda: (
-                (one.lake.exists() and list(one.lake.rglob("part-*.parquet")))
-                or "wait in the spool" in started.said()
-            )
-        )
+        wait_for(lambda: list(one.lake.rglob("part-*.parquet")) or "wait in the spool" in started.said())
         assert list(one.lake.rglob("part-*.parquet")), started.said()
+
+    @pytest.mark.parametrize(
+        ("host", "days", "is_known"),
+        [("localhost", 2, False), ("other.example", 2, True), ("localhost", -1, True)],
+        ids=["unknown authority", "another name", "expired"],
+    )
+    def test_a_server_that_is_not_the_collector_gets_nothing(
+        self,
+        tmp_path: Path,
+        agent: Callable[..., Agent],
+        collector: Callable[..., Collector],
+        host: str,
+        days: int,
+        is_known: bool,
+    ) -> None:
+        chain, key = certificate(tmp_path, "server", host, days)
+        known, _ = (chain, key) if is_known else certificate(tmp_path, "known")
+        one = collector(f"--certificate={chain}", f"--key={key}")
+        url = f"https://localhost:{one.port}"
+        started = agent("--push", url, "--ca", known, "--token-file", tmp_path / "token", "--cluster", "c")
+        wait_for(lambda: started.status()["destinations"][0]["failed_attempts"] > 0)
+        assert started.waiting()
+        assert not [name for name in started.waiting() if ".sent." in name]
+        assert not one.lake.exists() or not list(one.lake.rglob("*.parquet"))
+        assert started.status()["destinations"][0]["failing"][1]["why"]["code"] == "agent/stated"
+
+
+class Portal(BaseHTTPRequestHandler):
+    """The page of a network to which one has to log in first."""
+
+    def do_GET(self) -> None:
+        text = b"<html>Log in</html>"
+        self.send_response(200)
+        self.send_header("content-type", "text/html")
+        self.send_header("content-length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    do_POST = do_GET
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+class TestWrongServers:
+    def test_a_portal_takes_nothing_and_is_said(
+        self, tmp_path: Path, agent: Callable[..., Agent], collector: Callable[..., Collector]
+    ) -> None:
+        """Other servers that are none are in crates/agent/src/pushing/tests.rs."""
+        one = collector()
+        portal = ThreadingHTTPServer(("127.0.0.1", 0), Portal)
+        thread = threading.Thread(target=portal.serve_forever)
+        thread.start()
+        words: list[str | Path] = ["--token-file", tmp_path / "token", "--cluster", "c"]
+        try:
+            url = f"http://127.0.0.1:{portal.server_port}"
+            started = agent("--push", url, *words, "--metrics=127.0.0.1:0")
+            run_job("portal-1", "dd if=/dev/zero of=a bs=1000 count=20 2>/dev/null", tmp_path)
+            started.answer("portal-1", "--over")
+            wait_for(lambda: started.status()["destinations"][0]["uncounted_answers"].get("content_type"))
+            status = started.status()["destinations"][0]
+            assert status["failing"][1]["why"] == {"code": "agent/content_type", "kind": "text/html"}
+            [address] = re.findall(r"metrics at (\S+)", started.said())
+            line = 'sysdock_agent_uncounted_answers_total{node="'
+            wait_for(lambda: line in urllib.request.urlopen(address, timeout=600).read().decode())
+            started.end()
+        finally:
+            portal.shutdown()
+            portal.server_close()
+            thread.join()
+        assert started.waiting()
+        assert not [name for name in started.waiting() if ".sent." in name]
+        again = agent("--push", one.url, *words)
+        wait_for(lambda: rows(one.lake, "SELECT 1"))
+        assert again.end() == 0
+        assert again.waiting() == []
+        one.end()
+        sql = "SELECT sum(written_bytes) FROM job_samples WHERE job_id = 'portal-1'"
+        assert rows(one.lake, sql) == [(20_000,)]
+        [(missing,)] = rows(one.lake, "SELECT max(sequence) - count(DISTINCT sequence) FROM agent_batches")
+        assert missing == 0
 
 
 class TestKills:

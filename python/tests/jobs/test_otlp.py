@@ -39,7 +39,8 @@ class Receiver:
                 status, headers, answer = receiver.take(self.path, dict(self.headers), body)
                 self.send_response(status)
                 text = json.dumps(answer).encode()
-                for name, value in {**headers, "content-length": str(len(text))}.items():
+                own = {"content-type": "application/json", "content-length": str(len(text))}
+                for name, value in {**own, **headers}.items():
                     self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(text)
@@ -231,10 +232,9 @@ class TestWhatIsNotTaken:
         ("answer", "fact"),
         [
             ((400, {}, {"message": "bad"}), "it answers 400"),
-            ((413, {}, {}), "it answers 413"),
             (
                 (200, {}, {"partialSuccess": {"rejectedDataPoints": "7", "errorMessage": "old"}}),
-                "7 points: old",
+                "7 points refused: old",
             ),
         ],
     )
@@ -253,6 +253,35 @@ class TestWhatIsNotTaken:
         wait_for(lambda: receiver.asked > asked)
         assert started.end() == 0
         assert not list((started.spool / "otlp").glob("batch-*")), "what comes later is taken"
+
+    @pytest.mark.parametrize(
+        ("answer", "reason"),
+        [
+            ((200, {"content-type": "text/html"}, {}), "content_type"),
+            ((200, {}, {"login": "required"}), "form"),
+            ((302, {"location": "/login"}, {}), "redirect"),
+        ],
+    )
+    def test_what_no_receiver_answers_removes_nothing(
+        self, tmp_path: Path, agent: Callable[..., Agent], receiver: Receiver, answer: Answer, reason: str
+    ) -> None:
+        receiver.answers = [answer] * 1000
+        started = agent("--lake", tmp_path / "lake", "--otlp", receiver.url)
+        run_jobs(tmp_path)
+        started.answer("otlp-3", "--over")
+
+        def of_receiver() -> dict[str, Any]:
+            return next(one for one in started.status()["destinations"] if one["name"] == "otlp")
+
+        wait_for(lambda: of_receiver()["uncounted_answers"].get(reason, 0) > 0)
+        assert of_receiver()["waiting_batches"] > 0
+        assert of_receiver()["refused_points"] == 0
+        # The receiver itself answers again.
+        receiver.taken.clear()
+        receiver.answers = []
+        assert started.end() == 0
+        assert not list((started.spool / "otlp").glob("batch-*"))
+        assert of_jobs(receiver.sums("sysdock.files.written"))["otlp-3"] == 30_000
 
     def test_the_oldest_go_where_nobody_takes_them(self, tmp_path: Path, agent: Callable[..., Agent]) -> None:
         words = ["--lake", tmp_path / "lake", "--otlp=http://127.0.0.1:1", "--spool-limit=0"]

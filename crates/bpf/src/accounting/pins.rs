@@ -1,12 +1,16 @@
 //! Programs that outlive the process that loaded them: their links and maps are pinned in a folder
 //! of a BPF file system, which is named after the programs and their settings, so that others are
-//! never mistaken for them.
+//! never mistaken for them. Where all users may write to that file system, they can make folders of
+//! any name: the end of the name is random, and folders of others are left alone.
 
 use std::{
     fs::{self, File},
     io,
-    os::fd::AsFd,
-    path::Path,
+    os::{
+        fd::AsFd,
+        unix::fs::{DirBuilderExt, MetadataExt},
+    },
+    path::{Path, PathBuf},
 };
 
 use libbpf_rs::{Link, MapCore, MapHandle, Object};
@@ -14,6 +18,8 @@ use rustc_hash::FxHashMap;
 use rustix::{
     fs::{FlockOperation, flock},
     io::Errno,
+    process::geteuid,
+    rand::{GetRandomFlags, getrandom},
 };
 use sysdock_table::codes;
 
@@ -76,17 +82,43 @@ impl From<io::Error> for AccountingError {
 
 pub(super) fn load_or_find(settings: &[u8], pins: Option<&Path>) -> Result<Loaded, AccountingError> {
     let Some(pins) = pins else { return Ok(load(settings)?) };
-    let folder = pins.join(format!("{PREFIX}{:08x}", crc32c::crc32c_append(crc32c::crc32c(OBJECT), settings)));
-    if folder.exists() {
-        let lock = lock(&folder).map_err(|error| error.of(Step::TakeOver))?;
+    let name = format!("{PREFIX}{:08x}", crc32c::crc32c_append(crc32c::crc32c(OBJECT), settings));
+    let take_over = |error: AccountingError| error.of(Step::TakeOver);
+    for folder in own_folders(pins, &name).map_err(|error| take_over(error.into()))? {
+        let lock = lock(&folder).map_err(take_over)?;
         if let Ok(found) = find(&folder) {
             return Ok(Loaded { lock: Some(lock), ..found });
         }
     }
     // Pinned programs of another version, with other settings, or incomplete ones.
-    remove(pins).map_err(|error| error.of(Step::TakeOver))?;
+    remove(pins).map_err(take_over)?;
     let loaded = load(settings)?;
+    let folder =
+        create(pins, &name).map_err(|error| ProbeError::new(Step::KeepPrograms, &format!("{}: {error}", pins.display())))?;
     pin(loaded, &folder)
+}
+
+/// Folders of this user whose names begin like this.
+fn own_folders(pins: &Path, name: &str) -> io::Result<Vec<PathBuf>> {
+    let mut own = Vec::new();
+    for entry in fs::read_dir(pins)? {
+        let entry = entry?;
+        // One that is removed meanwhile is nobody's.
+        let is_own = entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == geteuid().as_raw());
+        if is_own && entry.file_name().to_string_lossy().starts_with(name) {
+            own.push(entry.path());
+        }
+    }
+    Ok(own)
+}
+
+/// Make a folder that only this user may open: whoever could open it could lock it.
+fn create(pins: &Path, name: &str) -> io::Result<PathBuf> {
+    let mut number = [0; 8];
+    getrandom(&mut number, GetRandomFlags::empty())?;
+    let folder = pins.join(format!("{name}-{:016x}", u64::from_ne_bytes(number)));
+    fs::DirBuilder::new().mode(0o700).create(&folder)?;
+    Ok(folder)
 }
 
 /// Lock the folder in which an agent pins its programs. The kernel releases the lock when the
@@ -106,19 +138,15 @@ fn lock(folder: &Path) -> Result<File, AccountingError> {
 /// # Errors
 /// A folder or file cannot be removed, or an agent is running.
 pub fn remove(pins: &Path) -> Result<usize, AccountingError> {
-    let mut number = 0;
-    for entry in fs::read_dir(pins)? {
-        let entry = entry?;
-        if entry.file_name().to_string_lossy().starts_with(PREFIX) {
-            let _lock = lock(&entry.path())?;
-            for pinned in fs::read_dir(entry.path())? {
-                fs::remove_file(pinned?.path())?;
-            }
-            fs::remove_dir(entry.path())?;
-            number += 1;
+    let folders = own_folders(pins, PREFIX)?;
+    for folder in &folders {
+        let _lock = lock(folder)?;
+        for pinned in fs::read_dir(folder)? {
+            fs::remove_file(pinned?.path())?;
         }
+        fs::remove_dir(folder)?;
     }
-    Ok(number)
+    Ok(folders.len())
 }
 
 fn load(settings: &[u8]) -> Result<Loaded, ProbeError> {
@@ -156,7 +184,6 @@ fn find(folder: &Path) -> libbpf_rs::Result<Loaded> {
 
 fn pin(mut loaded: Loaded, folder: &Path) -> Result<Loaded, AccountingError> {
     let refused = |error: io::Error| ProbeError::new(Step::KeepPrograms, &format!("{}: {error}", folder.display()));
-    fs::create_dir(folder).map_err(refused)?;
     loaded.lock = Some(lock(folder).map_err(|error| error.of(Step::KeepPrograms))?);
     for (name, map) in &mut loaded.maps {
         map.pin(folder.join(name)).map_err(failed(Step::KeepMap))?;

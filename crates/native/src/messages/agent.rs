@@ -1,12 +1,14 @@
-//! Errors of `sysdock-agent` as text.
+//! Errors of `sysdock-agent` as text, and how an agent is.
 
-use std::io;
+use std::{collections::BTreeMap, io};
 
-use sysdock_agent::{AgentError, Named, Refusal, Rejection, RequestRefusal, SettingsError, Unsent};
+use chrono::DateTime;
+use sysdock_agent::{AgentError, AgentStatus, DestinationStatus, Refusal, Rejection, SettingsError};
 use sysdock_bpf::accounting::AccountingError;
+use sysdock_table::facts;
 
-use super::{Message, step};
-use crate::sentences;
+use super::{Message, harmless, step};
+use crate::{agent::bytes, sentences};
 
 pub(crate) const AGENT_RUNS: &str = "an agent is running on this node";
 
@@ -34,18 +36,17 @@ impl From<AgentError> for Message {
             ),
             AgentError::Kernel(error) => Message::bare(format!("the kernel's counters cannot be read: {error}")),
             AgentError::Address(url) => Message::new(format!("{url}: not a valid destination"), "write https://HOST:PORT"),
-            AgentError::Collector(why) => Message::bare(format!("the collector: {}", unsent(&why))),
-            AgentError::Otlp(why, after) => {
-                let why = match why {
-                    Unsent::NotReady(status) => format!("it answers {}", status.as_u16()),
-                    why => unsent(&why),
-                };
+            AgentError::Collector(_) | AgentError::TooLate | AgentError::PendingFull(_) => {
+                Message::bare(sentences::sentence(&error.fact()))
+            }
+            AgentError::Otlp(_, after) => {
                 let wait = after.map(|after| format!("; it requests a wait of {} s", after.as_secs()));
-                Message::bare(format!("the OTLP receiver: {why}{}", wait.unwrap_or_default()))
+                Message::bare(sentences::sentence(&error.fact()) + &wait.unwrap_or_default())
             }
-            AgentError::OthersRead(path) => {
-                Message::bare(format!("{}: others may read this file of tokens (chmod 600)", path.display()))
-            }
+            AgentError::OthersRead(path) => Message::new(
+                format!("{}: others may read or change this file of tokens", path.display()),
+                "it must belong to the user who runs this, or to root: chmod 600",
+            ),
             AgentError::NoToken(path) => Message::bare(format!("{}: there is no token in this file", path.display())),
             AgentError::Certificate(path, why) => {
                 Message::new(format!("{}: {why}", path.display()), "certificates and keys are read in PEM")
@@ -53,7 +54,6 @@ impl From<AgentError> for Message {
             AgentError::NewerLake(path) => {
                 Message::new(format!("{}: this lake was made by a newer version of sysdock", path.display()), "update sysdock")
             }
-            AgentError::TooLate => Message::bare("the file system of the lake took too long"),
             AgentError::NoAgent(path, error) => Message::new(
                 format!("{}: {error}", path.display()),
                 "no agent runs with this spool: start it by `systemctl start sysdock-agent`, or give --spool",
@@ -70,6 +70,7 @@ fn settings(error: SettingsError) -> Message {
             format!("group `{segment}` does not contain the place of the job"),
             "write it as in segment = \"job_{job}\"",
         ),
+        SettingsError::Name(why) => Message::bare(refused(&why)),
         SettingsError::NoSecret => Message::new(
             "`hide` needs `secret`",
             "names are hashed with it: write a text that only this site knows, the same on all nodes",
@@ -77,53 +78,55 @@ fn settings(error: SettingsError) -> Message {
     }
 }
 
-fn unsent(why: &Unsent) -> String {
-    match why {
-        Unsent::Unreachable(error) => error.to_string(),
-        Unsent::NotReady(status) => format!("it is not ready: {status}"),
-        Unsent::Answers(status, why) => format!("it answers {status}: {}", request_refused(why)),
-        Unsent::Pack(error) => error.to_string(),
-    }
-}
-
-fn request_refused(why: &RequestRefusal) -> &str {
-    match why {
-        RequestRefusal::UnknownPath => "nothing is at this path",
-        RequestRefusal::UnknownToken => "this token is not known",
-        RequestRefusal::ReadOnly => "metrics can only be read",
-        RequestRefusal::TooLong => "the body is too long",
-        RequestRefusal::Body => "the body is too long, too slow, or not as long as stated",
-        RequestRefusal::Packing => "the body is not packed as stated, or too long",
-        RequestRefusal::NotLanded => "the batches are not in the lake; send them again",
-        RequestRefusal::Stated { text } => text,
-    }
-}
-
 /// Why a batch was refused.
 pub(crate) fn refused(why: &Refusal) -> String {
-    match why {
-        Refusal::Malformed { error } => format!("not a batch of an agent: {error}"),
-        Refusal::Newer { format, latest } => {
-            format!("format {format} of a newer agent; {latest} is the latest that can be read here")
-        }
-        Refusal::Name { of } => {
-            let what = match of {
-                Named::Cluster => "cluster",
-                Named::Node => "node",
-                Named::Agent => "agent",
-            };
-            format!("the name of the {what} is empty, too long, or has characters that no name has")
-        }
-        Refusal::Time { ns } => format!("its time ({ns} ns) is before 2020, or more than a day ahead of the clock here"),
-        Refusal::Cluster { name } => format!("this token is not for cluster {name}"),
-        Refusal::Stated { text } => text.clone(),
-    }
+    sentences::sentence(&why.fact())
 }
 
 /// Points that a receiver of OTLP refused, and why.
 pub(crate) fn rejected(points: u64, why: &Rejection) -> String {
-    match why {
-        Rejection { status: Some(status), text } => format!("{points} points: it answers {status}: {text}"),
-        Rejection { status: None, text } => format!("{points} points: {text}"),
+    sentences::sentence(&facts::agent::points_refused(points as i64, why.fact()))
+}
+
+/// How an agent is, as text.
+pub(crate) fn agent_status(status: &AgentStatus) -> String {
+    let AgentStatus { version, cluster, node, agent, sequence, .. } = status;
+    let mut text = format!("sysdock: agent {agent} on {node}, cluster {cluster}, version {version}\n");
+    let mut line = |name: &str, value: String| text.push_str(&format!("  {:<24}{}\n", harmless(name), harmless(&value)));
+    line("last interval", format!("{}, batch {sequence}", time(status.last_interval_ns)));
+    line("missed intervals", status.missed_intervals.to_string());
+    for one in &status.destinations {
+        destination(one, &mut line);
     }
+    text
+}
+
+fn destination(one: &DestinationStatus, line: &mut dyn FnMut(&str, String)) {
+    line(&one.name, String::new());
+    line("  last accepted", time(one.sent_ns));
+    line("  waiting batches", format!("{}, {}", one.waiting_batches, bytes(one.waiting_bytes as i64)));
+    line("  dropped batches", one.dropped_batches.to_string());
+    line("  set aside", numbers(one.set_aside.batches, &one.set_aside.reasons));
+    if let Some(why) = &one.set_aside.last {
+        line("    last reason", refused(why));
+    }
+    if one.refused_points > 0 {
+        line("  refused points", one.refused_points.to_string());
+    }
+    line("  failed attempts", one.failed_attempts.to_string());
+    line("  uncounted answers", numbers(one.uncounted_answers.values().sum(), &one.uncounted_answers));
+    if let Some((since_ns, why)) = &one.failing {
+        line("  failing since", time(*since_ns));
+        line("    last reason", sentences::sentence(why));
+    }
+}
+
+/// A number, and how it is made up by code.
+fn numbers(all: u64, parts: &BTreeMap<String, u64>) -> String {
+    let parts: Vec<String> = parts.iter().map(|(code, number)| format!("{number} {code}")).collect();
+    if parts.is_empty() { all.to_string() } else { format!("{all} ({})", parts.join(", ")) }
+}
+
+fn time(ns: i64) -> String {
+    if ns == 0 { "never".into() } else { DateTime::from_timestamp_nanos(ns).format("%Y-%m-%d %H:%M:%S UTC").to_string() }
 }

@@ -10,7 +10,7 @@ mod measure;
 mod strace;
 mod table;
 
-pub(crate) use agent::{AGENT_RUNS, refused, rejected};
+pub(crate) use agent::{AGENT_RUNS, agent_status, refused, rejected};
 pub(crate) use bpf::{full, no_place, not_taken, step, wrong_probe, wrong_trigger};
 pub(crate) use dump::unanswered;
 pub(crate) use itrace::{incomplete, profile};
