@@ -30,8 +30,7 @@ use tokio::sync::oneshot;
 use tokio_rustls::TlsAcceptor;
 
 use crate::{
-    answers::{self, Answer, Asked, BATCHES, Id, NONCE, READY, Ready, RefusedLine, TOKEN, VERSION, digest},
-    batch::Refusal,
+    answers::{self, Answer, Asked, BATCHES, Id, NONCE, READY, Ready, TOKEN, VERSION, digest},
     error::AgentError,
     http::{self, Limits, RequestRefusal, Visitor, bearer, open_metrics, plain},
     intake::{Checked, Content, Intake},
@@ -52,8 +51,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const SLOWEST: u64 = 256 << 10;
 /// Requests that may wait to be landed.
 const QUEUE: usize = 20_000;
-/// Share of all connections for clients that have not shown a token.
-const STRANGERS: usize = 8;
+/// Share of all connections for clients that have not shown a token: a quarter.
+const STRANGERS: usize = 4;
 /// When an agent is to try again that found no room [s].
 const LATER: &str = "2";
 
@@ -108,6 +107,26 @@ struct Shared {
     memory: Room,
 }
 
+/// A text that is in memory until it is sent.
+struct HeldText {
+    text: String,
+    _place: Place,
+}
+
+impl AsRef<[u8]> for HeldText {
+    fn as_ref(&self) -> &[u8] {
+        self.text.as_bytes()
+    }
+}
+
+impl Shared {
+    /// A text that takes room until it is sent; `None`: there is none.
+    fn held(&self, visitor: &Visitor, text: String) -> Option<Bytes> {
+        let place = self.memory.keep(visitor.client, text.len())?;
+        Some(Bytes::from_owner(HeldText { text, _place: place }))
+    }
+}
+
 impl Collector {
     /// Listen.
     ///
@@ -119,6 +138,7 @@ impl Collector {
         let tls = options.tls.as_ref().map(|(chain, key)| acceptor(chain, key)).transpose()?;
         let listener = http::listen(options.listen)?;
         raise_files();
+        give_back_memory();
         Ok(Collector { listener, options, tokens, tls })
     }
 
@@ -135,7 +155,7 @@ impl Collector {
     pub fn run(self, cancel: &Cancel, report: impl Fn(AgentError) + Send + 'static) -> Result<(), AgentError> {
         let lake = Lake::open(&self.options.lake, &writer_name())?;
         let counters = Arc::new(Counters::default());
-        let memory = Room::new(self.options.memory, self.options.memory / 2);
+        let memory = Room::new(self.options.memory, self.options.memory / 4 * 3);
         let (queue, received) = mpsc::sync_channel(QUEUE);
         let lander = Lander::new(lake, self.options.landing, memory.clone(), Arc::clone(&counters.set_aside));
         let counted = Arc::clone(&counters);
@@ -211,13 +231,18 @@ async fn take(request: Request<Incoming>, visitor: &Visitor, shared: &Shared) ->
         (header(&request, CONTENT_ENCODING.as_str()) == Some("zstd"), header(&request, "x-sysdock-sent-before") != Some("0"));
     let answered = async {
         let (body, place) = read(request, visitor, shared).await?;
+        let _served = visitor.served();
         let content = digest(&body);
         let checked = check(body, place, is_packed, visitor, token, shared).await?;
         land(checked, content, was_sent, asked.is_some(), shared).await
     };
     let answered = answered.await;
     match (answered, asked) {
-        (Ok(answer), Some((asked, token))) => answers::signed(&asked, token, StatusCode::OK, json::text(&answer)),
+        (Ok(answer), Some((asked, token))) => match shared.held(visitor, json::text(&answer)) {
+            Some(text) => answers::signed(&asked, token, StatusCode::OK, text),
+            // What has landed is found when it is sent again.
+            None => refused(&RequestRefusal::Busy, Some((asked, token)), shared),
+        },
         (Ok(answer), None) => plain(StatusCode::OK, json::text(&OldAnswer::from(answer))),
         (Err(why), asked) => refused(&why, asked, shared),
     }
@@ -261,8 +286,9 @@ async fn read(request: Request<Incoming>, visitor: &Visitor, shared: &Shared) ->
     }
     // While it is put together, it is there twice.
     let amount = 2 * length as usize + 1;
-    let taken = shared.memory.borrow_within(visitor.client, amount, PATIENCE).await;
-    let (place, notice) = taken.ok_or(RequestRefusal::Busy)?;
+    let notice = Notice::default();
+    let place = shared.memory.borrow_within(visitor.client, amount, &notice, PATIENCE).await;
+    let place = place.ok_or(RequestRefusal::Busy)?;
     let body = receive(request.into_body(), length, notice).await?;
     // From now on it is ours to be quick.
     if place.settle() { Ok((body, place)) } else { Err(RequestRefusal::Busy) }
@@ -272,13 +298,14 @@ async fn receive(body: Incoming, length: u64, notice: Notice) -> Result<Bytes, R
     let limit = PATIENCE + Duration::from_millis(length * 1000 / SLOWEST);
     let body = tokio::time::timeout(limit, Limited::new(body, length as usize).collect());
     match unless(notice, body).await {
-        Some(Ok(Ok(body))) => Ok(body.to_bytes()),
+        // A copy of its own size: what the connection was read into is larger.
+        Some(Ok(Ok(body))) => Ok(Bytes::copy_from_slice(&body.to_bytes())),
         Some(_) => Err(RequestRefusal::Body),
         None => Err(RequestRefusal::Busy),
     }
 }
 
-/// The batches of a request; those of clusters that the token is not for are refused.
+/// The batches of a request.
 async fn check(
     body: Bytes,
     place: Place,
@@ -289,16 +316,11 @@ async fn check(
 ) -> Result<Checked, RequestRefusal> {
     let (done, checked) = oneshot::channel();
     let now_ns = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos() as i64);
-    shared.intake.push(Content { client: visitor.client, place, body, is_packed, now_ns, done });
-    let mut checked = checked.await.unwrap_or(Err(RequestRefusal::Busy))?;
-    let of_others = |(_, line): &mut (usize, Line)| !token.allows(&line.id.cluster);
-    let others = checked.lines.extract_if(.., of_others);
-    let refusal =
-        |(place, line): (usize, Line)| RefusedLine { line: place, why: Refusal::Cluster { name: line.id.cluster }.to_json() };
-    checked.refused.extend(others.map(refusal));
+    shared.intake.push(Content { client: visitor.client, place, body, is_packed, token: token.clone(), now_ns, done });
+    let checked = checked.await.unwrap_or(Err(RequestRefusal::Busy))?;
     shared.counters.refused.fetch_add(checked.refused.len() as u64, Ordering::Relaxed);
     shared.counters.batches.fetch_add(checked.lines.len() as u64, Ordering::Relaxed);
-    shared.counters.rows.fetch_add(checked.lines.iter().map(|(_, line)| line.rows).sum(), Ordering::Relaxed);
+    shared.counters.rows.fetch_add(checked.lines.iter().map(|line| line.rows).sum(), Ordering::Relaxed);
     Ok(checked)
 }
 
@@ -311,10 +333,10 @@ async fn land(
     shared: &Shared,
 ) -> Result<Answer, RequestRefusal> {
     let Checked { lines, refused, batches, place } = checked;
-    let ids: Vec<Id> = lines.iter().map(|(_, line)| line.id.clone()).collect();
-    let lines: Vec<Line> = lines.into_iter().map(|(_, line)| line).collect();
+    let ids: Vec<Id> = lines.iter().map(|line| line.id.clone()).collect();
     let is_durable = if lines.is_empty() { Vec::new() } else { hand_over(lines, was_sent, place, shared).await? };
-    if is_durable.iter().any(|is_durable| !is_durable) && (!can_wait || !is_durable.contains(&true)) {
+    let settled = is_durable.iter().filter(|is_durable| **is_durable).count() + refused.len();
+    if settled < batches && (!can_wait || settled == 0) {
         return Err(RequestRefusal::NotLanded);
     }
     let landed: Vec<Id> = ids.into_iter().zip(is_durable).filter(|(_, is_durable)| *is_durable).map(|(id, _)| id).collect();
@@ -364,6 +386,18 @@ fn acceptor(chain: &PathBuf, key: &PathBuf) -> Result<TlsAcceptor, AgentError> {
         .and_then(|config| config.with_no_client_auth().with_single_cert(certificates, private))
         .map_err(|error| bad(chain, &error))?;
     Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+/// Large pieces of memory go back to the system when they are free. Otherwise, the C library keeps
+/// them for later, for each thread.
+fn give_back_memory() {
+    const LARGE: i32 = 128 << 10;
+    // SAFETY: these set parameters of the allocator, and are allowed at any time.
+    unsafe {
+        libc::mallopt(libc::M_ARENA_MAX, 1);
+        libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, LARGE);
+    }
 }
 
 /// Raise the limit of open files as far as this process may.

@@ -22,7 +22,7 @@ use crate::{
     batch::LONGEST_TEXT,
     error::AgentError,
     json,
-    room::{Client, Place, Room, unless},
+    room::{Client, Notice, Place, Room, unless},
 };
 
 /// Limits for clients.
@@ -41,6 +41,10 @@ pub(crate) struct Limits {
     pub(crate) whole: Option<Duration>,
 }
 
+/// Connections that may wait to be accepted.
+const QUEUE: i32 = 4096;
+/// How long an answer may stay unread.
+const UNREAD: Duration = Duration::from_secs(30);
 /// Header lines of a request.
 const MOST_HEADERS: usize = 32;
 
@@ -51,6 +55,8 @@ const MOST_HEADERS: usize = 32;
 pub(crate) fn listen(address: SocketAddr) -> Result<std::net::TcpListener, AgentError> {
     let failed = |error| AgentError::Io(address.to_string().into(), error);
     let listener = std::net::TcpListener::bind(address).map_err(failed)?;
+    // Clients that come at the same moment wait for a moment, and not for a second.
+    rustix::net::listen(&listener, QUEUE).map_err(|error| failed(error.into()))?;
     listener.set_nonblocking(true).map_err(failed)?;
     Ok(listener)
 }
@@ -60,27 +66,47 @@ pub(crate) fn listen(address: SocketAddr) -> Result<std::net::TcpListener, Agent
 pub(crate) struct Visitor {
     pub(crate) client: Client,
     known: Room,
-    place: Arc<Mutex<Option<Place>>>,
-    is_known: Arc<std::sync::atomic::AtomicBool>,
+    /// Its place, among strangers or among those who are known.
+    place: Arc<Mutex<(bool, Place)>>,
+    notice: Notice,
 }
 
 impl Visitor {
-    fn new(client: Client, place: Place, known: &Room) -> Visitor {
-        let place = Arc::new(Mutex::new(Some(place)));
-        Visitor { client, known: known.clone(), place, is_known: Arc::default() }
+    /// A stranger, if there is room for one.
+    fn new(client: Client, limits: &Limits) -> Option<Visitor> {
+        let notice = Notice::default();
+        let place = limits.strangers.borrow(client, 1, &notice)?;
+        Some(Visitor { client, known: limits.known.clone(), place: Arc::new(Mutex::new((false, place))), notice })
     }
 
     /// The client has shown a token: its connection is one of those, if there is room for it.
     pub(crate) fn is_known(&self) -> bool {
-        use std::sync::atomic::Ordering;
-        if self.is_known.load(Ordering::Relaxed) {
-            return true;
+        let mut held = self.place.lock().unwrap_or_else(PoisonError::into_inner);
+        let (is_known, place) = &mut *held;
+        if !*is_known {
+            let Some(known) = self.known.borrow(self.client, 1, &self.notice) else { return false };
+            // Its place among strangers is free.
+            (*is_known, *place) = (true, known);
         }
-        let Some(place) = self.known.keep(self.client, 1) else { return false };
-        self.is_known.store(true, Ordering::Relaxed);
-        // Its place among strangers is free.
-        self.place.lock().unwrap_or_else(PoisonError::into_inner).replace(place);
         true
+    }
+}
+
+/// A client whose request is complete: its connection does not have to give way until it is answered.
+#[derive(Debug)]
+pub(crate) struct Served(Visitor);
+
+impl Visitor {
+    /// The request is complete.
+    pub(crate) fn served(&self) -> Served {
+        self.place.lock().unwrap_or_else(PoisonError::into_inner).1.settle();
+        Served(self.clone())
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.0.place.lock().unwrap_or_else(PoisonError::into_inner).1.lend(&self.0.notice);
     }
 }
 
@@ -124,10 +150,12 @@ where
             Err(_) => continue,
         };
         let client = Client::of(address.ip());
-        let Some((place, notice)) = limits.strangers.borrow(client, 1) else { continue };
-        let visitor = Visitor::new(client, place, &limits.known);
+        let Some(visitor) = Visitor::new(client, &limits) else { continue };
+        let notice = visitor.notice.clone();
         let (answer, tls, limits) = (answer.clone(), tls.clone(), limits.clone());
         tokio::spawn(unless(notice, visit(stream, tls, limits, visitor, answer)));
+        // Each is heard before others can take its place.
+        tokio::task::yield_now().await;
     }
 }
 
@@ -137,15 +165,17 @@ where
     R: Future<Output = Response<Full<Bytes>>>,
 {
     let _ = stream.set_nodelay(true);
+    // A client that does not read its answer is left.
+    let _ = rustix::net::sockopt::set_tcp_user_timeout(&stream, UNREAD.as_millis() as u32);
     // Buffers are for clients that say something.
     if !matches!(tokio::time::timeout(limits.head, stream.readable()).await, Ok(Ok(()))) {
         return;
     }
     match tls {
-        None => converse(TokioIo::new(stream), limits, visitor, answer).await,
+        None => Box::pin(converse(TokioIo::new(stream), limits, visitor, answer)).await,
         Some(tls) => {
-            if let Ok(Ok(stream)) = tokio::time::timeout(limits.head, tls.accept(stream)).await {
-                converse(TokioIo::new(stream), limits, visitor, answer).await;
+            if let Ok(Ok(stream)) = Box::pin(tokio::time::timeout(limits.head, tls.accept(stream))).await {
+                Box::pin(converse(TokioIo::new(stream), limits, visitor, answer)).await;
             }
         }
     }

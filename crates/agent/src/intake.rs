@@ -1,6 +1,6 @@
 //! Unpacks and checks what agents send, in a thread of its own, so that connections are answered
-//! meanwhile. What is short comes first, and of that what comes from the client that took the least
-//! time until now: one that sends much does not make others wait.
+//! meanwhile. It works on a request for a moment, then on the one of the client that took the least
+//! time until now: a client that sends much does not make others wait.
 
 use std::{
     collections::HashMap,
@@ -9,14 +9,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use hyper::body::Bytes;
+use bytes::Bytes;
 use tokio::sync::oneshot;
+use zstd::stream::read::Decoder;
 
 use crate::{
     answers::RefusedLine,
+    batch::Refusal,
     http::RequestRefusal,
     line::Line,
     room::{Client, Place},
+    tokens::Token,
 };
 
 /// Longest content of a request, uncompressed [B].
@@ -27,13 +30,18 @@ pub(crate) const MOST_BATCHES: usize = 8_192;
 const OF_BATCH: usize = 640;
 /// Largest window of compressed content, as a power of 2: a frame may demand 128 MiB.
 const WINDOW: u32 = 22;
-/// Contents up to this length come first [B].
-const SHORT: usize = 256 << 10;
-/// After so many short ones, the one that waits longest is next.
-const IN_A_ROW: u32 = 3;
-/// How long unpacking waits for memory.
+/// How long a request waits for memory.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a request is worked on at a time.
+const MOMENT: Duration = Duration::from_millis(2);
+/// What is unpacked in one step [B].
 const STEP: usize = 64 << 10;
+/// Contents up to this length come first [B].
+const SHORT: usize = 64 << 10;
+/// After so many short ones, a long one is next.
+const IN_A_ROW: u32 = 3;
+/// Refused lines of a request that are named. Agents check what they send: who sends more is none.
+const MOST_REFUSED: usize = 256;
 
 /// A request whose content has arrived.
 pub(crate) struct Content {
@@ -41,6 +49,8 @@ pub(crate) struct Content {
     pub(crate) place: Place,
     pub(crate) body: Bytes,
     pub(crate) is_packed: bool,
+    /// The token of the sender.
+    pub(crate) token: Token,
     /// The clock that batches must not be ahead of [ns, Unix time].
     pub(crate) now_ns: i64,
     pub(crate) done: oneshot::Sender<Result<Checked, RequestRefusal>>,
@@ -48,15 +58,58 @@ pub(crate) struct Content {
 
 /// The batches of a request.
 pub(crate) struct Checked {
-    /// Each with its place in the request, counted from 0.
-    pub(crate) lines: Vec<(usize, Line)>,
+    pub(crate) lines: Vec<Line>,
     pub(crate) refused: Vec<RefusedLine>,
-    /// Number of all.
+    /// Number of all, with those that were not looked at.
     pub(crate) batches: usize,
     pub(crate) place: Place,
 }
 
-/// Requests that wait to be unpacked.
+/// How far the work on a request is.
+enum Stage {
+    Begun { body: Bytes, is_packed: bool },
+    Checking { text: Bytes, at: usize, number: usize, checked: Lines },
+}
+
+/// The lines of a request that were checked.
+#[derive(Default)]
+struct Lines {
+    taken: Vec<Line>,
+    refused: Vec<RefusedLine>,
+    /// Number of all.
+    batches: usize,
+}
+
+/// What comes of a step.
+enum Stepped {
+    /// There is more to do.
+    More(Stage),
+    /// There is no memory for the next step.
+    NoMemory(Stage),
+    Done(Lines),
+}
+
+/// What a request is checked with.
+struct Sender {
+    client: Client,
+    token: Token,
+    now_ns: i64,
+}
+
+/// A request that is worked on.
+struct Work {
+    sender: Sender,
+    place: Place,
+    done: oneshot::Sender<Result<Checked, RequestRefusal>>,
+    stage: Stage,
+    is_long: bool,
+    /// Since when there is no memory for it.
+    waits: Option<Instant>,
+    /// It is not tried again before memory may have been given back.
+    is_held: bool,
+}
+
+/// Requests that wait to be worked on.
 #[derive(Default)]
 pub(crate) struct Intake {
     queue: Mutex<Queue>,
@@ -65,8 +118,8 @@ pub(crate) struct Intake {
 
 #[derive(Default)]
 struct Queue {
-    /// In the order of their arrival.
-    waiting: Vec<Content>,
+    /// In the order in which they came, or were worked on.
+    waiting: Vec<Work>,
     /// Time that clients took [us]; halved again and again.
     spent: HashMap<Client, u64>,
     halved: Option<Instant>,
@@ -80,7 +133,7 @@ impl Intake {
     }
 
     pub(crate) fn push(&self, content: Content) {
-        self.queue().waiting.push(content);
+        self.queue().waiting.push(Work::begin(content));
         self.filled.notify_one();
     }
 
@@ -92,37 +145,52 @@ impl Intake {
 
     /// Work until [`Intake::end`].
     pub(crate) fn run(&self) {
-        while let Some(content) = self.next() {
-            let (client, begun) = (content.client, Instant::now());
-            let Content { place, body, is_packed, now_ns, done, .. } = content;
-            let _ = done.send(checked(place, body, is_packed, now_ns));
-            self.queue().add(client, begun.elapsed());
+        while let Some(work) = self.next() {
+            let (client, begun) = (work.sender.client, Instant::now());
+            let more = work.work();
+            let mut queue = self.queue();
+            queue.add(client, begun.elapsed());
+            queue.waiting.extend(more);
         }
     }
 
-    fn next(&self) -> Option<Content> {
+    fn next(&self) -> Option<Work> {
+        const PAUSE: Duration = Duration::from_millis(10);
         let mut queue = self.queue();
         loop {
-            if let Some(next) = queue.next() {
-                return Some(next);
+            match queue.next() {
+                Some(next) => return Some(next),
+                None if queue.is_over => return None,
+                // Memory is given back by others.
+                None if !queue.waiting.is_empty() => {
+                    let waited = self.filled.wait_timeout(queue, PAUSE);
+                    queue = waited.unwrap_or_else(PoisonError::into_inner).0;
+                    queue.try_again();
+                }
+                None => queue = self.filled.wait(queue).unwrap_or_else(PoisonError::into_inner),
             }
-            if queue.is_over {
-                return None;
-            }
-            queue = self.filled.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
 
 impl Queue {
-    fn next(&mut self) -> Option<Content> {
+    fn next(&mut self) -> Option<Work> {
         // The sender does not wait for it any more.
-        self.waiting.retain(|one| !one.done.is_closed());
-        let order = |one: &Content| (one.length() > SHORT, self.spent.get(&one.client).copied().unwrap_or(0));
-        let first = self.waiting.iter().enumerate().min_by_key(|(place, one)| (order(one), *place)).map(|(place, _)| place)?;
-        let place = if self.in_a_row >= IN_A_ROW { 0 } else { first };
-        self.in_a_row = if place == 0 { 0 } else { self.in_a_row + 1 };
+        self.waiting.retain(|work| !work.done.is_closed());
+        let ready = self.waiting.iter().enumerate().filter(|(_, work)| !work.is_held);
+        let long_ones_turn = self.in_a_row >= IN_A_ROW;
+        let order = |(place, work): &(usize, &Work)| {
+            let spent = self.spent.get(&work.sender.client).copied().unwrap_or(0);
+            (work.is_long != long_ones_turn, spent, *place)
+        };
+        let (place, is_long) = ready.min_by_key(order).map(|(place, work)| (place, work.is_long))?;
+        self.in_a_row = if is_long { 0 } else { self.in_a_row + 1 };
         Some(self.waiting.remove(place))
+    }
+
+    /// Those without memory may have some now.
+    fn try_again(&mut self) {
+        self.waiting.iter_mut().for_each(|work| work.is_held = false);
     }
 
     fn add(&mut self, client: Client, time: Duration) {
@@ -136,10 +204,48 @@ impl Queue {
     }
 }
 
-impl Content {
-    /// How long it is at most when it is unpacked.
-    fn length(&self) -> usize {
-        if self.is_packed { stated_length(&self.body) } else { self.body.len() }
+impl Work {
+    fn begin(content: Content) -> Work {
+        let Content { client, place, body, is_packed, token, now_ns, done } = content;
+        let length = if is_packed { stated_length(&body) } else { body.len() };
+        let sender = Sender { client, token, now_ns };
+        let stage = Stage::Begun { body, is_packed };
+        Work { sender, place, done, stage, is_long: length > SHORT, waits: None, is_held: false }
+    }
+
+    /// Work for a moment; returns what is left to do.
+    fn work(self) -> Option<Work> {
+        let Work { sender, place, done, mut stage, is_long, waits, .. } = self;
+        let until = Instant::now() + MOMENT;
+        let result = loop {
+            let since = waits.unwrap_or_else(Instant::now);
+            match stage.step(&place, &sender) {
+                Ok(Stepped::More(next)) if Instant::now() < until => stage = next,
+                Ok(Stepped::More(stage)) => {
+                    return Some(Work { sender, place, done, stage, is_long, waits: None, is_held: false });
+                }
+                Ok(Stepped::NoMemory(stage)) if since.elapsed() < PATIENCE => {
+                    return Some(Work { sender, place, done, stage, is_long, waits: Some(since), is_held: true });
+                }
+                Ok(Stepped::NoMemory(_)) => break Err(RequestRefusal::Busy),
+                Ok(Stepped::Done(Lines { taken, refused, batches })) => {
+                    break Ok(Checked { lines: taken, refused, batches, place });
+                }
+                Err(why) => break Err(why),
+            }
+        };
+        let _ = done.send(result);
+        None
+    }
+}
+
+impl Stage {
+    fn step(self, place: &Place, sender: &Sender) -> Result<Stepped, RequestRefusal> {
+        match self {
+            Stage::Begun { body, is_packed: true } => unpack(body, place),
+            Stage::Begun { body, is_packed: false } => begin_checking(body, place),
+            Stage::Checking { text, at, number, checked } => Ok(check(text, at, number, checked, sender)),
+        }
     }
 }
 
@@ -149,52 +255,68 @@ fn stated_length(body: &[u8]) -> usize {
     stated.and_then(|length| usize::try_from(length).ok()).unwrap_or(usize::MAX)
 }
 
-fn checked(place: Place, body: Bytes, is_packed: bool, now_ns: i64) -> Result<Checked, RequestRefusal> {
-    let text = if is_packed { unpacked(&place, &body)? } else { body };
-    if text.len() > MOST_UNPACKED {
-        return Err(RequestRefusal::TooLong);
-    }
-    let batches = split(&text).take(MOST_BATCHES + 1).count();
-    if batches > MOST_BATCHES {
-        return Err(RequestRefusal::TooLong);
-    }
-    if !place.resize_within(text.len() + batches * OF_BATCH, PATIENCE) {
-        return Err(RequestRefusal::Busy);
-    }
-    let (mut lines, mut refused) = (Vec::with_capacity(batches), Vec::new());
-    for (at, line) in split(&text).enumerate() {
-        match Line::parse(text.slice_ref(line), now_ns) {
-            Ok(line) => lines.push((at, line)),
-            Err(why) => refused.push(RefusedLine { line: at, why: why.to_json() }),
-        }
-    }
-    Ok(Checked { lines, refused, batches, place })
-}
-
-fn split(text: &Bytes) -> impl Iterator<Item = &[u8]> {
-    text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty())
-}
-
-/// Unpack, step by step, as far as there is memory.
-fn unpacked(place: &Place, body: &Bytes) -> Result<Bytes, RequestRefusal> {
+/// Unpack, each step after its memory was taken. One content is unpacked at a time, as each needs
+/// memory for its window, too: where there is none for the next step, it begins again later.
+fn unpack(body: Bytes, place: &Place) -> Result<Stepped, RequestRefusal> {
     let packing = |_| RequestRefusal::Packing;
-    let mut decoder = zstd::stream::read::Decoder::with_buffer(&body[..]).map_err(packing)?;
+    let most = stated_length(&body);
+    if most > MOST_UNPACKED && most != usize::MAX {
+        return Err(RequestRefusal::TooLong);
+    }
+    let mut decoder = Decoder::with_buffer(&body[..]).map_err(packing)?.single_frame();
     decoder.window_log_max(WINDOW).map_err(packing)?;
-    let mut decoder = decoder.single_frame();
-    let most = stated_length(body).min(MOST_UNPACKED);
     let mut text = Vec::new();
     loop {
-        if !place.resize_within(body.len() + text.len() + STEP, PATIENCE) {
-            return Err(RequestRefusal::Busy);
+        if !place.resize(body.len() + text.len() + STEP) {
+            place.resize(body.len());
+            return Ok(Stepped::NoMemory(Stage::Begun { body, is_packed: true }));
         }
         text.reserve_exact(STEP);
-        if decoder.by_ref().take(STEP as u64).read_to_end(&mut text).map_err(packing)? == 0 {
-            text.shrink_to_fit();
-            return Ok(text.into());
+        match decoder.by_ref().take(STEP as u64).read_to_end(&mut text).map_err(packing)? {
+            _ if text.len() > most => return Err(RequestRefusal::Packing),
+            _ if text.len() > MOST_UNPACKED => return Err(RequestRefusal::TooLong),
+            0 => break,
+            _ => {}
         }
-        if text.len() > most {
-            return Err(if most < MOST_UNPACKED { RequestRefusal::Packing } else { RequestRefusal::TooLong });
-        }
+    }
+    text.shrink_to_fit();
+    begin_checking(text.into(), place)
+}
+
+fn begin_checking(text: Bytes, place: &Place) -> Result<Stepped, RequestRefusal> {
+    let batches = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).take(MOST_BATCHES + 1).count();
+    if text.len() > MOST_UNPACKED || batches > MOST_BATCHES {
+        return Err(RequestRefusal::TooLong);
+    }
+    if !place.resize(text.len() + batches * OF_BATCH) {
+        return Ok(Stepped::NoMemory(Stage::Begun { body: text, is_packed: false }));
+    }
+    let checked = Lines { batches, ..Lines::default() };
+    Ok(Stepped::More(Stage::Checking { text, at: 0, number: 0, checked }))
+}
+
+/// Check the line that begins at this place of the text.
+fn check(text: Bytes, at: usize, number: usize, mut checked: Lines, sender: &Sender) -> Stepped {
+    let rest = text.slice(at.min(text.len())..);
+    if rest.is_empty() || checked.refused.len() >= MOST_REFUSED {
+        return Stepped::Done(checked);
+    }
+    let end = rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
+    let at = at + end + 1;
+    if end == 0 {
+        return Stepped::More(Stage::Checking { text, at, number, checked });
+    }
+    match Line::parse(rest.slice(..end), sender.now_ns) {
+        Ok(line) if sender.token.allows(&line.id.cluster) => checked.taken.push(line),
+        Ok(line) => checked.refuse(number, &Refusal::Cluster { name: line.id.cluster }),
+        Err(why) => checked.refuse(number, &why),
+    }
+    Stepped::More(Stage::Checking { text, at, number: number + 1, checked })
+}
+
+impl Lines {
+    fn refuse(&mut self, line: usize, why: &Refusal) {
+        self.refused.push(RefusedLine { line, why: why.to_json() });
     }
 }
 
@@ -211,10 +333,28 @@ mod tests {
         Client::of(Ipv4Addr::new(10, 0, 0, number).into())
     }
 
-    fn refusal(body: Vec<u8>) -> Option<RequestRefusal> {
-        let room = Room::new(MEMORY, MEMORY / 2);
+    fn content(
+        client: Client,
+        place: Place,
+        body: Vec<u8>,
+        is_packed: bool,
+        done: oneshot::Sender<Result<Checked, RequestRefusal>>,
+    ) -> Content {
+        Content { client, place, body: body.into(), is_packed, token: Token::new("x"), now_ns: NOW, done }
+    }
+
+    fn checked(room: &Room, body: Vec<u8>) -> Result<Checked, RequestRefusal> {
         let place = room.keep(client(1), body.len()).expect("there is room");
-        checked(place, body.into(), true, NOW).err()
+        let (done, mut answer) = oneshot::channel();
+        let mut work = Some(Work::begin(content(client(1), place, body, true, done)));
+        while let Some(begun) = work {
+            work = begun.work();
+        }
+        answer.try_recv().expect("it is answered")
+    }
+
+    fn refusal(body: Vec<u8>) -> Option<RequestRefusal> {
+        checked(&Room::new(MEMORY, MEMORY / 2), body).err()
     }
 
     #[test]
@@ -242,42 +382,54 @@ mod tests {
     #[test]
     fn what_is_taken_is_given_back() {
         let room = Room::new(MEMORY, MEMORY / 2);
-        let place = room.keep(client(1), 100).expect("there is room");
         let body = zstd::encode_all(&vec![b'x'; 1 << 20][..], 1).expect("packed");
-        let checked = checked(place, body.into(), true, NOW).map_err(|why| format!("{why:?}")).expect("one line that is refused");
+        let checked = checked(&room, body).map_err(|why| format!("{why:?}")).expect("one line that is refused");
         assert_eq!((checked.batches, checked.lines.len(), checked.refused.len()), (1, 0, 1));
-        assert!(room.keep(client(2), MEMORY / 2).is_some());
         drop(checked);
-        assert!(!room.is_tight());
+        assert!(room.keep(client(1), MEMORY / 2).is_some());
+    }
+
+    #[test]
+    fn lines_are_counted_without_empty_ones() {
+        let body = zstd::encode_all(&b"\n{}\n\n[]\n{}"[..], 1).expect("packed");
+        let checked = checked(&Room::new(MEMORY, MEMORY), body).map_err(|why| format!("{why:?}")).expect("three lines");
+        let lines: Vec<usize> = checked.refused.iter().map(|refused| refused.line).collect();
+        assert_eq!((checked.batches, lines), (3, vec![0, 1, 2]));
+    }
+
+    #[test]
+    fn whoever_sends_no_batches_is_not_heard_to_the_end() {
+        let body = zstd::encode_all(&b"{}\n".repeat(1000)[..], 1).expect("packed");
+        let checked = checked(&Room::new(MEMORY, MEMORY), body).map_err(|why| format!("{why:?}")).expect("it is looked at");
+        assert_eq!((checked.batches, checked.lines.len(), checked.refused.len()), (1000, 0, MOST_REFUSED));
     }
 
     #[test]
     fn without_memory_it_is_busy() {
         let room = Room::new(1 << 20, 1 << 20);
-        let place = room.keep(client(1), 100).expect("there is room");
         let body = zstd::encode_all(&vec![b'x'; 2 << 20][..], 1).expect("packed");
-        assert_eq!(checked(place, body.into(), true, NOW).err(), Some(RequestRefusal::Busy));
+        assert_eq!(checked(&room, body).err(), Some(RequestRefusal::Busy));
     }
 
     #[test]
-    fn what_is_short_comes_first_and_nobody_waits_for_ever() {
+    fn whoever_took_the_least_time_is_next() {
         let room = Room::new(MEMORY, MEMORY / 2);
         let mut queue = Queue::default();
         let mut answers = Vec::new();
-        let mut push = |queue: &mut Queue, number: u8, length: usize| {
+        for (number, length) in [(1, SHORT + 1), (2, 9), (2, 9), (3, 9), (3, 9), (4, 9), (4, 9)] {
             let (done, answer) = oneshot::channel();
             answers.push(answer);
             let place = room.keep(client(number), 1).expect("there is room");
-            let body = vec![b'x'; length].into();
-            queue.waiting.push(Content { client: client(number), place, body, is_packed: false, now_ns: NOW, done });
-        };
-        push(&mut queue, 1, SHORT + 1);
-        for number in [2, 2, 3, 3, 4] {
-            push(&mut queue, number, 10);
+            queue.waiting.push(Work::begin(content(client(number), place, vec![b'x'; length], false, done)));
         }
         queue.add(client(2), Duration::from_millis(5));
         queue.add(client(3), Duration::from_millis(1));
-        let order: Vec<Client> = std::iter::from_fn(|| queue.next()).map(|content| content.client).collect();
-        assert_eq!(order, [4, 3, 3, 1, 2, 2].map(client));
+        queue.waiting[2].is_held = true;
+        // Nobody waits for this one any more.
+        answers.remove(6);
+        let order: Vec<Client> = std::iter::from_fn(|| queue.next()).map(|work| work.sender.client).collect();
+        assert_eq!(order, [4, 3, 3, 1, 2].map(client), "short ones first, but not for ever; one is held");
+        queue.try_again();
+        assert_eq!(queue.next().map(|work| work.sender.client), Some(client(2)));
     }
 }

@@ -37,7 +37,7 @@ const REFUSED: &str = "refused";
 /// What may be pending, in all [B]. Agents keep what is beyond.
 const MOST_BYTES: u64 = 1 << 30;
 /// Size of a file [B]: it is read as a whole.
-const LONGEST_FILE: usize = 2 << 20;
+const LONGEST_FILE: usize = 1 << 20;
 
 /// A line that was set aside.
 #[derive(Serialize)]

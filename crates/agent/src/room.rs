@@ -8,12 +8,12 @@ use std::{
     future::{Future, poll_fn},
     net::IpAddr,
     pin::pin,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::Poll,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::Notify;
 
 /// Clients that are counted together: those of one address; with IPv6, of one network, as one host
 /// has as many addresses as it wants there.
@@ -42,7 +42,6 @@ struct Shared {
     held: Mutex<Held>,
     /// Something was given back.
     freed: Notify,
-    freed_to_threads: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -64,7 +63,7 @@ struct Holder {
 struct Holding {
     amount: usize,
     /// Told that it has to give way; `None`: it cannot.
-    give_way: Option<oneshot::Sender<()>>,
+    give_way: Option<Notice>,
 }
 
 /// Taken room, which is given back when this is dropped.
@@ -75,8 +74,9 @@ pub(crate) struct Place {
     number: u64,
 }
 
-/// Told that a place has to be given back.
-pub(crate) type Notice = oneshot::Receiver<()>;
+/// By which the holder of a place is told that it has to be given back; several places may share it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Notice(Arc<Notify>);
 
 impl Holder {
     /// Its oldest place that can give way.
@@ -101,8 +101,8 @@ impl Held {
     /// Takes the oldest place of a client that can give way; whether there was one.
     fn evict(&mut self, client: Client) -> bool {
         let Some(number) = self.clients.get(&client).and_then(Holder::oldest) else { return false };
-        if let Some(tell) = self.remove(client, number).and_then(|place| place.give_way) {
-            let _ = tell.send(());
+        if let Some(notice) = self.remove(client, number).and_then(|place| place.give_way) {
+            notice.0.notify_one();
         }
         self.gave_way += 1;
         true
@@ -119,7 +119,7 @@ impl Held {
         Some(place)
     }
 
-    fn add(&mut self, client: Client, amount: usize, give_way: Option<oneshot::Sender<()>>) -> u64 {
+    fn add(&mut self, client: Client, amount: usize, give_way: Option<Notice>) -> u64 {
         self.next += 1;
         let holder = self.clients.entry(client).or_default();
         holder.taken += amount;
@@ -132,7 +132,7 @@ impl Held {
 impl Room {
     pub(crate) fn new(limit: usize, each: usize) -> Room {
         let held = Mutex::default();
-        Room(Arc::new(Shared { limit, each, held, freed: Notify::new(), freed_to_threads: Condvar::new() }))
+        Room(Arc::new(Shared { limit, each, held, freed: Notify::new() }))
     }
 
     fn held(&self) -> MutexGuard<'_, Held> {
@@ -159,8 +159,11 @@ impl Room {
                 return false;
             }
         }
-        while held.taken + amount > self.0.limit {
-            let own = held.held_by(client) + amount;
+        let own = held.held_by(client) + amount;
+        // The last eighth is for those who hold little.
+        let (limit, little) = (self.0.limit, self.0.limit / 64);
+        let limit = if little > 0 && own > little { limit - limit / 8 } else { limit };
+        while held.taken + amount > limit {
             match held.largest() {
                 Some((largest, taken)) if taken >= own && held.evict(largest) => {}
                 _ => return false,
@@ -169,7 +172,7 @@ impl Room {
         true
     }
 
-    fn take(&self, client: Client, amount: usize, give_way: Option<oneshot::Sender<()>>) -> Option<Place> {
+    fn take(&self, client: Client, amount: usize, give_way: Option<Notice>) -> Option<Place> {
         let mut held = self.held();
         if !self.make(&mut held, client, amount) {
             return None;
@@ -179,13 +182,12 @@ impl Room {
     }
 
     /// Take room that has to be given back on notice.
-    pub(crate) fn borrow(&self, client: Client, amount: usize) -> Option<(Place, Notice)> {
-        let (tell, notice) = oneshot::channel();
-        let place = self.take(client, amount, Some(tell));
+    pub(crate) fn borrow(&self, client: Client, amount: usize, notice: &Notice) -> Option<Place> {
+        let place = self.take(client, amount, Some(notice.clone()));
         if place.is_none() {
             self.held().gave_way += 1;
         }
-        Some((place?, notice))
+        place
     }
 
     /// Take room for as long as it takes.
@@ -194,12 +196,12 @@ impl Room {
     }
 
     /// The same as [`Room::borrow`], as soon as there is room within this time.
-    pub(crate) async fn borrow_within(&self, client: Client, amount: usize, limit: Duration) -> Option<(Place, Notice)> {
+    pub(crate) async fn borrow_within(&self, client: Client, amount: usize, notice: &Notice, limit: Duration) -> Option<Place> {
         let take = async {
             loop {
                 let freed = self.0.freed.notified();
-                if let Some(taken) = self.borrow(client, amount) {
-                    return taken;
+                if let Some(place) = self.borrow(client, amount, notice) {
+                    return place;
                 }
                 freed.await;
             }
@@ -211,30 +213,27 @@ impl Room {
 impl Place {
     /// It does not have to be given back on notice any more; `false`: the notice was given.
     pub(crate) fn settle(&self) -> bool {
+        self.set(None)
+    }
+
+    /// It has to be given back on notice again.
+    pub(crate) fn lend(&self, notice: &Notice) {
+        self.set(Some(notice.clone()));
+    }
+
+    fn set(&self, give_way: Option<Notice>) -> bool {
         let mut held = self.room.held();
         let holder = held.clients.get_mut(&self.client);
         let place = holder.and_then(|holder| holder.places.get_mut(&self.number));
-        place.map(|place| place.give_way = None).is_some()
+        place.map(|place| place.give_way = give_way).is_some()
     }
 
-    /// Change what is taken, as soon as there is room within this time; whether there was.
-    pub(crate) fn resize_within(&self, amount: usize, limit: Duration) -> bool {
-        let until = Instant::now() + limit;
-        let mut held = self.room.held();
-        loop {
-            if self.resize(&mut held, amount) {
-                return true;
-            }
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return false;
-            }
-            let freed = self.room.0.freed_to_threads.wait_timeout(held, left);
-            held = freed.map_or_else(|error| error.into_inner().0, |(held, _)| held);
-        }
+    /// Change what is taken, if there is room for more; whether there was.
+    pub(crate) fn resize(&self, amount: usize) -> bool {
+        self.change(&mut self.room.held(), amount)
     }
 
-    fn resize(&self, held: &mut Held, amount: usize) -> bool {
+    fn change(&self, held: &mut Held, amount: usize) -> bool {
         let Some(place) = held.clients.get(&self.client).and_then(|holder| holder.places.get(&self.number)) else { return false };
         let before = place.amount;
         if amount > before && !self.room.make(held, self.client, amount - before) {
@@ -246,40 +245,25 @@ impl Place {
         holder.taken = holder.taken - before + amount;
         held.taken = held.taken - before + amount;
         if amount < before {
-            self.room.tell();
+            self.room.0.freed.notify_waiters();
         }
         true
-    }
-}
-
-impl Room {
-    fn tell(&self) {
-        self.0.freed.notify_waiters();
-        self.0.freed_to_threads.notify_all();
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
         self.room.held().remove(self.client, self.number);
-        self.room.tell();
+        self.room.0.freed.notify_waiters();
     }
 }
 
 /// Works until it is done, or notice is given: then `None`.
 pub(crate) async fn unless<F: Future>(notice: Notice, work: F) -> Option<F::Output> {
-    let (mut notice, mut work) = (pin!(notice), pin!(work));
-    let mut can_be_told = true;
-    poll_fn(move |context| {
-        if can_be_told {
-            match notice.as_mut().poll(context) {
-                Poll::Ready(Ok(())) => return Poll::Ready(None),
-                // The place was settled, or given back.
-                Poll::Ready(Err(_)) => can_be_told = false,
-                Poll::Pending => {}
-            }
-        }
-        work.as_mut().poll(context).map(Some)
+    let (mut noticed, mut work) = (pin!(notice.0.notified()), pin!(work));
+    poll_fn(move |context| match noticed.as_mut().poll(context) {
+        Poll::Ready(()) => Poll::Ready(None),
+        Poll::Pending => work.as_mut().poll(context).map(Some),
     })
     .await
 }
@@ -294,19 +278,25 @@ mod tests {
         Client::of(Ipv4Addr::new(10, 0, 0, number).into())
     }
 
-    fn was_told(notice: &mut Notice) -> bool {
-        notice.try_recv().is_ok()
+    fn borrow(room: &Room, number: u8, amount: usize) -> Option<(Place, Notice)> {
+        let notice = Notice::default();
+        Some((room.borrow(client(number), amount, &notice)?, notice))
+    }
+
+    fn was_told(notice: &Notice) -> bool {
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        pin!(notice.0.notified()).poll(&mut context).is_ready()
     }
 
     #[test]
     fn whoever_holds_the_most_gives_way() {
         let room = Room::new(10, 8);
-        let mut many: Vec<_> = (0..8).map(|_| room.borrow(client(1), 1).expect("there is room")).collect();
-        let mut two: Vec<_> = (0..2).map(|_| room.borrow(client(2), 1).expect("there is room")).collect();
-        let (_one, mut notice) = room.borrow(client(3), 1).expect("it finds room");
-        assert!(was_told(&mut many[0].1) && !was_told(&mut many[1].1), "the oldest of the largest");
-        assert!(!two.iter_mut().any(|(_, notice)| was_told(notice)) && !was_told(&mut notice));
-        assert!(room.borrow(client(4), 9).is_none(), "it would hold the most itself");
+        let many: Vec<_> = (0..8).map(|_| borrow(&room, 1, 1).expect("there is room")).collect();
+        let two: Vec<_> = (0..2).map(|_| borrow(&room, 2, 1).expect("there is room")).collect();
+        let (_one, notice) = borrow(&room, 3, 1).expect("it finds room");
+        assert!(was_told(&many[0].1) && !was_told(&many[1].1), "the oldest of the largest");
+        assert!(!two.iter().any(|(_, notice)| was_told(notice)) && !was_told(&notice));
+        assert!(borrow(&room, 4, 9).is_none(), "it would hold the most itself");
         assert_eq!(room.gave_way(), 2);
     }
 
@@ -315,27 +305,27 @@ mod tests {
         let room = Room::new(100, 4);
         let _kept = room.keep(client(1), 3).expect("there is room");
         assert!(room.keep(client(1), 2).is_none());
-        let (_first, mut notice) = room.borrow(client(1), 1).expect("there is room");
-        let _second = room.borrow(client(1), 1).expect("its own oldest gives way");
-        assert!(was_told(&mut notice));
+        let (_first, notice) = borrow(&room, 1, 1).expect("there is room");
+        let _second = borrow(&room, 1, 1).expect("its own oldest gives way");
+        assert!(was_told(&notice));
         assert!(room.keep(client(2), 4).is_some());
     }
 
     #[test]
     fn what_is_kept_does_not_give_way() {
         let room = Room::new(4, 4);
-        let (place, mut notice) = room.borrow(client(1), 4).expect("there is room");
+        let (place, notice) = borrow(&room, 1, 4).expect("there is room");
         assert!(place.settle());
-        assert!(room.borrow(client(2), 1).is_none() && !was_told(&mut notice));
+        assert!(borrow(&room, 2, 1).is_none() && !was_told(&notice));
         drop(place);
-        assert!(room.borrow(client(2), 1).is_some());
+        assert!(borrow(&room, 2, 1).is_some());
     }
 
     #[test]
     fn room_is_given_back_once() {
         let room = Room::new(4, 4);
-        let (place, _notice) = room.borrow(client(1), 4).expect("there is room");
-        let (other, _notice) = room.borrow(client(2), 4).expect("the first gives way");
+        let (place, _notice) = borrow(&room, 1, 4).expect("there is room");
+        let (other, _notice) = borrow(&room, 2, 4).expect("the first gives way");
         assert!(!place.settle() && other.settle());
         drop(place);
         assert!(room.keep(client(3), 1).is_none());
@@ -347,11 +337,20 @@ mod tests {
     fn a_place_grows_as_far_as_there_is_room() {
         let room = Room::new(10, 6);
         let place = room.keep(client(1), 1).expect("there is room");
-        assert!(place.resize_within(6, Duration::ZERO) && !place.resize_within(7, Duration::ZERO));
+        assert!(place.resize(6) && !place.resize(7));
         assert!(room.is_tight());
         let other = room.keep(client(2), 4).expect("there is room");
-        assert!(!other.resize_within(5, Duration::ZERO));
-        assert!(place.resize_within(2, Duration::ZERO) && other.resize_within(5, Duration::ZERO));
+        assert!(!other.resize(5));
+        assert!(place.resize(2) && other.resize(5));
+    }
+
+    #[test]
+    fn the_last_eighth_is_for_those_who_hold_little() {
+        let room = Room::new(640, 640);
+        let _large = room.keep(client(1), 560).expect("there is room");
+        assert!(room.keep(client(2), 11).is_none());
+        let small: Vec<_> = (2..10).filter_map(|number| room.keep(client(number), 10)).collect();
+        assert_eq!(small.len(), 8);
     }
 
     #[test]

@@ -408,14 +408,14 @@ pub(crate) struct Collect {
     /// Agents send a batch again if writing it to the lake takes longer.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     pub(crate) land_limit: Duration,
-    /// Connections at a time, each of which takes up to 20 KiB; an eighth of them for clients that have shown no token yet.
-    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(16..=1_000_000))]
+    /// Connections at a time, each of which takes up to 45 KiB; a quarter of them for clients that have shown no token yet.
+    #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(16..=1_000_000))]
     pub(crate) connections: u32,
     /// Connections at a time of one address (IPv6: of one network). Raise it for agents that share an address.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) connections_per_address: u32,
     /// Memory for requests and for batches that are not in the lake yet; agents wait for it.
-    #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = collector_memory)]
+    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = collector_memory)]
     pub(crate) memory: u32,
 }
 
@@ -1043,11 +1043,11 @@ fn mebibytes(text: &str) -> Result<u32, String> {
     }
 }
 
-/// Parse the memory of a collector [MiB]. The longest request must fit into half of it.
+/// Parse the memory of a collector [MiB]. The longest request must fit into three quarters of it.
 fn collector_memory(text: &str) -> Result<u32, String> {
     match mebibytes(text)? {
-        mib @ 24..=65536 => Ok(mib),
-        _ => Err("not from 24M to 64G".into()),
+        mib @ 16..=65536 => Ok(mib),
+        _ => Err("not from 16M to 64G".into()),
     }
 }
 
