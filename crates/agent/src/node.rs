@@ -50,7 +50,7 @@ pub(crate) struct Mounts {
 
 impl Mounts {
     pub(crate) fn read() -> io::Result<Mounts> {
-        let all = mounts::all()?;
+        let all = mounts::of_host()?;
         let mut found = Mounts::default();
         for mount in &all {
             let named = if OF_KERNEL.contains(&mount.fs_type.as_str()) {
@@ -64,7 +64,7 @@ impl Mounts {
         let links = fs::read_dir("/").into_iter().flatten().flatten();
         for link in links.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink())) {
             let Ok(target) = fs::canonicalize(link.path()) else { continue };
-            if let Ok(Some(mount)) = mounts::of(&target) {
+            if let Some(mount) = mounts::innermost(all.clone(), &target) {
                 found.points.push((mount_path(&link.path()), mount.device));
             }
         }
@@ -138,7 +138,9 @@ impl Node {
         let text = |path: &str| fs::read_to_string(self.root.join(path)).unwrap_or_default();
         let mut all: Vec<Counters> = text("proc/diskstats").lines().filter_map(|line| device(line, &self.root)).collect();
         all.extend(text("proc/net/dev").lines().filter_map(interface));
-        all.extend(nfs(&text("proc/self/mountstats")));
+        // A service has mounts of its own; the first process sees those of the host.
+        let of_host = Some(text("proc/1/mountstats")).filter(|text| !text.is_empty());
+        all.extend(nfs(&of_host.unwrap_or_else(|| text("proc/self/mountstats"))));
         for (group, pattern) in [("lustre", "llite"), ("lustre_server", "mdt"), ("lustre_server", "obdfilter")] {
             // The folder depends on the version of Lustre.
             for above in ["proc/fs/lustre", "sys/kernel/debug/lustre"] {

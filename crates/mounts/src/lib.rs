@@ -43,8 +43,27 @@ impl Mount {
 ///
 /// There is no /proc.
 pub fn all() -> io::Result<Vec<Mount>> {
-    let text = fs::read("/proc/self/mountinfo")?;
-    Ok(text.split(|byte| *byte == b'\n').filter_map(parse).collect())
+    Ok(parse_all(&fs::read("/proc/self/mountinfo")?))
+}
+
+/// All mounts of the host. A service may have mounts of its own, which hide those of the host; then
+/// they are read of the first process, if this one may do that.
+///
+/// # Errors
+///
+/// There is no /proc.
+pub fn of_host() -> io::Result<Vec<Mount>> {
+    Ok(parse_all(&fs::read(host_process().join("mountinfo"))?))
+}
+
+/// The folder in /proc of a process that sees the mounts of the host.
+fn host_process() -> &'static Path {
+    let first = Path::new("/proc/1");
+    if fs::metadata(first.join("ns/mnt")).is_ok() { first } else { Path::new("/proc/self") }
+}
+
+fn parse_all(text: &[u8]) -> Vec<Mount> {
+    text.split(|byte| *byte == b'\n').filter_map(parse).collect()
 }
 
 /// The mount that contains a path: the innermost one, and of several at the same point the last.
@@ -54,8 +73,14 @@ pub fn all() -> io::Result<Vec<Mount>> {
 ///
 /// There is no /proc.
 pub fn of(path: &Path) -> io::Result<Option<Mount>> {
-    let above = all()?.into_iter().filter(|mount| path.starts_with(&mount.point));
-    Ok(above.max_by_key(|mount| mount.point.as_os_str().len()))
+    Ok(innermost(all()?, path))
+}
+
+/// The same of these mounts.
+#[must_use]
+pub fn innermost(mounts: Vec<Mount>, path: &Path) -> Option<Mount> {
+    let above = mounts.into_iter().filter(|mount| path.starts_with(&mount.point));
+    above.max_by_key(|mount| mount.point.as_os_str().len())
 }
 
 /// The mount of a whole block device, if there is one.
@@ -110,6 +135,16 @@ fn unescaped(field: &[u8]) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_host_is_this_process_or_the_first() {
+        let of = |mounts: Vec<Mount>| mounts.into_iter().map(|mount| mount.point).collect::<Vec<_>>();
+        let same =
+            fs::read_link("/proc/1/ns/mnt").ok().is_none_or(|first| Some(first) == fs::read_link("/proc/self/ns/mnt").ok());
+        assert!(!same || of(of_host().unwrap()) == of(all().unwrap()));
+        let root = innermost(of_host().unwrap(), Path::new("/no/such/place")).unwrap();
+        assert_eq!(root.point, Path::new("/"));
+    }
 
     #[test]
     fn fields_are_separated_by_the_dash() {

@@ -206,3 +206,28 @@ fn generation(map: &MapHandle) -> io::Result<String> {
 fn unknown_generation(error: &io::Error) -> ProbeError {
     ProbeError::new(Step::IdentifyBoot, error)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::chown;
+
+    use super::*;
+
+    #[test]
+    fn folders_of_others_are_left_alone() {
+        let pins = tempfile::tempdir().expect("a folder");
+        let own = create(pins.path(), PREFIX).expect("it is made");
+        assert_eq!(fs::metadata(&own).expect("it is there").mode() & 0o777, 0o700);
+        fs::write(pins.path().join("sysdock-agent-file"), "").expect("a file");
+        let other = pins.path().join("sysdock-agent-x");
+        fs::create_dir(&other).expect("it is made");
+        fs::write(other.join("pinned"), "").expect("a file");
+        if geteuid().is_root() {
+            chown(&other, Some(12_345), None).expect("root may");
+            let _locked = lock(&other).expect("it is locked");
+            assert_eq!(own_folders(pins.path(), PREFIX).expect("they are read"), [own.clone()]);
+            assert_eq!(remove(pins.path()).expect("it goes"), 1);
+            assert!(other.join("pinned").exists() && !own.exists());
+        }
+    }
+}

@@ -47,9 +47,14 @@ pub struct Variable {
     pub needs_marker: bool,
 }
 
+/// The mount namespace of the host: that of the first process, as a service may have one of its own.
+fn mount_namespace() -> io::Result<fs::Metadata> {
+    fs::metadata("/proc/1/ns/mnt").or_else(|_| fs::metadata("/proc/self/ns/mnt"))
+}
+
 /// `struct settings` as bytes. Variables that are too long, or too many, are left out and returned.
 pub(super) fn bytes(variables: &[Variable]) -> io::Result<(Vec<u8>, Vec<String>)> {
-    let mut out = fs::metadata("/proc/self/ns/mnt")?.ino().to_ne_bytes().to_vec();
+    let mut out = mount_namespace()?.ino().to_ne_bytes().to_vec();
     out.extend(kinds());
     let outside = Variable { name: OUTSIDE.into(), kind: VariableKind::Outside, scheduler: 0, needs_marker: false };
     let (fit, left_out): (Vec<_>, Vec<_>) = std::iter::once(&outside)
