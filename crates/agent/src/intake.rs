@@ -60,7 +60,7 @@ pub(crate) struct Content {
 pub(crate) struct Checked {
     pub(crate) lines: Vec<Line>,
     pub(crate) refused: Vec<RefusedLine>,
-    /// Number of all, with those that were not looked at.
+    /// Number of all, with those that were not checked.
     pub(crate) batches: usize,
     pub(crate) place: Place,
 }
