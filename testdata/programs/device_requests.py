@@ -36,9 +36,7 @@ def transfer(move, operation, place, length):
 def write_together():
     """Threads that write at once, and wait until all of them do."""
     below = os.open(mount, os.O_RDONLY)
-    threads = [
-        threading.Thread(target=transfer, args=(os.pwritev, "write", n * MIB, PAGE)) for n in range(TOGETHER)
-    ]
+    threads = [threading.Thread(target=transfer, args=(os.pwritev, "write", n * MIB, PAGE)) for n in range(TOGETHER)]
     fcntl.ioctl(below, FREEZE, 0)
     try:
         for thread in threads:

@@ -163,10 +163,7 @@ def all_forms(turn):
 
 def made_anew(turn):
     """Code that takes the place of other code in memory."""
-    source = (
-        "\n" * (turn % 7)
-        + f"def functión_{turn % 5}():\n    os.pwrite(FD, b'x', number(sys._getframe()))\nfunctión_{turn % 5}()\n"
-    )
+    source = "\n" * (turn % 7) + f"def functión_{turn % 5}():\n    os.pwrite(FD, b'x', number(sys._getframe()))\nfunctión_{turn % 5}()\n"
     exec(compile(source, "/日本/módulo.py" if turn % 3 else "/latin/módulo.py", "exec"), globals().copy())
 
 

@@ -87,7 +87,7 @@ impl Exposition {
             for (key, values) in self.sums.of_group(place) {
                 let mut labels = labels_of(group, key);
                 labels.extend(metric.label);
-                out.sample(&format!("{name}_total"), &labels, &number(values[at], metric.unit));
+                out.sample(&format!("{name}_total"), &labels, &number(values.get(at).copied().unwrap_or(0), metric.unit));
             }
         }
     }
@@ -215,12 +215,17 @@ struct Out {
 }
 
 impl Out {
+    #[expect(clippy::expect_used, reason = "a text in memory takes all that is written to it")]
+    fn line(&mut self, text: std::fmt::Arguments<'_>) {
+        self.text.write_fmt(text).expect("text grows");
+    }
+
     fn head(&mut self, family: &str, kind: &str, unit: Unit, text: &str) {
-        writeln!(self.text, "# TYPE {family} {kind}").expect("text grows");
+        self.line(format_args!("# TYPE {family} {kind}\n"));
         if let Some(unit) = unit_name(unit) {
-            writeln!(self.text, "# UNIT {family} {unit}").expect("text grows");
+            self.line(format_args!("# UNIT {family} {unit}\n"));
         }
-        writeln!(self.text, "# HELP {family} {text}").expect("text grows");
+        self.line(format_args!("# HELP {family} {text}\n"));
     }
 
     /// Write a family about the agent that has one series.
@@ -231,11 +236,12 @@ impl Out {
     }
 
     fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: &str) {
-        write!(self.text, "{name}{{node=\"{}\"", escaped(&self.node)).expect("text grows");
+        let node = escaped(&self.node);
+        self.line(format_args!("{name}{{node=\"{node}\""));
         for (label, value) in labels {
-            write!(self.text, ",{label}=\"{}\"", escaped(value)).expect("text grows");
+            self.line(format_args!(",{label}=\"{}\"", escaped(value)));
         }
-        writeln!(self.text, "}} {value}").expect("text grows");
+        self.line(format_args!("}} {value}\n"));
     }
 }
 

@@ -12,6 +12,9 @@
 //! OpenMetrics, and `endpoint` serves them; `http` is what endpoint and collector share; `otlp`
 //! sends batches to a receiver of OpenTelemetry.
 
+// Whatever comes over the network or from a disk is an error, not a panic. Exceptions state their reason.
+#![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing))]
+
 mod agent;
 mod answers;
 mod aside;

@@ -163,9 +163,8 @@ impl<'de> Visitor<'de> for Whole<'_> {
         const TABLES: [&str; 4] = ["job_samples", "job_totals", "job_files", "agent_batches"];
         let mut seen = [false; TABLES.len()];
         while let Some(key) = map.next_key::<std::borrow::Cow<'de, str>>()? {
-            if let Some((name, seen)) = TABLES.iter().zip(&mut seen).find(|(name, _)| **name == key)
-                && std::mem::replace(seen, true)
-            {
+            let table = TABLES.iter().zip(&mut seen).find(|(name, _)| **name == key);
+            if let Some((name, true)) = table.map(|(name, seen)| (name, std::mem::replace(seen, true))) {
                 return Err(A::Error::duplicate_field(name));
             }
             match key.as_ref() {

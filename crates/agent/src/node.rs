@@ -195,14 +195,18 @@ fn device(line: &str, root: &Path) -> Option<Counters> {
     let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
     let numbers = [
         ("reads", number(3)?),
-        ("read_bytes", number(5)? * SECTOR),
+        ("read_bytes", number(5)?.saturating_mul(SECTOR)),
         ("writes", number(7)?),
-        ("written_bytes", number(9)? * SECTOR),
-        ("io_wait_ns", number(12)? * MS),
-        ("io_time_ns", number(13)? * MS),
+        ("written_bytes", number(9)?.saturating_mul(SECTOR)),
+        ("io_wait_ns", number(12)?.saturating_mul(MS)),
+        ("io_time_ns", number(13)?.saturating_mul(MS)),
         ("syncs", number(18).unwrap_or(0)),
     ];
     Some(Counters { group: "device", target: name.into(), numbers: numbers.into(), ..Counters::default() })
+}
+
+fn add_to(number: &mut u64, more: u64) {
+    *number = number.saturating_add(more);
 }
 
 /// Counters from a line of /proc/net/dev.
@@ -210,17 +214,16 @@ fn interface(line: &str) -> Option<Counters> {
     let (name, numbers) = line.split_once(':')?;
     let fields: Vec<u64> = numbers.split_ascii_whitespace().map_while(|field| field.parse().ok()).collect();
     let name = name.trim();
-    if fields.len() < 16 || name == "lo" {
+    // Received: bytes, packets, errors, dropped, and four more; the same of those that were sent.
+    let [read_bytes, reads, bad, lost, _, _, _, _, written_bytes, writes, unsent, dropped, _, _, _, _, ..] = fields[..] else {
+        return None;
+    };
+    if name == "lo" {
         return None;
     }
-    let errors = fields[2] + fields[3] + fields[10] + fields[11];
-    let numbers = [
-        ("read_bytes", fields[0]),
-        ("reads", fields[1]),
-        ("written_bytes", fields[8]),
-        ("writes", fields[9]),
-        ("errors", errors),
-    ];
+    let errors = [bad, lost, unsent, dropped].into_iter().fold(0, u64::saturating_add);
+    let numbers =
+        [("read_bytes", read_bytes), ("reads", reads), ("written_bytes", written_bytes), ("writes", writes), ("errors", errors)];
     Some(Counters { group: "network", target: name.into(), numbers: numbers.into(), ..Counters::default() })
 }
 
@@ -267,7 +270,7 @@ fn nfs(text: &str) -> Vec<Counters> {
         }
         let Some(counters) = all.last_mut().filter(|_| is_nfs) else { continue };
         let number = |at: usize| fields.get(at).and_then(|field| field.parse::<u64>().ok()).unwrap_or(0);
-        let mut add = |name: &'static str, more: u64| *counters.numbers.entry(name).or_insert(0) += more;
+        let mut add = |name: &'static str, more: u64| add_to(counters.numbers.entry(name).or_insert(0), more);
         match fields.first() {
             // Bytes of normal reads and writes, of direct reads and writes, read from and written
             // to the server.
@@ -281,8 +284,8 @@ fn nfs(text: &str) -> Vec<Counters> {
                 let Some((_, column)) = NFS.iter().find(|(name, _)| operation.strip_suffix(':') == Some(name)) else { continue };
                 add(column, number(1));
                 add("errors", number(2).saturating_sub(number(1)));
-                add("io_wait_ns", number(7) * MS);
-                add("io_time_ns", number(8) * MS);
+                add("io_wait_ns", number(7).saturating_mul(MS));
+                add("io_time_ns", number(8).saturating_mul(MS));
             }
             None => {}
         }
@@ -317,7 +320,7 @@ fn lustre_client(target: &str, text: &str) -> Counters {
     for line in text.lines() {
         let fields: Vec<&str> = line.split_ascii_whitespace().collect();
         let number = |at: usize| fields.get(at).and_then(|field| field.parse::<u64>().ok()).unwrap_or(0);
-        let mut add = |name: &'static str, more: u64| *numbers.entry(name).or_insert(0) += more;
+        let mut add = |name: &'static str, more: u64| add_to(numbers.entry(name).or_insert(0), more);
         match fields.first() {
             Some(&"read_bytes") => {
                 add("reads", number(1));
@@ -357,7 +360,7 @@ fn lustre_jobs(target: &str, text: &str) -> Vec<Counters> {
             after.trim_start().split(|letter: char| !letter.is_ascii_digit()).next()?.parse::<u64>().ok()
         };
         let (samples, sum) = (field("samples").unwrap_or(0), field("sum").unwrap_or(0));
-        let mut add = |name: &'static str, more: u64| *counters.numbers.entry(name).or_insert(0) += more;
+        let mut add = |name: &'static str, more: u64| add_to(counters.numbers.entry(name).or_insert(0), more);
         match name {
             "read_bytes" | "write_bytes" => {
                 add(if name == "read_bytes" { "reads" } else { "writes" }, samples);

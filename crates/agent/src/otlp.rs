@@ -251,13 +251,13 @@ fn request(rows: &[JobSamples<'static>]) -> (Value, u64) {
     let mut points = 0;
     let resources: Vec<Value> = resources
         .into_values()
-        .map(|rows| {
+        .filter_map(|rows| {
             let metrics = metrics(&rows, &mut points);
             let scope = json!({"name": "sysdock", "version": env!("CARGO_PKG_VERSION")});
-            json!({
-                "resource": {"attributes": resource(rows[0])},
+            Some(json!({
+                "resource": {"attributes": resource(rows.first()?)},
                 "scopeMetrics": [{"scope": scope, "metrics": metrics}],
-            })
+            }))
         })
         .collect();
     (json!({"resourceMetrics": resources}), points)
@@ -306,16 +306,16 @@ fn point(group: &Group, metric: &Metric, row: &JobSamples<'static>, value: i64) 
     let file_system = row.file_system.as_deref().map(|name| ("file_system", name));
     let attributes: Vec<Value> =
         [target, file_system, metric.label].into_iter().flatten().map(|(name, value)| attribute(name, value)).collect();
-    let mut point = json!({
+    let (name, value) = match metric.unit {
+        Unit::Seconds => ("asDouble", json!(value as f64 / 1e9)),
+        Unit::Bytes | Unit::Number => ("asInt", json!(value.to_string())),
+    };
+    json!({
         "attributes": attributes,
-        "startTimeUnixNano": (row.ts_ns - row.interval_ns).to_string(),
+        "startTimeUnixNano": row.ts_ns.saturating_sub(row.interval_ns).to_string(),
         "timeUnixNano": row.ts_ns.to_string(),
-    });
-    match metric.unit {
-        Unit::Seconds => point["asDouble"] = json!(value as f64 / 1e9),
-        Unit::Bytes | Unit::Number => point["asInt"] = json!(value.to_string()),
-    }
-    point
+        name: value,
+    })
 }
 
 /// The unit's name in UCUM.

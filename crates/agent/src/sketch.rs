@@ -40,21 +40,28 @@ impl Sketch {
         if counted.path.is_empty() {
             counted.path = path.into_owned();
         }
-        counted.calls += file.calls;
-        counted.read_bytes += file.read_bytes;
-        counted.written_bytes += file.written_bytes;
-        counted.time_ns += file.time_ns;
+        counted.calls = counted.calls.saturating_add(file.calls);
+        counted.read_bytes = counted.read_bytes.saturating_add(file.read_bytes);
+        counted.written_bytes = counted.written_bytes.saturating_add(file.written_bytes);
+        counted.time_ns = counted.time_ns.saturating_add(file.time_ns);
     }
 
+    /// A place for a file: a new one, or that of the file with the least time.
     fn place(&mut self, file: &JobFile) -> &mut Counted {
         let fresh = Counted { device: file.device, inode: file.inode, ..Counted::default() };
-        if self.files.len() < self.room {
+        let place = if self.files.len() < self.room.max(1) {
             self.files.push(fresh);
-            return self.files.last_mut().expect("just added");
-        }
-        let least = self.files.iter_mut().min_by_key(|known| known.time_ns).expect("there is room for one");
-        *least = Counted { time_ns: least.time_ns, error_ns: least.time_ns, ..fresh };
-        least
+            self.files.len() - 1
+        } else {
+            let least = self.files.iter().enumerate().min_by_key(|(_, known)| known.time_ns);
+            let (place, time_ns) = least.map_or((0, 0), |(place, known)| (place, known.time_ns));
+            if let Some(known) = self.files.get_mut(place) {
+                *known = Counted { time_ns, error_ns: time_ns, ..fresh };
+            }
+            place
+        };
+        #[expect(clippy::indexing_slicing, reason = "it was pushed, or found, just now")]
+        &mut self.files[place]
     }
 
     /// The files, the one with the most time first.

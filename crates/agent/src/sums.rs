@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use sha2::{Digest, Sha256};
 use sysdock_table::rows::JobSamples;
 
+use crate::tokens::hex;
+
 type Row = JobSamples<'static>;
 
 /// Unit of a metric. Rows contain bytes and nanoseconds.
@@ -156,15 +158,15 @@ impl Sums {
 
     /// Number of series.
     pub(crate) fn len(&self) -> usize {
-        self.all.keys().map(|key| GROUPS[key.group].metrics.len()).sum()
+        self.all.keys().map(|key| key.of().metrics.len()).sum()
     }
 
     /// Add what was done in an interval that ended at `now_ns`.
     pub(crate) fn add(&mut self, rows: &[Row], now_ns: i64) {
         let mut dropped: BTreeMap<Key, usize> = BTreeMap::new();
         for row in rows {
-            let Some(place) = GROUPS.iter().position(|group| group.name == row.counter_group) else { continue };
-            let group = &GROUPS[place];
+            let found = GROUPS.iter().enumerate().find(|(_, group)| group.name == row.counter_group);
+            let Some((place, group)) = found else { continue };
             let text = |value: &Option<std::borrow::Cow<'static, str>>| bounded(value.as_deref().unwrap_or_default());
             let (target, file_system) =
                 if group.target.is_some() { (text(&row.target), text(&row.file_system)) } else { Default::default() };
@@ -190,9 +192,9 @@ impl Sums {
     /// Whether that many more series have room. If not, the series that was idle longest is merged
     /// into [`OTHER`]: sums over all targets never decrease.
     fn make_room(&mut self, series: usize, now_ns: i64) -> bool {
-        let is_own = |key: &Key| GROUPS[key.group].target.is_some() && key.target != OTHER;
+        let is_own = |key: &Key| key.of().target.is_some() && key.target != OTHER;
         loop {
-            let taken: usize = self.all.keys().filter(|key| is_own(key)).map(|key| GROUPS[key.group].metrics.len()).sum();
+            let taken: usize = self.all.keys().filter(|key| is_own(key)).map(|key| key.of().metrics.len()).sum();
             if taken + series <= self.room {
                 return true;
             }
@@ -208,6 +210,13 @@ impl Sums {
     /// group's metrics.
     pub(crate) fn of_group(&self, group: usize) -> impl Iterator<Item = (&Key, &[i64])> {
         self.all.iter().filter(move |(key, _)| key.group == group).map(|(key, sum)| (key, sum.values.as_slice()))
+    }
+}
+
+impl Key {
+    #[expect(clippy::indexing_slicing, reason = "a key is made of an index of this list")]
+    fn of(&self) -> &'static Group {
+        &GROUPS[self.group]
     }
 }
 
@@ -229,9 +238,9 @@ fn bounded(text: &str) -> String {
     if clean.len() <= LONGEST_LABEL {
         return clean;
     }
-    let hash: String = Sha256::digest(clean.as_bytes())[..4].iter().map(|byte| format!("{byte:02x}")).collect();
-    let end = (0..=LONGEST_LABEL - hash.len() - 3).rev().find(|end| clean.is_char_boundary(*end)).unwrap_or(0);
-    format!("{}...{hash}", &clean[..end])
+    let hash: String = hex(&Sha256::digest(clean.as_bytes())).chars().take(8).collect();
+    let begin = (0..=LONGEST_LABEL - hash.len() - 3).rev().find_map(|end| clean.get(..end)).unwrap_or_default();
+    format!("{begin}...{hash}")
 }
 
 #[cfg(test)]

@@ -323,14 +323,15 @@ def fragment(
     from sysdock.errors import UserError
     from sysdock.own_folder import create, umask
 
-    create(folder, 0o777 & ~umask()).close()
+    made = create(folder, 0o777 & ~umask())
     try:
-        planned = MODES[mode](folder, Plan(files, size, piece, at_once))
+        planned = MODES[mode](made.reach, Plan(files, size, piece, at_once))
     except OSError as error:
         fact = f"{files} files of {size:,} bytes could not be made: {(error.strerror or str(error)).lower()}"
         hint = "what was created so far is left there; remove it, and use fewer or smaller files"
         raise UserError(fact, hint, str(folder)) from None
-    pieces, is_as_planned = _pieces(folder, planned)
+    pieces, is_as_planned = _pieces(made.reach, planned)
+    made.close()
     remark(f"{folder}: {files} files of {size:,} bytes, {pieces}; next: sysdock disk scan {folder} -o rec")
     ctx.exit(0 if is_as_planned else 1)
 

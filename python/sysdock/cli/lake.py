@@ -64,11 +64,13 @@ def compact(lake: Path, today: bool, keep: int | None, keep_hours: int | None, m
     Readers go on meanwhile.
     """
     from sysdock.cli.output import remark, say
+    from sysdock.recording.compacting import become_owner
     from sysdock.recording.compacting import compact as merge
-    from sysdock.recording.lake import Lake
+    from sysdock.recording.lake import check_mark
     from sysdock.text import human_bytes
 
-    Lake.open(lake)
+    check_mark(lake)
+    lake = become_owner(lake)
     done = merge(lake, today=today, keep_days=keep, keep_sums_days=keep_hours, memory=f"{memory}B")
     for path in done.damaged:
         remark(f"{path}: damaged, left as it is")

@@ -28,8 +28,20 @@ from typing import TYPE_CHECKING
 from sysdock import to_disk
 from sysdock.errors import UserError
 from sysdock.recording.hours import add_up, is_added_up, sums_folder
-from sysdock.recording.lake import PART, SAMPLES, SUMS, SWAP, LakePart, hash_of, parts_of, read_swap, scan
+from sysdock.recording.lake import (
+    PART,
+    SAMPLES,
+    SUMS,
+    SWAP,
+    LakePart,
+    folders_of,
+    hash_of,
+    parts_of,
+    read_swap,
+    scan,
+)
 from sysdock.recording.views import SETTINGS, literal
+from sysdock.sentences import fact, say
 
 if TYPE_CHECKING:
     import duckdb
@@ -80,6 +92,11 @@ def compact(
     added up before they go.
     """
     done = Done()
+    for _, _, folder in folders_of(lake):
+        with _errors(folder), _alone(folder) as is_alone:
+            if is_alone:
+                # Whatever cannot be read because of it, can be read then.
+                finish_swap(folder)
     now = datetime.datetime.now(datetime.UTC).date()
     first_sums = datetime.date.min
     if keep_sums_days is not None:
@@ -96,7 +113,7 @@ def compact(
             folders.setdefault(part.path.parent, part)
     for folder, part in folders.items():
         progress(str(folder.relative_to(lake)))
-        with _alone(folder) as is_alone:
+        with _errors(folder), _alone(folder) as is_alone:
             if is_alone and _compact_folder(part, folder, memory, done) and part.table == SAMPLES:
                 _remove_abandoned(sums_folder(lake, part))
                 done.summed_days += add_up(lake, part, memory)
@@ -141,12 +158,13 @@ def _merge(table: str, folder: Path, parts: list[LakePart], memory: str) -> tupl
             doubled, ranges = _doubled(held)
             files = ", ".join(literal(str(part.path)) for part in parts)
             source = f"read_parquet([{files}], filename=true, union_by_name=true, hive_partitioning=false)"
-            connection.execute("CREATE TABLE doubled (filename VARCHAR, agent VARCHAR, sequence BIGINT)")
+            columns = "filename VARCHAR, agent VARCHAR, first BIGINT, last BIGINT"
+            connection.execute(f"CREATE TABLE doubled ({columns})")
             if doubled:
-                connection.executemany("INSERT INTO doubled VALUES ($1, $2, $3)", doubled)
+                connection.executemany("INSERT INTO doubled VALUES ($1, $2, $3, $4)", doubled)
             where = (
-                "NOT EXISTS (FROM doubled AS d WHERE d.agent = t.agent AND d.sequence = t.sequence"
-                " AND ends_with(t.filename, d.filename))"
+                "NOT EXISTS (FROM doubled AS d WHERE d.agent = t.agent"
+                " AND t.sequence BETWEEN d.first AND d.last AND ends_with(t.filename, d.filename))"
             )
             select = f"SELECT t.* EXCLUDE (filename) FROM {source} AS t WHERE {where} ORDER BY {ORDER[table]}"
             connection.execute(
@@ -175,19 +193,31 @@ def _batches(connection: duckdb.DuckDBPyConnection, path: Path) -> Ranges:
     """The batches that a part holds."""
     sql = f"SELECT value FROM parquet_kv_metadata({literal(str(path))}) WHERE key = $key"
     found = connection.execute(sql, {"key": BATCHES.encode()}).fetchall()
-    return json.loads(found[0][0]) if found else {}
+    try:
+        listed = json.loads(found[0][0]) if found else {}
+        return {str(agent): [_range(*one) for one in own] for agent, own in listed.items()}
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        raise UserError(say(fact("lake/wrong_list_of_batches"), "en"), None, str(path)) from None
 
 
-def _doubled(held: dict[str, Ranges]) -> tuple[list[tuple[str, str, int]], Ranges]:
-    """Batches that an earlier part holds as well, and all batches as ranges."""
+def _range(first: int, last: int) -> tuple[int, int]:
+    """A range as a footer lists it; ValueError: it is none."""
+    if not all(isinstance(number, int) and abs(number) < 1 << 62 for number in (first, last)):
+        raise ValueError
+    return first, last
+
+
+def _doubled(held: dict[str, Ranges]) -> tuple[list[tuple[str, str, int, int]], Ranges]:
+    """Batches that an earlier part holds as well, and all batches, both as ranges."""
     doubled = []
     union: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for name, ranges in held.items():
         for agent, own in ranges.items():
             for first, last in own:
                 for other_first, other_last in union[agent]:
-                    both = range(max(first, other_first), min(last, other_last) + 1)
-                    doubled += [(name, agent, number) for number in both]
+                    both = max(first, other_first), min(last, other_last)
+                    if both[0] <= both[1]:
+                        doubled.append((name, agent, *both))
         for agent, own in ranges.items():
             union[agent] = _joined(union[agent] + [(first, last) for first, last in own])
     return doubled, dict(union)
@@ -235,7 +265,7 @@ def _add_up_days(lake: Path, days: tuple[datetime.date, datetime.date], memory: 
     """Adds the samples of days up whose sums are not there; those of damaged parts are lost, and reported."""
     folders = {part.path.parent: part for part in scan(lake, days) if part.table == SAMPLES}
     for folder, part in folders.items():
-        with _alone(folder) as is_alone:
+        with _errors(folder), _alone(folder) as is_alone:
             if is_alone and not is_added_up(lake, part):
                 # Batches that landed twice are there once afterwards.
                 _compact_folder(part, folder, memory, done)
@@ -257,9 +287,46 @@ def _remove_days(lake: Path, first: datetime.date, done: Done, is_meant: Callabl
 
 
 @contextmanager
+def _errors(folder: Path) -> Iterator[None]:
+    """A full disk, or a part that the engine cannot read: an error with its place. No part is lost."""
+    from sysdock.engine import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        why = str(error).strip().partition("\n")[0]
+        raise UserError(say(fact("lake/cannot_be_merged", why=why), "en"), None, str(folder)) from None
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        place = str(error.filename or folder)
+        raise UserError(say(fact("lake/cannot_be_merged", why=why), "en"), None, place) from None
+
+
+def become_owner(lake: Path) -> Path:
+    """As root, goes on as the user to whom a lake belongs, for good; returns the lake's path from there.
+
+    What root wrote into it, a collector with a user of its own could not read.
+    """
+    owner = lake.stat()
+    if os.geteuid() != 0 or owner.st_uid == 0:
+        return lake
+    # The way to it may be one that only root can go (/var/lib/private).
+    os.chdir(lake)
+    try:
+        os.setgroups([])
+        os.setresgid(owner.st_gid, owner.st_gid, owner.st_gid)
+        os.setresuid(owner.st_uid, owner.st_uid, owner.st_uid)
+    except OSError as error:
+        what = fact("lake/cannot_continue_as_owner", uid=owner.st_uid, why=str(error.strerror))
+        raise UserError(say(what, "en"), None, str(lake)) from None
+    return Path()
+
+
+@contextmanager
 def _alone(folder: Path) -> Iterator[bool]:
     """Whether no one else merges in this folder."""
-    with open(folder / "_lock", "w") as lock:
+    handle = os.open(folder / "_lock", os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

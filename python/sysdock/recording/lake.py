@@ -27,6 +27,7 @@ from urllib.parse import unquote
 from sysdock.errors import UserError
 from sysdock.recording.manifest import Recording
 from sysdock.recording.writing import empty_capture, empty_manifest
+from sysdock.sentences import Fact, fact, say
 
 PART = re.compile(r"part-(\d+)-([0-9a-f]{8}|merged)-(\d+)-(\d+)-([0-9a-f]{16})\.parquet$")
 SWAP = "_swap.json"
@@ -35,6 +36,7 @@ SAMPLES, SUMS = "job_samples", "job_hours"
 FORMAT = 1
 _DATE = re.compile(r"date=(\d{4}-\d{2}-\d{2})$")
 _DAY = datetime.timedelta(days=1)
+_LONGEST_SWAP = 16 << 20
 _HINT = "a lake is a folder that `sysdock agent` or `sysdock collect` writes to"
 
 
@@ -66,7 +68,7 @@ class Lake(Recording):
     is_of_many_hosts = True
 
     def __init__(self, folder: Path, days: tuple[datetime.date, datetime.date] | None = None) -> None:
-        _check_mark(folder)
+        check_mark(folder)
         self.lake_parts, self._not_summed = _with_sums_that_hold(list(scan(folder, days)))
         super().__init__(folder, _manifest(folder, self.lake_parts))
         days_of = {table: {p.date for p in self.lake_parts if p.table == table} for table in (SAMPLES, SUMS)}
@@ -75,10 +77,7 @@ class Lake(Recording):
     @classmethod
     def open(cls, path: Path | str, days: tuple[datetime.date, datetime.date] | None = None) -> Lake:
         """Opens the lake `path`; of `days`, the first and the last, only those are read."""
-        folder = Path(path)
-        if not is_lake(folder):
-            raise UserError("this is not a lake", _HINT, str(folder))
-        return cls(folder, days)
+        return cls(Path(path), days)
 
     def verify(self, tables: Iterable[str]) -> None:
         """Nothing: hashing a lake takes as long as reading it. `sysdock lake check` does it."""
@@ -107,11 +106,14 @@ def is_lake(folder: Path) -> bool:
     return folder.is_dir() and (folder / MARK).is_file()
 
 
-def _check_mark(folder: Path) -> None:
+def check_mark(folder: Path) -> None:
+    """UserError: the folder is no lake, or one of a later version."""
+    if not is_lake(folder):
+        raise UserError("this is not a lake", _HINT, str(folder))
     place = folder / MARK
     try:
         format_ = json.loads(place.read_text("utf-8"))["format"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise UserError(f"does not identify this lake: {error}", _HINT, str(place)) from None
     if not isinstance(format_, int) or format_ > FORMAT:
         fact = f"a lake of form {format_}, which is newer than this sysdock reads ({FORMAT})"
@@ -129,17 +131,31 @@ def days_between(begin_ns: int, end_ns: int) -> tuple[datetime.date, datetime.da
 
 def scan(folder: Path, days: tuple[datetime.date, datetime.date] | None = None) -> Iterable[LakePart]:
     """All parts of a lake, or those of some days."""
+    for table, date, cluster in folders_of(folder, days):
+        yield from parts_of(table, date, cluster)
+
+
+def folders_of(
+    folder: Path, days: tuple[datetime.date, datetime.date] | None = None
+) -> Iterable[tuple[str, datetime.date, Path]]:
+    """All folders of parts of a lake, or those of some days, each with its table and date."""
     for table in _folders(folder):
         for date_folder in _folders(table):
-            found = _DATE.search(date_folder.name)
-            if not found:
-                continue
-            date = datetime.date.fromisoformat(found[1])
-            if days and not days[0] <= date <= days[1]:
+            date = _date_of(date_folder)
+            if date is None or (days and not days[0] <= date <= days[1]):
                 continue
             for cluster in _folders(date_folder):
                 if cluster.name.startswith("cluster="):
-                    yield from parts_of(table.name, date, cluster)
+                    yield table.name, date, cluster
+
+
+def _date_of(folder: Path) -> datetime.date | None:
+    found = _DATE.fullmatch(folder.name)
+    try:
+        return datetime.date.fromisoformat(found[1]) if found else None
+    except ValueError:
+        # 30 February: no folder of a lake.
+        return None
 
 
 def parts_of(table: str, date: datetime.date, folder: Path) -> Iterable[LakePart]:
@@ -167,17 +183,24 @@ def parts_of(table: str, date: datetime.date, folder: Path) -> Iterable[LakePart
 def read_swap(folder: Path) -> dict[str, list[str]] | None:
     """The merge in progress in a folder of a lake."""
     try:
-        swap = json.loads((folder / SWAP).read_text("utf-8"))
+        with open(folder / SWAP, "rb") as file:
+            swap = json.loads(file.read(_LONGEST_SWAP).decode())
     except FileNotFoundError:
         return None
-    except ValueError as error:
-        raise UserError(
-            f"not JSON: {error}", "`sysdock lake compact` repairs it", str(folder / SWAP)
-        ) from None
-    names = [name for key in ("remove", "add") for name in swap.get(key, [])]
-    if not names or not all(isinstance(name, str) and PART.match(name) for name in names):
-        raise UserError("names of parts are missing", "`sysdock lake compact` repairs it", str(folder / SWAP))
+    except (ValueError, RecursionError) as error:
+        raise _damaged_swap(fact("lake/not_json", why=str(error)), folder) from None
+    lists = [swap.get(key) for key in ("remove", "add")] if isinstance(swap, dict) else [None]
+    if not all(isinstance(names, list) and names and all(map(_is_part, names)) for names in lists):
+        raise _damaged_swap(fact("lake/names_of_parts_missing"), folder)
     return {"remove": swap["remove"], "add": swap["add"]}
+
+
+def _is_part(name: object) -> bool:
+    return isinstance(name, str) and PART.fullmatch(name) is not None
+
+
+def _damaged_swap(what: Fact, folder: Path) -> UserError:
+    return UserError(say(what, "en"), say(fact("lake/compact_repairs"), "en"), str(folder / SWAP))
 
 
 def digest_of(parts: Iterable[LakePart]) -> str:
@@ -217,7 +240,19 @@ def _folders(folder: Path) -> list[Path]:
             ]
     except OSError as error:
         raise UserError(f"cannot be read: {error.strerror}", None, str(folder)) from None
+    for path in found:
+        if not path.name.isprintable() and _is_not_text(path.name):
+            raise UserError(say(fact("lake/name_without_meaning"), "en"), _HINT, ascii(str(path)))
     return sorted(found)
+
+
+def _is_not_text(name: str) -> bool:
+    """Whether a name has bytes that are no UTF-8, which no query can name."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def _manifest(folder: Path, parts: list[LakePart]) -> dict[str, Any]:

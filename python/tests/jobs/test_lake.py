@@ -10,16 +10,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
+import fork_server
 import pytest
 from click.testing import CliRunner, Result
 from sampling import some
+from small_disk import PAGE, small_disk
 from sysdock.analysis import Session
 from sysdock.cli import sysdock
 from sysdock.errors import UserError
 from sysdock.jobs.generating import generate
 from sysdock.jobs.moments import moment_ns, span_ns
 from sysdock.recording import Recording, compacting
-from sysdock.recording.lake import Lake, days_between, is_lake
+from sysdock.recording.lake import Lake, days_between, hash_of, is_lake
 
 NODES, STEPS = 6, 360
 HOURS = "job_hours/date=2026-01-01/cluster=made-up"
@@ -64,6 +66,20 @@ def contents(lake: Path) -> tuple[int, int, int]:
 def parts(lake: Path) -> list[str]:
     """The tables of the parts that a reader takes."""
     return [part.table for part in Lake.open(lake).lake_parts]
+
+
+def rewrite(lake: Path, listed: str, parts: int = 1) -> None:
+    """Gives parts of the lake footers with another list of batches."""
+    for part in sorted((lake / FOLDER).glob("part-*"))[:parts]:
+        with duckdb.connect() as connection:
+            new = part.with_name("new")
+            connection.execute(
+                f"COPY (FROM read_parquet('{part}', hive_partitioning=false)) TO '{new}'"
+                f" (FORMAT parquet, KV_METADATA {{'sysdock.batches': '{listed}'}})"
+            )
+        digest = hash_of(new)
+        os.rename(new, part.with_name(f"{part.name.rpartition('-')[0]}-{digest[:16]}.parquet"))
+        part.unlink()
 
 
 def top(lake: Path, call: Callable[..., Result], *words: str) -> list[dict[str, object]]:
@@ -331,15 +347,73 @@ class TestDamage:
         (lake / "_pending" / "0123456789abcdef-0000000000000001.json").write_text("{}")
         assert contents(lake) == before
 
-    @pytest.mark.parametrize("text", ["{", '{"remove": ["../../x"], "add": []}', "{}"])
-    def test_a_damaged_swap_is_said_and_repaired(self, lake: Path, text: str) -> None:
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "{",
+            '{"remove": ["../../x"], "add": []}',
+            "{}",
+            "[]",
+            '{"remove": 1, "add": [2]}',
+            "[" * 100_000,
+            "\udcff",
+        ],
+    )
+    def test_a_damaged_swap_is_said_and_repaired(
+        self, lake: Path, call: Callable[..., Result], text: str
+    ) -> None:
         before = contents(lake)
-        (lake / FOLDER / "_swap.json").write_text(text)
-        with pytest.raises(UserError, match=r"not JSON|names of parts"):
+        (lake / FOLDER / "_swap.json").write_bytes(text.encode("utf-8", "surrogateescape"))
+        with pytest.raises(UserError, match=r"not JSON|names of parts") as raised:
+            Lake.open(lake)
+        assert raised.value.hint == "`sysdock lake compact` repairs it"
+        # As the hint says.
+        call("lake", "compact", lake)
+        assert contents(lake) == before
+
+    @pytest.mark.root
+    def test_a_full_disk_is_an_error_and_loses_nothing(
+        self, made: Path, tmp_path: Path, call: Callable[..., Result]
+    ) -> None:
+        size = sum(path.stat().st_blocks * 512 for path in made.rglob("*"))
+        with small_disk(tmp_path / "disk", size + 40 * PAGE) as disk:
+            lake = Path(shutil.copytree(made, disk / "lake"))
+            (disk / "rest").write_bytes(b"x" * (30 * PAGE))
+            before = sum(part.rows for part in Lake.open(lake).lake_parts)
+            with pytest.raises(UserError, match=r"cannot be merged: .*[Nn]o space left"):
+                call("lake", "compact", lake)
+            assert sum(part.rows for part in Lake.open(lake).lake_parts) == before
+            assert not list(lake.rglob("_merging-*"))
+
+    @pytest.mark.parametrize("listed", ["[]", '{"a": 1}', '{"a": [[1]]}', '{"a": [["x", 2]]}', "[" * 10_000])
+    def test_a_hostile_footer_is_an_error(self, lake: Path, call: Callable[..., Result], listed: str) -> None:
+        rewrite(lake, listed)
+        with pytest.raises(UserError, match="list of batches"):
+            call("lake", "compact", lake)
+
+    def test_ranges_without_an_end_take_no_memory(self, lake: Path, call: Callable[..., Result]) -> None:
+        before = Lake.open(lake).lake_parts
+        rewrite(lake, json.dumps({"nobody": [[0, 2**61]]}), 2)
+        call("lake", "compact", lake)
+        assert sum(part.rows for part in Lake.open(lake).lake_parts if part.table == "job_samples") == sum(
+            part.rows for part in before if part.table == "job_samples"
+        )
+
+    def test_names_that_are_none_are_left_or_refused(self, lake: Path) -> None:
+        before = contents(lake)
+        (lake / "job_samples" / "date=2026-02-30" / "cluster=x").mkdir(parents=True)
+        assert contents(lake) == before
+        os.mkdir(os.fsencode(lake / "job_samples" / "date=2026-01-01") + b"/cluster=\xff")
+        with pytest.raises(UserError, match="not text in UTF-8"):
             Lake.open(lake)
 
-        compacting.finish_swap(lake / FOLDER)
-        assert contents(lake) == before
+    @pytest.mark.root
+    def test_root_merges_as_the_owner(self, lake: Path, tmp_path: Path) -> None:
+        for path in [lake, *lake.rglob("*")]:
+            os.chown(path, 65534, 65534)
+        done = fork_server.run("lake", "compact", lake)
+        assert done.returncode == 0, done.stderr
+        assert {path.stat().st_uid for path in lake.rglob("part-*")} == {65534}
 
     def test_a_link_is_no_part(self, lake: Path) -> None:
         part = sorted((lake / FOLDER).iterdir())[0]
