@@ -51,6 +51,8 @@ class _Reader:
     sizes: dict[str, int] = field(default_factory=dict)
     appended: set[str] = field(default_factory=set)
     begun: dict[int, tuple[str, int]] = field(default_factory=dict)
+    # Open folders by their numbers: Python writes to some of them as /proc/self/fd/NUMBER/NAME.
+    handles: dict[str, str] = field(default_factory=dict)
 
     def line(self, line: str) -> None:
         """One line: a call, or the beginning or the end of one."""
@@ -99,9 +101,18 @@ class _Reader:
         above = str(self.folder)
         return "" if path == above else path[len(above) + 1 :] if path.startswith(above + "/") else None
 
+    def meant(self, path: str) -> str:
+        """A path by way of an open folder, as that was called when it was opened."""
+        found = re.match(r"/proc/self/fd/(\d+)(?=/)", path)
+        return self.handles[found[1]] + path[found.end() :] if found and found[1] in self.handles else path
+
     def opened(self, call: str, words: str, behind: str) -> None:
         """A file was opened, which may have made or emptied it."""
-        place = next((self.inside(os.fsdecode(_bytes(path))) for _, path in _OPENED.findall(behind)), None)
+        place = None
+        for number, path in _OPENED.findall(behind)[:1]:
+            place = self.inside(os.fsdecode(_bytes(path)))
+            if "O_DIRECTORY" in words:
+                self.handles[number] = os.fsdecode(_bytes(path))
         if place is None or (call != "creat" and not re.search(r"O_WRONLY|O_RDWR|O_CREAT", words)):
             return
         if "O_TMPFILE" in words:
@@ -147,7 +158,7 @@ class _Reader:
         """A name was made, moved or taken away."""
         folders = iter([os.fsdecode(_bytes(path)) for _, path in _OPENED.findall(words)])
         at = call.endswith(("at", "at2"))
-        paths = [self.inside(str(Path(next(folders) if at else "/") / text)) for text in texts]
+        paths = [self.inside(self.meant(str(Path(next(folders) if at else "/") / text))) for text in texts]
         if not any(paths):
             return
         if None in paths or call.startswith("symlink"):
