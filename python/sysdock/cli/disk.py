@@ -317,21 +317,23 @@ def fragment(
     planned, as where free space is fragmented, both numbers are reported; the exit status is 1 where they
     differ by more than 1 %.
     """
+    from contextlib import closing
+
     from sysdock.cli.output import remark
     from sysdock.disk.broken_files import Plan
     from sysdock.disk.comb import MODES
     from sysdock.errors import UserError
     from sysdock.own_folder import create, umask
 
-    made = create(folder, 0o777 & ~umask())
-    try:
-        planned = MODES[mode](made.reach, Plan(files, size, piece, at_once))
-    except OSError as error:
-        fact = f"{files} files of {size:,} bytes could not be made: {(error.strerror or str(error)).lower()}"
-        hint = "what was created so far is left there; remove it, and use fewer or smaller files"
-        raise UserError(fact, hint, str(folder)) from None
-    pieces, is_as_planned = _pieces(made.reach, planned)
-    made.close()
+    with closing(create(folder, 0o777 & ~umask())) as made:
+        try:
+            planned = MODES[mode](made.reach, Plan(files, size, piece, at_once))
+        except OSError as error:
+            why = (error.strerror or str(error)).lower()
+            fact = f"{files} files of {size:,} bytes could not be made: {why}"
+            hint = "what was created so far is left there; remove it, and use fewer or smaller files"
+            raise UserError(fact, hint, str(folder)) from None
+        pieces, is_as_planned = _pieces(made.reach, planned)
     remark(f"{folder}: {files} files of {size:,} bytes, {pieces}; next: sysdock disk scan {folder} -o rec")
     ctx.exit(0 if is_as_planned else 1)
 
