@@ -24,7 +24,7 @@ const READERS: [Reader; 2] = [import_callgrind::run, import_load::run];
 /// Import; returns the exit status.
 pub(crate) fn run(arguments: &arguments::Import) -> Result<u8, Message> {
     let cancel = Cancel::default();
-    signals::cancel_on_signal(&cancel);
+    signals::cancel_reads_on_signal(&cancel);
     for read in READERS {
         if let Some(status) = read(arguments)? {
             return Ok(status);

@@ -45,6 +45,8 @@ const fn heard() -> [libc::c_int; 39] {
     all
 }
 
+/// Whether a request to end is repeated by alarms.
+static REPEATED: AtomicBool = AtomicBool::new(false);
 static CANCEL: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 /// Number of signals received, and sender of the last one, by signal.
 static RECEIVED: [AtomicU32; COUNT] = [const { AtomicU32::new(0) }; COUNT];
@@ -60,9 +62,9 @@ extern "C" fn request_cancel(_signal: libc::c_int) {
     if let Some(flag) = CANCEL.get() {
         flag.store(true, Ordering::Relaxed);
     }
-    // The signal may have come after the flag was read and before a call that waits: that call, and
-    // all later ones, are interrupted again.
-    ring_every(libc::timeval { tv_sec: 0, tv_usec: AFTER_A_REQUEST });
+    if REPEATED.load(Ordering::Relaxed) {
+        ring_every(libc::timeval { tv_sec: 0, tv_usec: AFTER_A_REQUEST });
+    }
 }
 
 extern "C" fn count(signal: libc::c_int, found: *const libc::siginfo_t, _context: *const libc::c_void) {
@@ -112,6 +114,13 @@ pub(crate) fn cancel_on_signal(cancel: &Cancel) {
     let _ = CANCEL.set(cancel.flag());
     handle_unless_ignored(libc::SIGINT, request_cancel as *const () as usize, 0);
     handle_unless_ignored(libc::SIGTERM, request_cancel as *const () as usize, 0);
+}
+
+/// The same for work that waits in reads of its input: a signal may come after the flag was read and
+/// before the read begins, so each read after it is interrupted again.
+pub(crate) fn cancel_reads_on_signal(cancel: &Cancel) {
+    REPEATED.store(true, Ordering::Relaxed);
+    cancel_on_signal(cancel);
 }
 
 /// Count signals instead of dying of them; the recorder decides what to do.

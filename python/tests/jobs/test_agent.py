@@ -58,7 +58,18 @@ class Collector:
         return f"http://127.0.0.1:{self.port}"
 
     def post(self, body: bytes, token: str = "token-of-c", **headers: str) -> tuple[int, str]:
-        """Status and text of the answer to a request with batches."""
+        """Status and text of the answer to a request with batches.
+
+        As an agent does, it is sent again where a busy machine could not land it in time.
+        """
+        for _ in range(20):
+            status, text = self.post_once(body, token, **headers)
+            if status != 503:
+                break
+        return status, text
+
+    def post_once(self, body: bytes, token: str, **headers: str) -> tuple[int, str]:
+        """The same, whatever the answer."""
         request = urllib.request.Request(
             f"{self.url}/v1/batches", body, {"authorization": f"Bearer {token}", **headers}
         )
