@@ -422,7 +422,7 @@ mod tests {
         assert_eq!(numbers(&spool), [(1, false), (1, false)]);
         let [first, second] = &spool.waiting().expect("read")[..] else { panic!("two batches") };
         spool.landed(first).expect("it goes");
-        assert_eq!(spool.waiting().expect("read"), [second.clone()]);
+        assert_eq!(spool.waiting().expect("read"), std::slice::from_ref(second));
     }
 
     #[test]

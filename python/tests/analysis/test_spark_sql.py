@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import pytest
@@ -88,8 +87,9 @@ def test_an_engine_that_there_is_not_is_refused(engine: str, maker: RecordingMak
     assert "spark" in str(raised.value)
 
 
-def test_what_is_not_portable_is_refused_before_a_spark_starts(maker: RecordingMaker) -> None:
-    folder = maker.make(host=os.uname().nodename)
+def test_what_is_not_portable_is_refused_before_a_spark_starts(maker: RecordingMaker, monkeypatch) -> None:
+    monkeypatch.setenv("SYSDOCK_LIMITS", "off")
+    folder = maker.make()
     words = ["show", str(folder), "time/calls", "--engine", "spark://127.0.0.1:1"]
     with pytest.raises(UserError, match=r"`time/calls` is not portable \(RECURSIVE CTE\)") as raised:
         CliRunner().invoke(sysdock, words, catch_exceptions=False, standalone_mode=False)

@@ -72,7 +72,9 @@ def test_compared_commands_run_as_the_caller(
     out = tmp_path / "out"
     out.touch()
     os.chmod(out, 0o666)
-    for above in (tmp_path, *tmp_path.parents[:2]):
+    for above in (tmp_path, *tmp_path.parents):
+        if above == Path(above.anchor) or above.name == "tmp":
+            break
         os.chmod(above, 0o755)
     command = f"{{ {LOOK}; }} > {out}"
     words = [sys.executable, "-m", "sysdock", *verb, "--format", "json"]

@@ -156,6 +156,9 @@ fn uncounted(outcome: Result<Outcome, AgentError>) -> &'static str {
 
 const PAGE: &str = "<html>Welcome to the guest network</html>";
 
+/// A request and its answer.
+type Exchange = (Vec<u8>, Vec<u8>);
+
 #[test]
 fn before_a_collector_is_there_nothing_is_sent() {
     let cases: Vec<(&str, Answering)> = vec![
@@ -244,7 +247,7 @@ fn only_the_answer_to_this_request_counts() {
 
 #[test]
 fn an_answer_that_was_recorded_does_not_count() {
-    let recorded: Arc<Mutex<Option<(Vec<u8>, Vec<u8>)>>> = Arc::default();
+    let recorded: Arc<Mutex<Option<Exchange>>> = Arc::default();
     let recording = Arc::clone(&recorded);
     let good = Server::start(Box::new(move |request| {
         if request.path == READY {

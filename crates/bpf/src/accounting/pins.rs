@@ -225,7 +225,7 @@ mod tests {
         if geteuid().is_root() {
             chown(&other, Some(12_345), None).expect("root may");
             let _locked = lock(&other).expect("it is locked");
-            assert_eq!(own_folders(pins.path(), PREFIX).expect("they are read"), [own.clone()]);
+            assert_eq!(own_folders(pins.path(), PREFIX).expect("they are read"), std::slice::from_ref(&own));
             assert_eq!(remove(pins.path()).expect("it goes"), 1);
             assert!(other.join("pinned").exists() && !own.exists());
         }
