@@ -159,10 +159,16 @@ impl Collector {
         let (queue, received) = mpsc::sync_channel(QUEUE);
         let lander = Lander::new(lake, self.options.landing, memory.clone(), Arc::clone(&counters.set_aside));
         let counted = Arc::clone(&counters);
-        let landing = std::thread::spawn(move || lander.run(&received, &counting(&counted.failed, report)));
+        let landing = std::thread::spawn(move || {
+            let _ends = EndsWithThread;
+            lander.run(&received, &counting(&counted.failed, report));
+        });
         let intake = Arc::new(Intake::default());
         let working = Arc::clone(&intake);
-        let taking = std::thread::spawn(move || working.run());
+        let taking = std::thread::spawn(move || {
+            let _ends = EndsWithThread;
+            working.run();
+        });
         let limits = self.limits();
         let shared = Shared { tokens: self.tokens, queue, intake: Arc::clone(&intake), counters, limits: limits.clone(), memory };
         let shared = Arc::new(shared);
@@ -386,6 +392,18 @@ fn acceptor(chain: &PathBuf, key: &PathBuf) -> Result<TlsAcceptor, AgentError> {
         .and_then(|config| config.with_no_client_auth().with_single_cert(certificates, private))
         .map_err(|error| bad(chain, &error))?;
     Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+/// Ends the process if its thread panics: a collector that cannot land must be started again, and not
+/// say for ever that it is busy.
+struct EndsWithThread;
+
+impl Drop for EndsWithThread {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            std::process::abort();
+        }
+    }
 }
 
 /// Large pieces of memory go back to the system when they are free. Otherwise, the C library keeps

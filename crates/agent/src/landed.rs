@@ -4,6 +4,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     io,
+    panic::{self, AssertUnwindSafe},
     path::PathBuf,
 };
 
@@ -122,7 +123,10 @@ impl Known {
 
 /// The list in a footer. A damaged part contains nothing that could be read twice.
 fn listed(file: std::fs::File, folder: &Folder, name: &str) -> Result<Landed, AgentError> {
-    match footer_value(file, &folder.path().join(name), BATCHES) {
+    let path = folder.path().join(name);
+    // The Parquet library panics on some footers that no program writes.
+    let read = panic::catch_unwind(AssertUnwindSafe(|| footer_value(file, &path, BATCHES)));
+    match read.unwrap_or(Ok(None)) {
         Ok(value) => Ok(value.and_then(|value| serde_json::from_str(&value).ok()).unwrap_or_default()),
         Err(error) if error.io_kind().is_none_or(|kind| kind == io::ErrorKind::UnexpectedEof) => Ok(Landed::default()),
         Err(error) => Err(error.into()),

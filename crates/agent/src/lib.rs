@@ -13,7 +13,7 @@
 //! sends batches to a receiver of OpenTelemetry.
 
 // Whatever comes over the network or from a disk is an error, not a panic. Exceptions state their reason.
-#![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing))]
+#![cfg_attr(not(any(test, feature = "fuzzing")), warn(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing))]
 
 mod agent;
 mod answers;
@@ -25,6 +25,8 @@ mod collector;
 mod endpoint;
 mod error;
 mod exposition;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod http;
 mod intake;
 mod json;

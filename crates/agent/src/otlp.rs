@@ -240,6 +240,12 @@ fn partly(answer: &str) -> Option<Taken> {
     Some(if points == 0 { Taken::All } else { Taken::Not(points, Rejection { status: None, text }) })
 }
 
+/// Whether a text says that all was taken.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn is_taken(text: &str) -> bool {
+    matches!(partly(text), Some(Taken::All)) || is_status(text)
+}
+
 /// An `ExportMetricsServiceRequest`, with a resource for each job and a metric for each column, and
 /// its number of points. Zero counters have no point.
 fn request(rows: &[JobSamples<'static>]) -> (Value, u64) {

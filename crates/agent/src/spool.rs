@@ -67,6 +67,13 @@ pub(crate) struct Kept {
     needs_file: bool,
 }
 
+impl Kept {
+    /// Whether it can be what an agent wrote: its id becomes part of names of files.
+    fn is_whole(&self) -> bool {
+        names::is_agent(&self.agent) && (0..i64::MAX / 2).contains(&self.sequence)
+    }
+}
+
 /// A batch in the spool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Waiting {
@@ -158,7 +165,8 @@ impl Spool {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Kept { agent: new_number()?, ..Kept::default() }),
             Err(error) => return Err(self.failed(STATE, error)),
         }
-        let Ok(kept) = serde_json::from_slice::<Kept>(&text) else {
+        let kept = serde_json::from_slice::<Kept>(&text).ok().filter(Kept::is_whole);
+        let Some(kept) = kept else {
             self.folder.rename(STATE, "state.damaged.json").map_err(|error| self.failed(STATE, error))?;
             return Ok(Kept { agent: new_number()?, ..Kept::default() });
         };
@@ -411,6 +419,11 @@ mod tests {
         let spool = Spool::open(&path, 1 << 20).expect("it is made");
         let mut kept = spool.begin().expect("it is empty");
         spool.keep(&mut kept, State::default(), &batch(1)).expect("there is room");
+        let other = fs::read_to_string(path.join(STATE)).expect("it is there").replace(&kept.agent, "0123456789abcde/");
+        for text in ["{\"agent\":", &other] {
+            fs::write(path.join(STATE), text).expect("damaged");
+            assert_ne!(spool.begin().expect("it begins").agent, "0123456789abcde/");
+        }
         fs::write(path.join(STATE), "{\"agent\":").expect("damaged");
         let anew = spool.begin().expect("it begins");
         assert!(anew.agent != kept.agent && anew.sequence == 0);

@@ -156,9 +156,6 @@ fn uncounted(outcome: Result<Outcome, AgentError>) -> &'static str {
 
 const PAGE: &str = "<html>Welcome to the guest network</html>";
 
-/// A request and its answer.
-type Exchange = (Vec<u8>, Vec<u8>);
-
 #[test]
 fn before_a_collector_is_there_nothing_is_sent() {
     let cases: Vec<(&str, Answering)> = vec![
@@ -247,20 +244,21 @@ fn only_the_answer_to_this_request_counts() {
 
 #[test]
 fn an_answer_that_was_recorded_does_not_count() {
-    let recorded: Arc<Mutex<Option<Exchange>>> = Arc::default();
+    let recorded: Arc<Mutex<[Vec<u8>; 2]>> = Arc::default();
     let recording = Arc::clone(&recorded);
     let good = Server::start(Box::new(move |request| {
         if request.path == READY {
             let answer = ready(request);
-            recording.lock().expect("no panic").get_or_insert_default().0 = answer.clone();
+            recording.lock().expect("no panic")[0] = answer.clone();
             return answer;
         }
         let answer = by_collector(BATCHES, TOKEN_TEXT, request, 200, &json::text(&all_landed(request)));
-        recording.lock().expect("no panic").get_or_insert_default().1 = answer.clone();
+        recording.lock().expect("no panic")[1] = answer.clone();
         answer
     }));
     assert!(Scene::new(2).push(&good.url).is_ok());
-    let (was_ready, was_taken) = recorded.lock().expect("no panic").clone().expect("it was recorded");
+    let [was_ready, was_taken] = recorded.lock().expect("no panic").clone();
+    assert!(!was_ready.is_empty() && !was_taken.is_empty());
     let scene = Scene::new(2);
     let replaying = Server::start(Box::new(move |_| was_ready.clone()));
     assert_eq!(uncounted(scene.push(&replaying.url)), "signature");

@@ -50,7 +50,7 @@ impl Mounted {
         mount.fs_type = fs_type.into();
         let target = Target { path: mount.point.clone(), place: TargetKind::FileSystem(mount) };
         let (cancel, settings) = (Cancel::default(), Settings { threads: 1, without_names: false });
-        let work = &mut Work { recording, settings, cancel: &cancel, report: &mut |_| {}, why_not: String::new() };
+        let work = &mut Work { recording, settings, cancel: &cancel, report: &mut |_| {}, why_not: None };
         let method = METHODS.iter().find(|method| method.takes(&target)).expect("a method takes it");
         if let Err(Unable::Failed(DiskError::Table(error))) = method.scan(&target, work) {
             panic!("{error}");
