@@ -3,7 +3,7 @@
 //! time until now: a client that sends much does not make others wait.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     io::Read,
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
@@ -116,10 +116,17 @@ pub(crate) struct Intake {
     filled: Condvar,
 }
 
+/// Works in the order in which they are done: by the time that their clients took until they came into
+/// the queue, then in the order in which they came.
+type Ordered = BTreeMap<(u64, u64), Work>;
+
 #[derive(Default)]
 struct Queue {
-    /// In the order in which they came, or were worked on.
-    waiting: Vec<Work>,
+    short: Ordered,
+    long: Ordered,
+    /// Works without memory, which are not tried again before some may have been given back.
+    held: Vec<Work>,
+    came: u64,
     /// Time that clients took [us]; halved again and again.
     spent: HashMap<Client, u64>,
     halved: Option<Instant>,
@@ -133,7 +140,7 @@ impl Intake {
     }
 
     pub(crate) fn push(&self, content: Content) {
-        self.queue().waiting.push(Work::begin(content));
+        self.queue().push(Work::begin(content));
         self.filled.notify_one();
     }
 
@@ -150,7 +157,9 @@ impl Intake {
             let more = work.work();
             let mut queue = self.queue();
             queue.add(client, begun.elapsed());
-            queue.waiting.extend(more);
+            if let Some(work) = more {
+                queue.push(work);
+            }
         }
     }
 
@@ -162,7 +171,7 @@ impl Intake {
                 Some(next) => return Some(next),
                 None if queue.is_over => return None,
                 // Memory is given back by others.
-                None if !queue.waiting.is_empty() => {
+                None if !queue.held.is_empty() => {
                     let waited = self.filled.wait_timeout(queue, PAUSE);
                     queue = waited.unwrap_or_else(PoisonError::into_inner).0;
                     queue.try_again();
@@ -174,23 +183,30 @@ impl Intake {
 }
 
 impl Queue {
+    fn push(&mut self, work: Work) {
+        if work.is_held {
+            self.held.push(work);
+            return;
+        }
+        self.came += 1;
+        let spent = self.spent.get(&work.sender.client).copied().unwrap_or(0);
+        let queue = if work.is_long { &mut self.long } else { &mut self.short };
+        queue.insert((spent, self.came), work);
+    }
+
     fn next(&mut self) -> Option<Work> {
-        // The sender does not wait for it any more.
-        self.waiting.retain(|work| !work.done.is_closed());
-        let ready = self.waiting.iter().enumerate().filter(|(_, work)| !work.is_held);
         let long_ones_turn = self.in_a_row >= IN_A_ROW;
-        let order = |(place, work): &(usize, &Work)| {
-            let spent = self.spent.get(&work.sender.client).copied().unwrap_or(0);
-            (work.is_long != long_ones_turn, spent, *place)
-        };
-        let (place, is_long) = ready.min_by_key(order).map(|(place, work)| (place, work.is_long))?;
-        self.in_a_row = if is_long { 0 } else { self.in_a_row + 1 };
-        Some(self.waiting.remove(place))
+        let (first, second) = if long_ones_turn { (&mut self.long, &mut self.short) } else { (&mut self.short, &mut self.long) };
+        let (_, work) = first.pop_first().or_else(|| second.pop_first())?;
+        self.in_a_row = if work.is_long { 0 } else { self.in_a_row + 1 };
+        Some(work)
     }
 
     /// Those without memory may have some now.
     fn try_again(&mut self) {
-        self.waiting.iter_mut().for_each(|work| work.is_held = false);
+        for work in std::mem::take(&mut self.held) {
+            self.push(Work { is_held: false, ..work });
+        }
     }
 
     fn add(&mut self, client: Client, time: Duration) {
@@ -216,6 +232,10 @@ impl Work {
     /// Work for a moment; returns what is left to do.
     fn work(self) -> Option<Work> {
         let Work { sender, place, done, mut stage, is_long, waits, .. } = self;
+        if done.is_closed() {
+            // The sender does not wait for it any more.
+            return None;
+        }
         let until = Instant::now() + MOMENT;
         let result = loop {
             let since = waits.unwrap_or_else(Instant::now);
@@ -415,20 +435,18 @@ mod tests {
     fn whoever_took_the_least_time_is_next() {
         let room = Room::new(MEMORY, MEMORY / 2);
         let mut queue = Queue::default();
+        queue.add(client(2), Duration::from_millis(5));
+        queue.add(client(3), Duration::from_millis(1));
         let mut answers = Vec::new();
         for (number, length) in [(1, SHORT + 1), (2, 9), (2, 9), (3, 9), (3, 9), (4, 9), (4, 9)] {
             let (done, answer) = oneshot::channel();
             answers.push(answer);
             let place = room.keep(client(number), 1).expect("there is room");
-            queue.waiting.push(Work::begin(content(client(number), place, vec![b'x'; length], false, done)));
+            let work = Work::begin(content(client(number), place, vec![b'x'; length], false, done));
+            queue.push(Work { is_held: answers.len() == 3, ..work });
         }
-        queue.add(client(2), Duration::from_millis(5));
-        queue.add(client(3), Duration::from_millis(1));
-        queue.waiting[2].is_held = true;
-        // Nobody waits for this one any more.
-        answers.remove(6);
         let order: Vec<Client> = std::iter::from_fn(|| queue.next()).map(|work| work.sender.client).collect();
-        assert_eq!(order, [4, 3, 3, 1, 2].map(client), "short ones first, but not for ever; one is held");
+        assert_eq!(order, [4, 4, 3, 1, 3, 2].map(client), "short ones first, but not for ever; one is held");
         queue.try_again();
         assert_eq!(queue.next().map(|work| work.sender.client), Some(client(2)));
     }
