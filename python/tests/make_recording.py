@@ -14,6 +14,7 @@ from typing import Any
 import duckdb
 from sysdock.library import Library
 from sysdock.recording import FORMAT_VERSION
+from sysdock.recording.writing import write_manifest
 
 STARTED_NS = 1_700_000_000_000_000_000
 CLASSES = {"openat": "open", "read": "read", "write": "write", "close": "close", "newfstatat": "stat"}
@@ -35,6 +36,12 @@ ON_DEMAND = (
     "marks",
     "syscall_times",
 )
+
+
+def own(folder: Path) -> Path:
+    """The recording, noted as one that a recorder of this user made here."""
+    write_manifest(folder, json.loads((folder / "recording.json").read_text()), is_own=True)
+    return folder
 
 
 class RecordingMaker:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from make_recording import RecordingMaker
+from make_recording import RecordingMaker, own
 from sysdock.cli import sysdock
 from sysdock.errors import UserError
 from sysdock.library import Library
@@ -87,9 +87,8 @@ def test_an_engine_that_there_is_not_is_refused(engine: str, maker: RecordingMak
     assert "spark" in str(raised.value)
 
 
-def test_what_is_not_portable_is_refused_before_a_spark_starts(maker: RecordingMaker, monkeypatch) -> None:
-    monkeypatch.setenv("SYSDOCK_LIMITS", "off")
-    folder = maker.make()
+def test_what_is_not_portable_is_refused_before_a_spark_starts(maker: RecordingMaker) -> None:
+    folder = own(maker.make())
     words = ["show", str(folder), "time/calls", "--engine", "spark://127.0.0.1:1"]
     with pytest.raises(UserError, match=r"`time/calls` is not portable \(RECURSIVE CTE\)") as raised:
         CliRunner().invoke(sysdock, words, catch_exceptions=False, standalone_mode=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import socket
@@ -10,20 +9,14 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from make_recording import RecordingMaker
+from make_recording import RecordingMaker, own
 from sysdock.errors import UserError
 from sysdock.recording import Recording
 from sysdock.recording.limits import Limits, limits_of
 from sysdock.recording.native import import_quietly
-from sysdock.recording.writing import add_part, write_manifest
+from sysdock.recording.writing import add_part
 
 HERE = socket.gethostname()
-
-
-def own(folder: Path) -> Path:
-    """The recording, as a recorder of this user writes it."""
-    write_manifest(folder, json.loads((folder / "recording.json").read_text()), is_own=True)
-    return folder
 
 
 def test_a_recording_that_was_made_here_has_no_limits(maker: RecordingMaker, tmp_path: Path) -> None:
