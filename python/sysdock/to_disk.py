@@ -83,7 +83,7 @@ def replacing(
             _settle(file.fileno(), like)
             if lasting:
                 sync_open(file.fileno(), path)
-        os.rename(new, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+        os.replace(new, path.name, src_dir_fd=folder, dst_dir_fd=folder)
         if lasting:
             sync_names(folder, path.parent)
     except BaseException as error:

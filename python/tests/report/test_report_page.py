@@ -131,7 +131,7 @@ def test_a_report_that_fails_leaves_the_old_one(session: Session, tmp_path: Path
     path = tmp_path / "out.html"
     path.write_text("old")
     monkeypatch.setattr(
-        "os.rename", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "No space left on device"))
+        "os.replace", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "No space left on device"))
     )
     with pytest.raises(UserError, match="No space left"):
         write_report(session, path)
