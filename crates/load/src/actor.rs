@@ -5,19 +5,20 @@
 
 use std::{io, os::fd::AsFd};
 
-use nix::unistd::{Gid, Uid, User, setgroups, setresgid, setresuid};
+use nix::unistd::{self, Uid};
 use rustix::{fs::fstat, process::geteuid};
+use sysdock_table::User;
 
 /// The group of a user who is not in the list of users: `nogroup`, which owns nothing.
 const NOBODYS_GROUP: u32 = 65534;
 
 /// As whom to work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Actor {
     /// As the user of this process.
     Ourselves,
-    /// As this user, who owns the folder: user and group.
-    Owner(u32, u32),
+    /// As this user, who owns the folder, without further groups.
+    Owner(User),
 }
 
 impl Actor {
@@ -27,24 +28,24 @@ impl Actor {
         if !geteuid().is_root() || owner == 0 {
             return Ok(Actor::Ourselves);
         }
-        let known = User::from_uid(Uid::from_raw(owner)).ok().flatten();
-        Ok(Actor::Owner(owner, known.map_or(NOBODYS_GROUP, |user| user.gid.as_raw())))
+        let known = unistd::User::from_uid(Uid::from_raw(owner)).ok().flatten();
+        let gid = known.map_or(NOBODYS_GROUP, |user| user.gid.as_raw());
+        Ok(Actor::Owner(User { uid: owner, gid, groups: Vec::new() }))
     }
 
     /// The user who does the work.
-    pub(crate) fn user(self) -> u32 {
+    pub(crate) fn user(&self) -> u32 {
         match self {
             Actor::Ourselves => geteuid().as_raw(),
-            Actor::Owner(user, _) => user,
+            Actor::Owner(user) => user.uid,
         }
     }
 
-    /// Become the actor, for good, in a process of one thread.
-    pub(crate) fn become_user(self) -> io::Result<()> {
-        let Actor::Owner(user, group) = self else { return Ok(()) };
-        let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
-        setgroups(&[])?;
-        setresgid(group, group, group)?;
-        Ok(setresuid(user, user, user)?)
+    /// Become the actor, for good.
+    pub(crate) fn become_user(&self) -> io::Result<()> {
+        match self {
+            Actor::Ourselves => Ok(()),
+            Actor::Owner(user) => user.become_user(),
+        }
     }
 }

@@ -8,7 +8,7 @@
 //! reached through descriptors, and nothing through a path ([`Workspace::enter`]).
 
 use std::{
-    ffi::{CStr, OsStr, OsString},
+    ffi::{OsStr, OsString},
     fs::{self, File},
     io,
     os::{
@@ -19,8 +19,8 @@ use std::{
     time::Duration,
 };
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, mkdirat, openat, statat, syncfs, unlinkat};
-use sysdock_table::{TableError, is_name_of, open_folder, path_of};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, mkdirat, openat, statat, syncfs, unlinkat};
+use sysdock_table::{TableError, is_name_of, names_in, open_folder, path_of};
 
 use crate::{LoadError, Settings, actor::Actor, guarded::guarded};
 
@@ -48,7 +48,7 @@ pub enum Stays {
 }
 
 /// The directory that is measured.
-struct Measured {
+struct Target {
     directory: OwnedFd,
     /// Its path when it was opened, for messages.
     path: PathBuf,
@@ -56,8 +56,8 @@ struct Measured {
     patience: Duration,
 }
 
-impl Measured {
-    fn open(directory: &Path, settings: &Settings) -> Result<Measured, LoadError> {
+impl Target {
+    fn open(directory: &Path, settings: &Settings) -> Result<Target, LoadError> {
         let failed = |error| LoadError::Io(directory.to_path_buf(), error);
         guarded(settings.patience, || fs::metadata(directory).map(drop)).map_err(failed)?;
         let opened = open_folder(directory, settings.caller).map_err(|error| match error {
@@ -66,7 +66,7 @@ impl Measured {
             error => error.into(),
         })?;
         let (path, actor) = (path_of(&opened).map_err(failed)?, Actor::of(&opened).map_err(failed)?);
-        Ok(Measured { directory: opened, path, actor, patience: settings.patience })
+        Ok(Target { directory: opened, path, actor, patience: settings.patience })
     }
 
     /// Run `work` as the actor.
@@ -80,7 +80,7 @@ impl Measured {
 
 /// A folder of this run.
 pub(crate) struct Workspace {
-    within: Measured,
+    within: Target,
     folder: OwnedFd,
     name: OsString,
     /// Its path when it was created, for messages.
@@ -102,7 +102,7 @@ impl Workspace {
     /// The directory is none, cannot be written, does not answer, or its path is a link of a
     /// stranger.
     pub(crate) fn create(directory: &Path, settings: &Settings) -> Result<(Self, Vec<Leftover>), LoadError> {
-        let within = Measured::open(directory, settings)?;
+        let within = Target::open(directory, settings)?;
         let left = leftovers(&within);
         let (host, pid) = (fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default(), std::process::id());
         // Several hosts may work in one directory.
@@ -153,15 +153,15 @@ fn make(directory: &OwnedFd, name: &OsStr, owner: &str) -> io::Result<()> {
 }
 
 /// Open the folder that was just made, as a place for other calls.
-fn open_made(within: &Measured, name: &OsStr) -> io::Result<OwnedFd> {
+fn open_made(within: &Target, name: &OsStr) -> io::Result<OwnedFd> {
     let folder = openat(&within.directory, name, FOLDER | OFlags::PATH, Mode::empty())?;
     if fstat(&folder)?.st_uid == within.actor.user() { Ok(folder) } else { Err(io::ErrorKind::PermissionDenied.into()) }
 }
 
 /// Remove the leftovers of killed runs. Returns those that stay, and why.
-fn leftovers(within: &Measured) -> Vec<Leftover> {
+fn leftovers(within: &Target) -> Vec<Leftover> {
     let mut stay = Vec::new();
-    for name in names(within.directory.as_fd()).unwrap_or_default() {
+    for name in names_in(&within.directory).unwrap_or_default() {
         if !name.as_bytes().starts_with(PREFIX.as_bytes()) {
             continue;
         }
@@ -188,7 +188,7 @@ enum Owner {
     NotOurs,
 }
 
-fn owner_of(within: &Measured, name: &OsStr) -> Owner {
+fn owner_of(within: &Target, name: &OsStr) -> Owner {
     let Ok(folder) = openat(&within.directory, name, FOLDER | OFlags::PATH, Mode::empty()) else { return Owner::NotOurs };
     let is_ours = fstat(&folder).is_ok_and(|found| found.st_uid == within.actor.user());
     let text = openat(&folder, OWNER, LINKS_NEVER | OFlags::NONBLOCK, Mode::empty())
@@ -239,7 +239,7 @@ fn start_of(pid: u32) -> Option<u64> {
 fn remove(directory: &OwnedFd, name: &OsStr, folder: BorrowedFd<'_>) -> io::Result<()> {
     // The owner is removed last, so that an interrupted removal can be resumed.
     remove_entries(folder, &|name| name == OWNER)?;
-    if names(folder)?.iter().any(|name| name != OWNER) {
+    if names_in(folder)?.iter().any(|name| name != OWNER) {
         return Err(io::Error::from_raw_os_error(libc::ENOTEMPTY));
     }
     gone(unlinkat(folder, OWNER, AtFlags::empty()))?;
@@ -249,7 +249,7 @@ fn remove(directory: &OwnedFd, name: &OsStr, folder: BorrowedFd<'_>) -> io::Resu
 /// Remove entries that workers created: files and directories, and those in the directories. What is
 /// mounted on them stays.
 fn remove_entries(folder: BorrowedFd<'_>, keep: &dyn Fn(&OsStr) -> bool) -> io::Result<()> {
-    for name in names(folder)?.iter().filter(|name| !keep(name) && is_a_workers(name)) {
+    for name in names_in(folder)?.iter().filter(|name| !keep(name) && is_a_workers(name)) {
         let Ok(found) = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
         let is_directory = FileType::from_raw_mode(found.st_mode) == FileType::Directory;
         if is_directory && found.st_dev == fstat(folder)?.st_dev {
@@ -266,19 +266,6 @@ fn gone(removed: rustix::io::Result<()>) -> io::Result<()> {
         Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(()),
         Err(error) => Err(error.into()),
     }
-}
-
-/// Names of the entries of a folder.
-fn names(folder: BorrowedFd<'_>) -> io::Result<Vec<OsString>> {
-    let mut names = Vec::new();
-    for entry in Dir::new(openat(folder, ".", FOLDER, Mode::empty())?)? {
-        let entry = entry?;
-        let name: &CStr = entry.file_name();
-        if name != c"." && name != c".." {
-            names.push(OsStr::from_bytes(name.to_bytes()).to_os_string());
-        }
-    }
-    Ok(names)
 }
 
 /// Whether a name is that of a worker's entry: a word, then numbers with dashes between them.

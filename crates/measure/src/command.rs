@@ -2,16 +2,7 @@
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
-/// A user with all groups, looked up beforehand: nothing is looked up between fork and exec.
-#[derive(Clone, Debug)]
-pub struct User {
-    /// Number of the user.
-    pub uid: u32,
-    /// Number of the main group.
-    pub gid: u32,
-    /// Numbers of all groups.
-    pub groups: Vec<u32>,
-}
+use sysdock_table::User;
 
 /// A command, its environment, and what is measured besides.
 #[derive(Clone, Debug, Default)]

@@ -19,8 +19,9 @@ use std::{
 };
 
 use rustix::{thread::futex, time::Timespec};
+use sysdock_table::User;
 
-use crate::{Attempt, Command, MeasureError, User, clock, signals::Signals, usage};
+use crate::{Attempt, Command, MeasureError, clock, signals::Signals, usage};
 
 const MADE: u32 = 0;
 const READY: u32 = 1;
@@ -247,7 +248,7 @@ fn become_command(
     unsafe {
         let page = &*shared;
         libc::setpgid(0, 0);
-        if prepared.user.as_ref().is_some_and(|user| !become_user(user)) {
+        if prepared.user.as_ref().is_some_and(|user| user.become_user().is_err()) {
             fail(page, IN_USER);
         }
         // After the change of the user, which resets it. If we were killed, nothing else would end the command.
@@ -276,16 +277,6 @@ fn become_command(
         }
         libc::execvp(prepared.program.as_ptr(), words.as_ptr());
         fail(page, IN_EXEC)
-    }
-}
-
-/// Whether this process has the rights of the user, and only those.
-fn become_user(user: &User) -> bool {
-    // SAFETY: takes numbers, and as many groups as there are; the copy has one thread.
-    unsafe {
-        libc::setgroups(user.groups.len(), user.groups.as_ptr()) == 0
-            && libc::setresgid(user.gid, user.gid, user.gid) == 0
-            && libc::setresuid(user.uid, user.uid, user.uid) == 0
     }
 }
 

@@ -36,7 +36,7 @@ mod tree;
 mod usage;
 mod waiting;
 
-pub use command::{Command, User};
+pub use command::Command;
 pub use devices::DeviceUse;
 pub use error::{Attempt, MeasureError};
 pub use machine::MachineUse;

@@ -20,7 +20,7 @@ pub(crate) fn run(arguments: &arguments::Measure) -> Result<u8, Message> {
         errors: arguments.errors.clone(),
         directory: arguments.directory.clone(),
         environment: of_caller.chain(arguments.env.iter().cloned()).collect(),
-        user: caller.as_ref().map(Caller::as_user),
+        user: caller.map(|caller| caller.user),
         cpus: arguments.cpus.as_ref().map(|cpus| cpus.0.clone()),
         timeout: arguments.timeout,
         keep_left_over: arguments.keep_left_over,

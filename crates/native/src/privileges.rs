@@ -11,9 +11,9 @@ use std::{
     time::Duration,
 };
 
-use nix::unistd::{Gid, Uid, User, getgrouplist, setgroups, setresgid, setresuid};
+use nix::unistd::{self, Gid, Uid, getgrouplist};
 use rustix::thread::set_keep_capabilities;
-use sysdock_table::Access;
+use sysdock_table::{Access, User};
 
 use crate::{environment, messages::Message, signals};
 
@@ -27,11 +27,7 @@ const BPF: u32 = 39;
 /// The user who called sudo.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Caller {
-    pub(crate) uid: u32,
-    pub(crate) gid: u32,
-    /// All groups. They are looked up beforehand, because everything between fork and exec is
-    /// recorded.
-    groups: Vec<Gid>,
+    pub(crate) user: User,
     /// Variables of the user's environment: HOME and so on.
     variables: Vec<(&'static str, OsString)>,
 }
@@ -46,22 +42,12 @@ impl Caller {
         let (uid, gid) = (number("SUDO_UID")?, number("SUDO_GID")?);
         let name = CString::new(env::var("SUDO_USER").ok()?).ok()?;
         let variables = variables(&name, uid);
-        (uid != 0).then(|| Caller { uid, gid, groups: groups(&name, gid), variables })
+        (uid != 0).then(|| Caller { user: User { uid, gid, groups: groups(&name, gid) }, variables })
     }
 
-    /// Become this user, for good. May be called between fork and exec, in a process of one thread;
-    /// otherwise it applies to all threads.
+    /// Become this user, for good. May be called between fork and exec.
     pub(crate) fn become_user(&self) -> io::Result<()> {
-        let (user, group) = (Uid::from_raw(self.uid), Gid::from_raw(self.gid));
-        setgroups(&self.groups)?;
-        setresgid(group, group, group)?;
-        Ok(setresuid(user, user, user)?)
-    }
-
-    /// The same for a command that is measured.
-    pub(crate) fn as_user(&self) -> sysdock_measure::User {
-        let groups = self.groups.iter().map(|group| group.as_raw()).collect();
-        sysdock_measure::User { uid: self.uid, gid: self.gid, groups }
+        self.user.become_user()
     }
 
     /// The user's search path for programs; `None`: its value before sudo is unknown.
@@ -77,7 +63,7 @@ impl Caller {
 
 /// Owner and permissions of a recording that this process makes.
 pub(crate) fn access(shared: bool) -> Access {
-    Access { owner: Caller::find().map(|caller| (caller.uid, caller.gid)), shared }
+    Access { owner: Caller::find().map(|caller| (caller.user.uid, caller.user.gid)), shared }
 }
 
 /// Continue as the user who called sudo, if there is one. Open files stay open.
@@ -86,15 +72,14 @@ pub(crate) fn become_caller() -> Result<(), Message> {
     Caller::find().map_or(Ok(()), |caller| caller.become_user().map_err(cannot))
 }
 
-fn groups(name: &CStr, gid: u32) -> Vec<Gid> {
-    let group = Gid::from_raw(gid);
-    getgrouplist(name, group).unwrap_or_else(|_| vec![group])
+fn groups(name: &CStr, gid: u32) -> Vec<u32> {
+    getgrouplist(name, Gid::from_raw(gid)).map_or_else(|_| vec![gid], |all| all.into_iter().map(Gid::as_raw).collect())
 }
 
 fn variables(name: &CStr, uid: u32) -> Vec<(&'static str, OsString)> {
     let text = |text: &CStr| OsStr::from_bytes(text.to_bytes()).to_os_string();
     let mut variables = vec![("USER", text(name)), ("LOGNAME", text(name))];
-    if let Ok(Some(user)) = User::from_uid(Uid::from_raw(uid)) {
+    if let Ok(Some(user)) = unistd::User::from_uid(Uid::from_raw(uid)) {
         variables.push(("HOME", user.dir.into_os_string()));
         variables.push(("SHELL", user.shell.into_os_string()));
     }

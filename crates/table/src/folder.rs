@@ -323,15 +323,7 @@ impl Folder {
     /// # Errors
     /// Those of the file system.
     pub fn names(&self) -> io::Result<Vec<OsString>> {
-        let mut names = Vec::new();
-        for entry in Dir::read_from(&self.descriptor)? {
-            let entry = entry?;
-            let name: &CStr = entry.file_name();
-            if name != c"." && name != c".." {
-                names.push(OsString::from_vec(name.to_bytes().to_vec()));
-            }
-        }
-        Ok(names)
+        names_in(&self.descriptor)
     }
 
     /// The mode, if the folder belongs to the user who is to write to it.
@@ -352,6 +344,22 @@ impl Folder {
     fn failed(&self, error: io::Error) -> TableError {
         TableError::Io(self.path.clone(), error)
     }
+}
+
+/// Names in an open folder, whose descriptor itself need not be readable (`O_PATH`).
+///
+/// # Errors
+/// Those of the file system.
+pub fn names_in(folder: impl AsFd) -> io::Result<Vec<OsString>> {
+    let mut names = Vec::new();
+    for entry in Dir::new(openat(folder, ".", FOLDER, Mode::empty())?)? {
+        let entry = entry?;
+        let name: &CStr = entry.file_name();
+        if name != c"." && name != c".." {
+            names.push(OsString::from_vec(name.to_bytes().to_vec()));
+        }
+    }
+    Ok(names)
 }
 
 /// The folder that contains a path, and its name there. A path that ends in `..`, or has no name, is

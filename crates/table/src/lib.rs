@@ -20,6 +20,7 @@ mod recording;
 pub mod rows;
 mod schema;
 mod text;
+mod user;
 mod walk;
 
 pub use batch::Batch;
@@ -27,7 +28,7 @@ pub use control::{Cancel, Progress};
 pub use encoder_thread::{BlockEncoder, EncoderThread};
 pub use error::TableError;
 pub use fact::{Fact, Facts, Value};
-pub use folder::{Access, Folder};
+pub use folder::{Access, Folder, names_in};
 pub use group::{EncodedGroup, GroupEncoder, LateColumn, ROWS_PER_BLOCK};
 pub use lone_part::{LonePart, footer_value};
 pub use manifest::{
@@ -37,4 +38,5 @@ pub use pages::NULL;
 pub use recording::{ROWS_PER_GROUP, ROWS_PER_PART, Recording};
 pub use schema::{ColumnDef, ColumnType, TableDef, table};
 pub use text::readable;
+pub use user::User;
 pub use walk::{is_name_of, open_folder, path_of};
