@@ -17,8 +17,8 @@ use definition::Table;
 use serde::de::DeserializeOwned;
 
 /// Subjects of `knowhow/sentences` that the native half states facts of. Others are Python's: rewording those builds nothing.
-const NATIVE_SUBJECTS: [&str; 10] =
-    ["agent", "capture", "clock", "disk", "dump", "issues", "load", "load_logs", "marks", "measure"];
+const NATIVE_SUBJECTS: [&str; 11] =
+    ["agent", "capture", "clock", "disk", "dump", "issues", "load", "load_logs", "marks", "measure", "paths"];
 
 fn main() {
     let tables = Path::new(&env::var("CARGO_MANIFEST_DIR").unwrap()).join("../../knowhow/tables");

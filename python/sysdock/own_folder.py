@@ -1,8 +1,8 @@
 """Folders that only their user may write to: opened once, and reached by their descriptor from then on.
 
 sysdock often runs as root, in folders of others. So a folder that is to be written to must belong to us, and
-what is made in it is made through its descriptor: whoever owns the folder above may rename it, and put a link
-in its place, but gets nothing written elsewhere. `crates/table/src/folder.rs` does the same.
+what is made in it is made through its descriptor: the owner of the folder above may rename it and put a link
+in its place, but nothing is written elsewhere. `crates/table/src/folder.rs` does the same.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 from sysdock import to_disk
 from sysdock.errors import UserError, refusal
 from sysdock.sentences import fact
+from sysdock.walk import caller, open_folder, refuse_mount
 
 OTHERS_WRITE = 0o022
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -45,27 +46,32 @@ class OwnFolder:
 def create(path: Path, mode: int = 0o700) -> OwnFolder:
     """Makes a folder, and what is missing above it; an empty one of ours is taken as it is new.
 
-    UserError: it is not empty, no folder, a link, or belongs to another user. OSError: it cannot be made.
+    UserError: it is not empty, no folder, a link, or belongs to another user, or the path leads over a link
+    of one. OSError: it cannot be made.
     """
     to_disk.make_folder(path.absolute().parent)
-    try:
-        path.mkdir(mode=0o700)
+    with _within(path) as (above, name):
         is_new = True
-    except FileExistsError:
-        is_new = False
-    descriptor = _opened(path)
-    try:
-        if not is_new:
-            _refuse_strangers(descriptor, path)
-            _refuse_full(descriptor, path)
-        os.fchmod(descriptor, mode)
-        # Until here others may have been able to make files in it.
-        _refuse_full(descriptor, path)
-        to_disk.sync(path.absolute().parent)
-    except BaseException:
-        os.close(descriptor)
-        raise
-    return OwnFolder(descriptor, path, is_new)
+        try:
+            os.mkdir(name, 0o700, dir_fd=above)
+        except FileExistsError:
+            is_new = False
+        descriptor = _opened(path, above, name)
+        if is_new:
+            refuse_mount(above, descriptor)
+        folder = OwnFolder(descriptor, path, is_new)
+        try:
+            if not is_new:
+                _refuse_strangers(folder.descriptor, path)
+                _refuse_full(folder.descriptor, path)
+            os.fchmod(folder.descriptor, mode)
+            # Until here others may have been able to make files in it.
+            _refuse_full(folder.descriptor, path)
+            to_disk.sync_names(above, path.parent)
+        except BaseException:
+            folder.close()
+            raise
+    return folder
 
 
 def open_existing(path: Path, *, of_caller: bool = False) -> OwnFolder:
@@ -73,15 +79,16 @@ def open_existing(path: Path, *, of_caller: bool = False) -> OwnFolder:
 
     of_caller: it may also belong to the user who called sudo. OSError: it is no folder, or a link.
     """
-    descriptor = os.open(path, _FOLDER)
+    with _within(path) as (above, name):
+        folder = OwnFolder(os.open(name, _FOLDER, dir_fd=above), path, is_new=False)
     try:
-        also = _caller() if of_caller else -1
-        if _refuse_strangers(descriptor, path, also) & OTHERS_WRITE:
+        also = caller() if of_caller else -1
+        if _refuse_strangers(folder.descriptor, path, also) & OTHERS_WRITE:
             raise refusal(fact("recording/others_write"), fact("recording/take_write_from_others"), str(path))
     except BaseException:
-        os.close(descriptor)
+        folder.close()
         raise
-    return OwnFolder(descriptor, path, is_new=False)
+    return folder
 
 
 @contextmanager
@@ -94,8 +101,7 @@ def created(path: Path, mode: int = 0o700) -> Iterator[Path]:
     except BaseException:
         clear(folder.descriptor)
         if folder.is_new:
-            with suppress(OSError):
-                path.rmdir()
+            _remove(folder)
         raise
     finally:
         folder.close()
@@ -127,15 +133,13 @@ def refuse_existing(path: Path) -> None:
 
     An empty folder of the user who called sudo passes: the native half makes recordings for this user.
     """
-    try:
-        descriptor = _opened(path)
-    except FileNotFoundError:
-        return
-    try:
-        _refuse_strangers(descriptor, path, _caller())
-        _refuse_full(descriptor, path)
-    finally:
-        os.close(descriptor)
+    with suppress(FileNotFoundError), _within(path) as (above, name):
+        descriptor = _opened(path, above, name)
+        try:
+            _refuse_strangers(descriptor, path, caller())
+            _refuse_full(descriptor, path)
+        finally:
+            os.close(descriptor)
 
 
 def refuse_replaceable(path: Path) -> None:
@@ -151,7 +155,7 @@ def refuse_replaceable(path: Path) -> None:
     for above in filter(Path.exists, place.parents):
         found = above.stat()
         is_shared = found.st_mode & OTHERS_WRITE and not found.st_mode & stat.S_ISVTX
-        if found.st_uid not in {0, _caller()} or is_shared:
+        if found.st_uid not in {0, caller()} or is_shared:
             why = fact("recording/others_may_replace", above=str(above))
             raise refusal(why, fact("recording/name_another_place"), str(path))
 
@@ -165,42 +169,56 @@ def umask() -> int:
 
 def set_mode(path: Path, mode: int) -> None:
     """Sets the mode of a file or folder of ours that is there, and of nothing that a link leads to."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
+    with _itself(path) as descriptor:
         os.fchmod(descriptor, mode)
-    finally:
-        os.close(descriptor)
 
 
 def set_owner(path: Path, user: int, group: int) -> None:
     """Gives a file or folder that is there to somebody, and nothing that a link leads to."""
+    with _itself(path) as descriptor:
+        os.fchown(descriptor, user, group)
+
+
+@contextmanager
+def _itself(path: Path) -> Iterator[int]:
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        os.fchown(descriptor, user, group)
+        yield descriptor
     finally:
         os.close(descriptor)
 
 
-def _opened(path: Path) -> int:
+@contextmanager
+def _within(path: Path) -> Iterator[tuple[int, str]]:
+    """The open folder that contains a path, and the name there."""
+    absolute = path.absolute()
+    above = open_folder(absolute.parent)
     try:
-        return os.open(path, _FOLDER)
-    except (FileNotFoundError, PermissionError):
-        raise
+        yield above, absolute.name or "."
+    finally:
+        os.close(above)
+
+
+def _opened(path: Path, above: int, name: str) -> int:
+    try:
+        return os.open(name, _FOLDER, dir_fd=above)
     except OSError as error:
         # A file, or a link, wherever it leads.
         if error.errno in (errno.ENOTDIR, errno.ELOOP):
             raise _exists(path) from None
+        error.filename = str(path)
         raise
+
+
+def _remove(folder: OwnFolder) -> None:
+    """Removes an empty folder, if its name still stands for it."""
+    with suppress(OSError, UserError), _within(folder.path) as (above, name):
+        if os.path.samestat(os.stat(name, dir_fd=above, follow_symlinks=False), os.fstat(folder.descriptor)):
+            os.rmdir(name, dir_fd=above)
 
 
 def _exists(path: Path) -> UserError:
     return refusal(fact("recording/exists"), fact("recording/choose_another_name"), str(path))
-
-
-def _caller() -> int:
-    """The user who called sudo; ourselves without."""
-    text = os.environ.get("SUDO_UID", "") if os.geteuid() == 0 else ""
-    return int(text) if text.isdecimal() else os.geteuid()
 
 
 def _refuse_strangers(descriptor: int, path: Path, also: int = -1) -> int:

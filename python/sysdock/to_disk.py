@@ -16,6 +16,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from sysdock.walk import open_folder
+
 # Errors of file systems that cannot sync a folder or a special file.
 _CANNOT = (errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.EROFS)
 
@@ -68,11 +70,11 @@ def replacing(
 ) -> Iterator[BinaryIO]:
     """The file to write to, which then takes the place of `path`, by the open folder and its own handle.
 
-    Whoever may rename what is in the folder, or the folder itself, gets no other file written or changed.
+    Users who may rename what is in the folder, or the folder itself, cannot have another file changed.
     name: of the file while it is written. like: it gets this mode, and as root this owner.
     """
     new = name or f"{path.name}.new"
-    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    folder = open_folder(path.parent)
     try:
         # A writer that was killed may have left one.
         _remove(new, folder)
@@ -124,7 +126,7 @@ def new_file(path: Path, mode: int) -> Iterator[BinaryIO]:
 
     It is made and named through the open folder, and is on the disk then.
     """
-    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    folder = open_folder(path.parent)
     new = f".{path.name[:100]}.{secrets.token_hex(8)}"
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
@@ -174,6 +176,6 @@ def _copy(handle: int, folder: int, path: Path) -> None:
 def make_folder(path: Path, mode: int = 0o777) -> None:
     """Makes a folder (mode: less the umask) and what is missing above it, with their names on the disk."""
     missing = [above for above in (path, *path.parents) if not above.exists()]
-    path.mkdir(mode, parents=True, exist_ok=True)
+    os.close(open_folder(path, mode))
     for made in missing:
         sync(made.parent)

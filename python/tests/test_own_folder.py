@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import errno
 import json
 import os
 import tempfile
@@ -27,6 +28,7 @@ from sysdock.own_folder import (
     set_mode,
     set_owner,
 )
+from sysdock.walk import open_folder
 
 PACKAGE = Path(__file__).resolve().parents[1] / "sysdock"
 NOBODY = 65534
@@ -54,6 +56,45 @@ def test_nothing_changes_mode_or_owner_by_path() -> None:
         if isinstance(node, ast.Attribute) and node.attr in forbidden
     ]
     assert found == []
+
+
+@pytest.mark.parametrize("write", ["a folder", "a file", "a new file"])
+def test_root_follows_no_link_of_a_stranger_above_what_it_writes(
+    as_root: None, tmp_path: Path, write: str
+) -> None:
+    (tmp_path / "outside").mkdir()
+    link = tmp_path / "link"
+    link.symlink_to("outside")
+    does: dict[str, Callable[[Path], object]] = {
+        "a folder": lambda path: create(path).close(),
+        "a file": lambda path: to_disk.write(path, b""),
+        "a new file": lambda path: write_new(path, b""),
+    }
+    does[write](link / "ours")
+    os.chown(link, NOBODY, NOBODY, follow_symlinks=False)
+    with pytest.raises(UserError) as refused:
+        does[write](link / "strangers")
+    assert refused.value.code == "paths/strangers_link"
+    assert [path.name for path in (tmp_path / "outside").iterdir()] == ["ours"]
+
+
+def test_a_path_leads_where_the_kernel_says(tmp_path: Path) -> None:
+    (tmp_path / "a/b").mkdir(parents=True)
+    (tmp_path / "file").touch()
+    (tmp_path / "to-a").symlink_to("a")
+    (tmp_path / "to-b").symlink_to(tmp_path / "to-a/b")
+    (tmp_path / "loop").symlink_to("loop")
+    for path in ("", "a/./b/..", "to-a/b", "to-b/../b"):
+        handle = open_folder(tmp_path / path)
+        assert os.path.samestat(os.fstat(handle), (tmp_path / path).stat())
+        within = open_folder(Path(f"/proc/self/fd/{handle}"))
+        assert os.path.samestat(os.fstat(within), os.fstat(handle))
+        os.close(within)
+        os.close(handle)
+    for path, number in (("file", errno.ENOTDIR), ("none", errno.ENOENT), ("loop", errno.ELOOP)):
+        with pytest.raises(OSError, match=path) as raised:
+            open_folder(tmp_path / path)
+        assert raised.value.errno == number
 
 
 def test_a_new_folder_is_ours_alone_whatever_the_umask(tmp_path: Path) -> None:

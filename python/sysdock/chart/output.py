@@ -65,7 +65,7 @@ def write_atomically(path: Path, content: bytes) -> None:
     mode = _mode_of_new(path, found)
     # Only what was seen to be a link of ours is followed: what is put there from now on is replaced.
     is_link = found is not None and stat.S_ISLNK(found.st_mode)
-    path = path.resolve() if is_link else path.parent.resolve() / path.name
+    path = path.resolve() if is_link else path
     try:
         if found is not None and not stat.S_ISREG(found.st_mode) and path.exists() and not path.is_file():
             flags = os.O_WRONLY | os.O_CLOEXEC | (0 if is_link else os.O_NOFOLLOW)

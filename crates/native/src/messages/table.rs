@@ -2,9 +2,10 @@
 
 use std::io;
 
-use sysdock_table::TableError;
+use sysdock_table::{TableError, facts::paths as facts};
 
 use super::Message;
+use crate::sentences;
 
 impl From<TableError> for Message {
     fn from(error: TableError) -> Self {
@@ -18,14 +19,11 @@ impl From<TableError> for Message {
                 format!("{}: belongs to another user (uid {user})", path.display()),
                 "only its owner may write to a recording; name another folder with -o, or work as that user",
             ),
-            (TableError::StrangersLink(path, name, user), _) => Message::new(
-                format!(
-                    "{}: `{}` is a link of another user (uid {user}), which root does not follow",
-                    path.display(),
-                    name.display()
-                ),
-                "name the folder that it leads to",
-            ),
+            (TableError::StrangersLink(path, name, user), _) => {
+                let why = facts::strangers_link(name.display().to_string(), user.to_string());
+                let why = sentences::sentence(&why);
+                Message::new(format!("{}: {why}", path.display()), sentences::sentence(&facts::name_where_it_leads()))
+            }
             (TableError::OthersWrite(path), _) => Message::new(
                 format!("{}: others may write to this folder", path.display()),
                 format!("if you trust what is in it: chmod -R go-w {}", path.display()),
