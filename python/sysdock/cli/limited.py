@@ -25,6 +25,7 @@ from sysdock.library import default_root
 from sysdock.recording.limits import MOST_SECONDS, OFF, SWITCH, Limits, limits_of, limits_of_know_how
 from sysdock.recording.manifest import Recording
 from sysdock.recording.process import die_with_parent, lower_limit
+from sysdock.recording.signals import die_by
 
 # Time for the child to remove its temporary files: after its time is over, and after a signal.
 _GRACE_SECONDS, _SIGNAL_GRACE_SECONDS = 2, 0.7
@@ -35,7 +36,7 @@ _ENDING = (signal.SIGINT, signal.SIGTERM)
 _limited = False
 
 
-def limit(recordings: Sequence[Recording]) -> None:
+def go_on_in_child(recordings: Sequence[Recording]) -> None:
     """Goes on in a child, within limits where they are needed. To be called before the engine is used.
 
     In the parent it raises SystemExit with the child's status, or a UserError where a limit ended the child.
@@ -45,7 +46,7 @@ def limit(recordings: Sequence[Recording]) -> None:
     if not cli.owns_process or _limited:
         return
     _limited = True
-    limits = _limits_of(recordings) or limits_of_know_how(default_root())
+    limits, what = _limits(recordings)
     sys.stdout.flush()
     sys.stderr.flush()
     parent = os.getpid()
@@ -56,29 +57,27 @@ def limit(recordings: Sequence[Recording]) -> None:
             _set(limits)
         return
     code = _wait(child, limits.seconds if limits else None)
-    if limits and (code is None or (code < 0 and -code not in (*_ENDING, signal.SIGPIPE))):
-        how = "its time was over" if code is None else signal.Signals(-code).name
+    number = 0 if code is None or code >= 0 else -code
+    if limits and (code is None or number not in (0, *_ENDING, signal.SIGPIPE)):
+        how = "its time was over" if code is None else signal.Signals(number).name
         hint = f"if you trust where it comes from, lift them: {SWITCH}={OFF} sysdock ..."
-        what = (
-            "a recording that was not made here"
-            if _limits_of(recordings)
-            else "SQL that is not sysdock's own"
-        )
-        fact = f"stopped ({how}): {what} may take {limits}"
-        raise UserError(fact, hint, str(recordings[0].folder))
-    assert code is not None
-    raise SystemExit(code if code >= 0 else 128 - code)
+        raise UserError(f"stopped ({how}): {what} may take {limits}", hint, str(recordings[0].folder))
+    if number and number not in _ENDING:
+        # Who started us is to see what happened to the child: it was killed, or crashed.
+        die_by(number)
+    raise SystemExit(128 + number if number else code)
 
 
-def _limits_of(recordings: Sequence[Recording]) -> Limits | None:
-    """Those of all recordings together."""
+def _limits(recordings: Sequence[Recording]) -> tuple[Limits | None, str]:
+    """Those of all recordings together, or of the know-how, and what has them."""
     found = [limits for recording in recordings if (limits := limits_of(recording))]
     if not found:
-        return None
-    return Limits(
+        return limits_of_know_how(default_root()), "SQL that is not sysdock's own"
+    together = Limits(
         max(limits.memory_bytes for limits in found),
         min(sum(limits.seconds for limits in found), MOST_SECONDS),
     )
+    return together, "a recording that was not made here"
 
 
 def _set(limits: Limits) -> None:

@@ -206,11 +206,11 @@ def open_session(recording: Path, options: dict[str, Any] | None = None, engine:
 
 
 def open_recordings(*folders: Path, limited: bool = True) -> list[Recording]:
-    """Opens recordings; if one was not made here, the verb continues within limits, unless not `limited`.
+    """Opens recordings; the verb continues in a child that can be ended and limited, unless not `limited`.
 
     Under sudo, this process goes on as the user who called it, for good.
     """
-    from sysdock.cli.limited import limit
+    from sysdock.cli.limited import go_on_in_child
     from sysdock.recording import Recording
     from sysdock.recording.caller import become_caller
 
@@ -220,7 +220,7 @@ def open_recordings(*folders: Path, limited: bool = True) -> list[Recording]:
     for recording in opened:
         _say_what_waits(recording)
     if limited:
-        limit(opened)
+        go_on_in_child(opened)
     return opened
 
 

@@ -23,7 +23,7 @@ from sysdock.cli import limited
 from sysdock.recording import Recording, limits
 sysdock.cli.owns_process = True
 limits._LEAST_SECONDS = {seconds}
-limited.limit([Recording.open(Path(sys.argv[1]))])
+limited.go_on_in_child([Recording.open(Path(sys.argv[1]))])
 {work}
 """
 ENDLESS = """-- Endless
@@ -36,7 +36,9 @@ WHERE a.range * b.range % 7 = 3
 """
 
 
-def run_limited(folder: Path, work: str, seconds: int = 20) -> subprocess.CompletedProcess[str]:
+def run_limited(
+    folder: Path, work: str, seconds: int = 20, switch: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     """Runs `work` within the limits of the recording, of which this test says the time."""
     code = LIMITED.format(work=work, seconds=seconds)
     return subprocess.run(
@@ -45,7 +47,7 @@ def run_limited(folder: Path, work: str, seconds: int = 20) -> subprocess.Comple
         text=True,
         check=False,
         timeout=600,
-        env={name: value for name, value in os.environ.items() if name != "SYSDOCK_LIMITS"},
+        env={name: value for name, value in os.environ.items() if name != "SYSDOCK_LIMITS"} | (switch or {}),
     )
 
 
@@ -66,6 +68,11 @@ def test_what_takes_too_long_is_stopped_and_said(maker: RecordingMaker) -> None:
 
 def test_an_abort_is_said(maker: RecordingMaker) -> None:
     assert "stopped (SIGABRT)" in run_limited(maker.make(), "os.abort()").stderr
+
+
+def test_without_limits_a_child_that_is_killed_is_seen_to_be(maker: RecordingMaker) -> None:
+    work = "os.kill(os.getpid(), 9)"
+    assert run_limited(maker.make(), work, switch={"SYSDOCK_LIMITS": "off"}).returncode == -signal.SIGKILL
 
 
 def test_long_texts_in_a_small_file_end_in_an_error(cli, maker: RecordingMaker) -> None:
