@@ -55,6 +55,18 @@ NAMES = [
     "environment.toml",
 ]
 FOLDERS = ["d0", "d1", "dshared", "teeth", "calls", "load_results", "runs", "table", "scratch"]
+# Steps of a load that is short, and touches all kinds of its files.
+STEPS = [
+    {
+        "item": "transfer",
+        "operations": ["write"],
+        "length_bytes": 65536,
+        "size_bytes": 1 << 20,
+        "processes": 2,
+    },
+    {"item": "metadata", "files": 200, "processes": 2},
+    {"item": "log", "time_ns": 30_000_000, "size_bytes": 1 << 20},
+]
 MS_BIND, MNT_DETACH = 4096, 2
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -89,15 +101,24 @@ def _fact(path: Path) -> object:
 def make_race(base: Path) -> Race:
     """A folder of NOBODY, and a tree of root that has what sysdock would look for."""
     os.chmod(base, 0o755)
-    theirs, outside = base / "theirs", base / "outside"
-    (theirs / "folder").mkdir(parents=True)
-    for path in (theirs, theirs / "folder"):
-        os.chown(path, NOBODY, NOBODY)
+    outside = base / "outside"
     for folder in (outside, *(outside / name for name in FOLDERS)):
         folder.mkdir()
         for name in NAMES:
             (folder / name).write_text("made by sysdock load\nx\n1 1\n" if name == "owner" else "precious")
-    return Race(theirs / "folder", outside)
+    race = Race(base / "theirs" / "folder", outside)
+    _renew(race)
+    return race
+
+
+def _renew(race: Race) -> None:
+    """Empty folders of the other user."""
+    theirs = race.folder.parent
+    if theirs.exists():
+        shutil.rmtree(theirs)
+    race.folder.mkdir(parents=True)
+    for path in (theirs, race.folder):
+        os.chown(path, NOBODY, NOBODY)
 
 
 @contextmanager
@@ -166,26 +187,25 @@ def races(
     """
     ended: Counter[int] = Counter()
     race = make_race(base)
+    # Without an attacker it does what it is for: a mistake in the command would change nothing either.
+    done = _run(command(race.folder), base)
+    assert done.returncode == 0, done.stderr
     while race.swaps < swaps:
+        _renew(race)
         runs = ended.total()
         # Where something is mounted, nothing can be renamed.
         with attacked(race, seed + runs, mounts=runs % 4 == 3):
-            done = subprocess.run(
-                command(race.folder),
-                capture_output=True,
-                text=True,
-                stdin=subprocess.DEVNULL,
-                timeout=600,
-                cwd=base,
-            )
+            done = _run(command(race.folder), base)
         assert not {"Traceback", "panicked"} & set(re.findall(r"\w+", done.stderr)), done.stderr
         assert done.returncode in (0, 1, 2), (done.returncode, done.stderr)
         ended[done.returncode] += 1
-        shutil.rmtree(base / "theirs")
-        (base / "theirs" / "folder").mkdir(parents=True)
-        for path in (base / "theirs", base / "theirs" / "folder"):
-            os.chown(path, NOBODY, NOBODY)
     return ended
+
+
+def _run(words: Sequence[str | Path], folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        words, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600, cwd=folder
+    )
 
 
 class Attacker:
