@@ -16,6 +16,7 @@ use std::{
     time::Duration,
 };
 
+use nix::unistd::{Uid, User};
 use rustix::process::geteuid;
 use serde_json::{Value, json};
 use sysdock_table::{Access, Folder};
@@ -48,8 +49,8 @@ fn place() -> PathBuf {
     if geteuid().is_root() {
         return PathBuf::from("/run/sysdock");
     }
-    let own = || folder("HOME").unwrap_or_default().join(".local/state");
-    folder("XDG_RUNTIME_DIR").unwrap_or_else(own).join("sysdock")
+    let home = || folder("HOME").or_else(|| Some(User::from_uid(Uid::effective()).ok()??.dir)).unwrap_or_else(|| "/".into());
+    folder("XDG_RUNTIME_DIR").unwrap_or_else(|| home().join(".local/state")).join("sysdock")
 }
 
 fn socket(name: &str) -> String {
@@ -111,7 +112,7 @@ pub(crate) fn answer(stream: &mut UnixStream, answer: &Value) -> io::Result<()> 
 pub(crate) fn send_request(name: &str, request: &Value) -> Result<(Value, impl Read + use<>), Message> {
     let none = || Message::new(format!("no flight recorder named {name} is running"), "start one with sysdock flight start");
     let folder = Folder::open(&place(), Access::default()).map_err(|error| match error.io_kind() {
-        Some(io::ErrorKind::NotFound) => none(),
+        Some(io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) => none(),
         _ => error.into(),
     })?;
     let mut stream = UnixStream::connect(within(&folder, name)).map_err(|_| none())?;
