@@ -350,11 +350,11 @@ async fn land(
 }
 
 async fn hand_over(lines: Vec<Line>, was_sent: bool, place: Place, shared: &Shared) -> Result<Vec<bool>, RequestRefusal> {
-    let (tell, told) = oneshot::channel();
-    let answer = Box::new(move |is_durable| drop(tell.send(is_durable)));
+    let (answer, answered) = oneshot::channel();
+    let answer = Box::new(move |is_durable| drop(answer.send(is_durable)));
     let received = Received { lines, was_sent, place: Some(place), answer };
     shared.queue.try_send(received).map_err(|_| RequestRefusal::Busy)?;
-    told.await.map_err(|_| RequestRefusal::NotLanded)
+    answered.await.map_err(|_| RequestRefusal::NotLanded)
 }
 
 fn metrics(shared: &Shared) -> Response<Full<Bytes>> {

@@ -418,9 +418,9 @@ mod tests {
     }
 
     #[test]
-    fn whoever_sends_no_batches_is_not_heard_to_the_end() {
+    fn a_request_without_batches_is_not_checked_to_the_end() {
         let body = zstd::encode_all(&b"{}\n".repeat(1000)[..], 1).expect("packed");
-        let checked = checked(&Room::new(MEMORY, MEMORY), body).map_err(|why| format!("{why:?}")).expect("it is looked at");
+        let checked = checked(&Room::new(MEMORY, MEMORY), body).map_err(|why| format!("{why:?}")).expect("it is checked");
         assert_eq!((checked.batches, checked.lines.len(), checked.refused.len()), (1000, 0, MOST_REFUSED));
     }
 
@@ -432,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_took_the_least_time_is_next() {
+    fn the_client_that_took_the_least_time_is_next() {
         let room = Room::new(MEMORY, MEMORY / 2);
         let mut queue = Queue::default();
         queue.add(client(2), Duration::from_millis(5));

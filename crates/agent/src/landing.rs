@@ -44,7 +44,7 @@ pub(crate) struct Received {
     pub(crate) was_sent: bool,
     /// The memory that they take.
     pub(crate) place: Option<Place>,
-    /// Told which of them are durable.
+    /// Receives, for each of them, whether it is durable.
     pub(crate) answer: Box<dyn FnOnce(Vec<bool>) + Send>,
 }
 

@@ -1,6 +1,6 @@
 //! Room that clients share: connections, or bytes. There is a limit for all, and one for each
-//! address. Where there is no room, whoever holds the most gives way: a client that takes little
-//! finds room, however many others there are.
+//! address. If there is no room, the client that holds the most gives way: one that takes little is
+//! served, however many others there are.
 
 use std::{
     cmp::Reverse,
@@ -62,7 +62,7 @@ struct Holder {
 #[derive(Debug)]
 struct Holding {
     amount: usize,
-    /// Told that it has to give way; `None`: it cannot.
+    /// Asks it to give way; `None`: it cannot.
     give_way: Option<Notice>,
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct Place {
     number: u64,
 }
 
-/// By which the holder of a place is told that it has to be given back; several places may share it.
+/// Asks the holder of a place to give it back; several places may share it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Notice(Arc<Notify>);
 
@@ -283,19 +283,19 @@ mod tests {
         Some((room.borrow(client(number), amount, &notice)?, notice))
     }
 
-    fn was_told(notice: &Notice) -> bool {
+    fn was_asked(notice: &Notice) -> bool {
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         pin!(notice.0.notified()).poll(&mut context).is_ready()
     }
 
     #[test]
-    fn whoever_holds_the_most_gives_way() {
+    fn the_client_that_holds_the_most_gives_way() {
         let room = Room::new(10, 8);
         let many: Vec<_> = (0..8).map(|_| borrow(&room, 1, 1).expect("there is room")).collect();
         let two: Vec<_> = (0..2).map(|_| borrow(&room, 2, 1).expect("there is room")).collect();
         let (_one, notice) = borrow(&room, 3, 1).expect("it finds room");
-        assert!(was_told(&many[0].1) && !was_told(&many[1].1), "the oldest of the largest");
-        assert!(!two.iter().any(|(_, notice)| was_told(notice)) && !was_told(&notice));
+        assert!(was_asked(&many[0].1) && !was_asked(&many[1].1), "the oldest of the largest");
+        assert!(!two.iter().any(|(_, notice)| was_asked(notice)) && !was_asked(&notice));
         assert!(borrow(&room, 4, 9).is_none(), "it would hold the most itself");
         assert_eq!(room.gave_way(), 2);
     }
@@ -307,7 +307,7 @@ mod tests {
         assert!(room.keep(client(1), 2).is_none());
         let (_first, notice) = borrow(&room, 1, 1).expect("there is room");
         let _second = borrow(&room, 1, 1).expect("its own oldest gives way");
-        assert!(was_told(&notice));
+        assert!(was_asked(&notice));
         assert!(room.keep(client(2), 4).is_some());
     }
 
@@ -316,7 +316,7 @@ mod tests {
         let room = Room::new(4, 4);
         let (place, notice) = borrow(&room, 1, 4).expect("there is room");
         assert!(place.settle());
-        assert!(borrow(&room, 2, 1).is_none() && !was_told(&notice));
+        assert!(borrow(&room, 2, 1).is_none() && !was_asked(&notice));
         drop(place);
         assert!(borrow(&room, 2, 1).is_some());
     }

@@ -90,7 +90,7 @@ def write_bundle(
     hasher = Hasher() if hashed else None
     has_key = False
     try:
-        # Not next to the bundle: whoever owns that folder could put another one in its place.
+        # Not next to the bundle: the owner of that folder could put another one in its place.
         with tempfile.TemporaryDirectory(prefix="sysdock-") as folder, new_file(path) as whole:
             _collect(Path(folder), whole, session, steps, hasher, with_commands, lang)
             if hasher:

@@ -60,7 +60,7 @@ impl Request {
 
 type Answering = Box<dyn Fn(&Request) -> Vec<u8> + Send>;
 
-/// A server on this host that answers as it is told.
+/// A server on this host that gives prepared answers.
 struct Server {
     url: String,
     seen: Arc<Mutex<Vec<Request>>>,

@@ -112,7 +112,7 @@ fn own_folders(pins: &Path, name: &str) -> io::Result<Vec<PathBuf>> {
     Ok(own)
 }
 
-/// Make a folder that only this user may open: whoever could open it could lock it.
+/// Make a folder that only this user may open: a user who can open it can lock it.
 fn create(pins: &Path, name: &str) -> io::Result<PathBuf> {
     let mut number = [0; 8];
     getrandom(&mut number, GetRandomFlags::empty())?;

@@ -44,7 +44,7 @@ def take() -> OwnUser:
             if number in taken or _has_entry(number):
                 continue
             lock = _locked(folder.descriptor, number)
-            # Whoever had the lock when we looked may have ended since, and left a process.
+            # The experiment that had the lock may have ended since the first look, and left a process.
             if lock and number not in _of_processes():
                 return OwnUser(number, lock)
     finally:
