@@ -294,9 +294,10 @@ class TestCollector:
             # The header says that they may have landed; without it that is assumed.
             assert first.post(batch(1) + batch(3))[0] == 200
         wait_for(lambda: rows(first.lake, "SELECT count(*) FROM job_samples") == [(3,)])
+        # Each of the requests left a file, and one after another becomes old enough.
+        wait_for(lambda: not list((first.lake / "_pending").glob("*.json")))
         assert first.end() == 0
         assert rows(first.lake, "SELECT count(*), sum(written_bytes) FROM job_samples") == [(3, 15)]
-        assert not list((first.lake / "_pending").glob("*.json"))
 
     @pytest.mark.parametrize(
         ("body", "token", "refusal"),

@@ -8,6 +8,7 @@ that options work that a remount cannot change, and nothing of it stays in memor
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import time
@@ -22,6 +23,8 @@ from sysdock.experiment.state.kind import Difference, Kind
 from sysdock.experiment.tools import run_tool
 
 _TRIES = 50
+# How often to look whether a device is free.
+_TRIES_FREE = 600
 _PAUSE_S = 0.1
 _TIMES = {"relatime", "noatime", "strictatime", "atime"}
 # Options that state a default; no file system shows them.
@@ -190,6 +193,7 @@ def mount_anew(journal: Journal, device: str, point: Path, options: str) -> None
     """Unmounts and mounts, so that all is on the device and nothing of it in memory."""
     while mounted_at(str(point)) is not None:
         unmount(journal, point)
+    _wait_until_free(device)
     _mount_tool(journal, "mount", "-o", options or "defaults", device, point)
 
 
@@ -206,6 +210,25 @@ def unmount(journal: Journal, point: Path) -> None:
                 users = ", ".join(processes.users_below(point)) or "no one that /proc tells"
                 fact = f"it cannot be unmounted: {error.fact}"
                 raise UserError(fact, f"it is used by: {users}", str(point)) from None
+            time.sleep(_PAUSE_S)
+
+
+def _wait_until_free(device: str) -> None:
+    """A process with mounts of its own keeps the file system in use, and the kernel would mount it with the
+    options that it has (mount_namespaces(7)).
+    """
+    for left in reversed(range(_TRIES_FREE)):
+        try:
+            # With O_EXCL, a device that is in use cannot be opened (open(2)).
+            os.close(os.open(device, os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC))
+            return
+        except OSError as error:
+            if error.errno != errno.EBUSY:
+                return
+            if not left:
+                users = ", ".join(processes.with_mount(device)) or "no one that /proc tells"
+                fact = "it was unmounted, but is still in use"
+                raise UserError(fact, f"it is mounted for: {users}", device) from None
             time.sleep(_PAUSE_S)
 
 

@@ -125,6 +125,21 @@ def users_below(folder: Path) -> list[str]:
     return found
 
 
+def with_mount(device: str) -> list[str]:
+    """Processes for which a device is mounted, wherever; others may have mounts of their own."""
+    number = os.stat(device).st_rdev
+    wanted = f"{os.major(number)}:{os.minor(number)}"
+    found = []
+    for pid in _pids():
+        with suppress(OSError):
+            text = Path(f"/proc/{pid}/mountinfo").read_text(errors="surrogateescape")
+            # proc_pid_mountinfo(5). btrfs has a number of its own, and the device by name after the hyphen.
+            lines = (line.split() for line in text.splitlines())
+            if any(words[2] == wanted or device in words[words.index("-") :] for words in lines):
+                found.append(named(pid))
+    return found
+
+
 def _read_link(path: Path) -> str:
     try:
         return os.readlink(path)

@@ -82,11 +82,13 @@ def test_what_a_file_system_lacks_is_said(state: State, monkeypatch: pytest.Monk
 def test_a_server_is_started_and_stopped_with_all_it_started(
     plain: State, free_port: int, tmp_path: Path
 ) -> None:
-    words = [
-        "sh",
-        "-c",
-        f"sleep 1000 & echo $! > {tmp_path}/child; exec {sys.executable} -m http.server {free_port} --bind 127.0.0.1",
-    ]
+    # What it says is there before it can be connected to.
+    serve = (
+        "import socket, subprocess, sys, time; child = subprocess.Popen(['sleep', '1000']);"
+        "open(sys.argv[1], 'w').write(str(child.pid)); print('Serving', flush=True);"
+        "listening = socket.create_server(('127.0.0.1', int(sys.argv[2]))); time.sleep(1000)"
+    )
+    words = [sys.executable, "-c", serve, str(tmp_path / "child"), str(free_port)]
     server = plain.server("web", words, ready=f"tcp:127.0.0.1:{free_port}")
     child = int((tmp_path / "child").read_text())
     assert (is_running(server.pid), is_running(child), plain.prove()) == (True, True, [])
@@ -96,7 +98,7 @@ def test_a_server_is_started_and_stopped_with_all_it_started(
     while server.running:
         time.sleep(0.01)
     (found,) = plain.prove()
-    assert found.found.startswith("ended by SIGKILL: Serving HTTP")
+    assert found.found.startswith("ended by SIGKILL: Serving")
     assert plain.undo() == []
     assert not is_running(child)
     plain.journal.close()

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 import pytest
@@ -188,6 +189,30 @@ def test_mount_options_of_an_own_file_system_change_by_mounting_anew(state: Stat
     assert state.undo(mark) == []
     assert mounted_at(str(point)) == before
     assert (point / "kept").read_text() == "content"
+
+
+def test_mount_options_wait_for_processes_with_mounts_of_their_own(
+    state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    point = state.file_system("data", "ext4", 32 * MIB)
+    words = ["unshare", "--mount", "--propagation", "private", "sh", "-c", "echo ready; exec sleep 600"]
+    for tries in (600, 2):
+        monkeypatch.setattr("sysdock.experiment.state.mounts._TRIES_FREE", tries)
+        with subprocess.Popen(words, stdout=subprocess.PIPE) as other:
+            try:
+                assert other.stdout is not None
+                other.stdout.readline()
+                if tries > 2:
+                    threading.Timer(0.3, other.kill).start()
+                    state.apply({"mount.options:data": "data=journal"})
+                else:
+                    # The kernel would mount it with the options that it has for the other process.
+                    with pytest.raises(UserError, match=rf"mounted for: .*\({other.pid}\)"):
+                        state.apply({"mount.options:data": "data=writeback"})
+            finally:
+                other.kill()
+        now = mounted_at(str(point))
+        assert (now is not None and "data=journal" in now.options.split(",")) == (tries > 2)
 
 
 def test_mount_options_of_another_mount_change_by_remounting(state: State, tmp_path: Path) -> None:
