@@ -13,7 +13,7 @@ use std::{
 
 use nix::unistd::{self, Gid, Uid, getgrouplist};
 use rustix::thread::set_keep_capabilities;
-use sysdock_table::{Access, User};
+use sysdock_table::{Access, User, sudo_caller};
 
 use crate::{environment, messages::Message, signals};
 
@@ -35,14 +35,10 @@ pub(crate) struct Caller {
 impl Caller {
     /// `None`: the recorder runs as the user who started it.
     pub(crate) fn find() -> Option<Caller> {
-        if !rustix::process::geteuid().is_root() {
-            return None;
-        }
-        let number = |name| env::var(name).ok()?.parse().ok();
-        let (uid, gid) = (number("SUDO_UID")?, number("SUDO_GID")?);
+        let uid = sudo_caller()?;
+        let gid = env::var("SUDO_GID").ok()?.parse().ok()?;
         let name = CString::new(env::var("SUDO_USER").ok()?).ok()?;
-        let variables = variables(&name, uid);
-        (uid != 0).then(|| Caller { user: User { uid, gid, groups: groups(&name, gid) }, variables })
+        Some(Caller { user: User { uid, gid, groups: groups(&name, gid) }, variables: variables(&name, uid) })
     }
 
     /// Become this user, for good. May be called between fork and exec.

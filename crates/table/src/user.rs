@@ -1,4 +1,6 @@
-use std::io;
+use std::{env, io};
+
+use rustix::process::geteuid;
 
 /// A user as whom a process continues, with all groups: they are looked up beforehand, because
 /// nothing may be looked up between fork and exec.
@@ -24,4 +26,10 @@ impl User {
         };
         if became { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
+}
+
+/// Number of the user who called sudo; `None`: this process is not root, or root did not use sudo.
+pub fn sudo_caller() -> Option<u32> {
+    let uid = env::var("SUDO_UID").ok()?.parse().ok()?;
+    (geteuid().is_root() && uid != 0).then_some(uid)
 }
