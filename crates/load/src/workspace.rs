@@ -19,8 +19,8 @@ use std::{
     time::Duration,
 };
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, mkdirat, openat, statat, syncfs, unlinkat};
-use sysdock_table::{TableError, is_name_of, names_in, open_folder, path_of};
+use rustix::fs::{AtFlags, Mode, OFlags, fstat, mkdirat, openat, syncfs, unlinkat};
+use sysdock_table::{TableError, gone, is_name_of, names_in, open_folder, path_of, remove_entries};
 
 use crate::{LoadError, Settings, actor::Actor, guarded::guarded};
 
@@ -130,8 +130,8 @@ impl Workspace {
 
     /// Remove what the workers created, and keep the folder.
     pub(crate) fn clear(&self, keep: &[&str]) -> io::Result<()> {
-        let is_kept = |name: &OsStr| name == OWNER || keep.iter().any(|kept| name == *kept);
-        self.within.guarded(|| remove_entries(self.folder.as_fd(), &is_kept))
+        let is_to_go = |name: &OsStr| is_a_workers(name) && !keep.iter().any(|kept| name == *kept);
+        self.within.guarded(|| remove_entries(self.folder.as_fd(), &is_to_go))
     }
 
     /// Remove the folder with its content.
@@ -238,34 +238,12 @@ fn start_of(pid: u32) -> Option<u64> {
 /// Remove a folder, if its name still stands for it.
 fn remove(directory: &OwnedFd, name: &OsStr, folder: BorrowedFd<'_>) -> io::Result<()> {
     // The owner is removed last, so that an interrupted removal can be resumed.
-    remove_entries(folder, &|name| name == OWNER)?;
+    remove_entries(folder, &is_a_workers)?;
     if names_in(folder)?.iter().any(|name| name != OWNER) {
         return Err(io::Error::from_raw_os_error(libc::ENOTEMPTY));
     }
     gone(unlinkat(folder, OWNER, AtFlags::empty()))?;
     if is_name_of(directory, name, folder) { Ok(unlinkat(directory, name, AtFlags::REMOVEDIR)?) } else { Ok(()) }
-}
-
-/// Remove entries that workers created: files and directories, and those in the directories. What is
-/// mounted on them stays.
-fn remove_entries(folder: BorrowedFd<'_>, keep: &dyn Fn(&OsStr) -> bool) -> io::Result<()> {
-    for name in names_in(folder)?.iter().filter(|name| !keep(name) && is_a_workers(name)) {
-        let Ok(found) = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
-        let is_directory = FileType::from_raw_mode(found.st_mode) == FileType::Directory;
-        if is_directory && found.st_dev == fstat(folder)?.st_dev {
-            remove_entries(openat(folder, name, FOLDER, Mode::empty())?.as_fd(), &|_| false)?;
-        }
-        gone(unlinkat(folder, name, if is_directory { AtFlags::REMOVEDIR } else { AtFlags::empty() }))?;
-    }
-    Ok(())
-}
-
-/// The result of a removal: what is gone already is no error.
-fn gone(removed: rustix::io::Result<()>) -> io::Result<()> {
-    match removed {
-        Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
 }
 
 /// Whether a name is that of a worker's entry: a word, then numbers with dashes between them.

@@ -470,10 +470,10 @@ pub(crate) struct FlightStart {
     /// After a trigger, only count further ones for this time.
     #[arg(long, value_name = "TIME", default_value = "1m", value_parser = duration)]
     pub(crate) pause: Duration,
-    /// Maximum number of recordings that triggers write.
+    /// Maximum number of recordings to keep. Then each new one replaces the oldest of the second half.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) most: usize,
-    /// Triggers stop writing when DIR holds more than this.
+    /// Maximum size of DIR. Beyond, a new recording replaces earlier ones in the same way, or is not written.
     #[arg(long, value_name = "SIZE", default_value = "2048M", value_parser = mebibytes)]
     pub(crate) disk: u32,
     /// What to record, in the words of `record`. System calls only with io: they cost most. If not given: sched,system,block, and what other

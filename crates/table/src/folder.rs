@@ -27,6 +27,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     TableError,
+    removal::gone,
     walk::{Reached, is_name_of, open_made, walk},
 };
 
@@ -294,10 +295,7 @@ impl Folder {
     /// # Errors
     /// Those of the file system.
     pub fn remove(&self, name: &str) -> io::Result<()> {
-        match unlinkat(&self.descriptor, name, AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        gone(unlinkat(&self.descriptor, name, AtFlags::empty()))
     }
 
     /// Remove the folder, if this process created it and it is empty.

@@ -17,6 +17,7 @@ mod lone_part;
 mod manifest;
 mod pages;
 mod recording;
+mod removal;
 pub mod rows;
 mod schema;
 mod text;
@@ -36,7 +37,8 @@ pub use manifest::{
 };
 pub use pages::NULL;
 pub use recording::{ROWS_PER_GROUP, ROWS_PER_PART, Recording};
+pub use removal::{gone, remove_entries};
 pub use schema::{ColumnDef, ColumnType, TableDef, table};
 pub use text::readable;
-pub use user::User;
+pub use user::{User, sudo_caller};
 pub use walk::{is_name_of, open_folder, path_of};

@@ -187,6 +187,37 @@ def test_a_process_that_is_killed_has_its_last_moments_written(flight: Flight, t
     assert len(flight.status()["dumps"]) == 1
 
 
+def test_the_first_recordings_stay_and_later_ones_make_room(flight: Flight, tmp_path: Path) -> None:
+    into = tmp_path / "written"
+    limits = ("--into", str(into), "--pause", "1ms", "--most", "3")
+    flight.start(*USUAL, "--keep", "2s", "--on", "signal:SIGSTKFLT", *limits)
+
+    def crash(number: int) -> list[str]:
+        subprocess.run([sys.executable, "-c", KILLED.format("SIGSTKFLT")], check=False)
+
+        def paths() -> list[str]:
+            status = flight.status()
+            complete = [one["path"] for one in status["dumps"] if one["state"] == "complete"]
+            return complete if len(complete) + status["removed"] == number else []
+
+        wait_for(lambda: bool(paths()), f"recording {number}", every_s=0.1)
+        return paths()
+
+    first = [crash(number) for number in (1, 2, 3)][-1]
+    (into / "another").mkdir()
+    fourth = crash(4)
+    assert fourth[:2] == [first[0], first[2]]
+    fifth = crash(5)
+    assert fifth == [first[0], fourth[2], fifth[2]]
+    assert sorted(map(str, into.iterdir())) == sorted([*fifth, str(into / "another")])
+    # One that was moved away is not ours to remove, and neither is what has its name now.
+    Path(fifth[1]).rename(into / "moved")
+    Path(fifth[1]).mkdir()
+    assert crash(6)[1] == fifth[2]
+    assert Path(fifth[1]).is_dir()
+    assert (into / "moved" / "recording.json").exists()
+
+
 def test_a_slow_call_is_a_trigger(flight: Flight, tmp_path: Path) -> None:
     # A call that no other test waits in: the trigger looks at every process.
     flight.start("--on", "call/rt_sigtimedwait:300ms", "--into", str(tmp_path), "--what", "io", "--most", "1")

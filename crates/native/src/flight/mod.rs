@@ -58,6 +58,7 @@ fn text_of(answer: &Value) -> String {
         ("events", format!("{:.1} kB/s on average, {} lost", number("bytes_per_s") / 1000.0, number("lost_events"))),
         ("triggers", words("triggers")),
         ("triggers ignored", format!("{}", number("ignored"))),
+        ("removed", format!("{} to make room", number("removed"))),
     ];
     for missing in answer["missing"].as_array().into_iter().flatten() {
         lines.push(("not recorded", text(missing)));

@@ -358,6 +358,7 @@ impl Recorder<'_> {
             "lost_events": held.lost,
             "triggers": self.arguments.on.iter().map(|(text, _)| text).collect::<Vec<_>>(),
             "ignored": self.triggered.ignored,
+            "removed": self.triggered.removed,
             "dumps": self.triggered.list(),
         })
     }

@@ -1,9 +1,16 @@
 //! Recordings that triggers write: one at a time, and limited in rate, number and disk space.
+//!
+//! Any user can cause triggers. So that nobody silences them for good, a new recording takes the
+//! place of an earlier one when the limit is reached: of the oldest in the second half. The first
+//! half stays, because what happened first often explains what followed.
 
 use std::{
     fs,
     io::{self, Read, Write},
-    os::unix::{fs::DirBuilderExt, net::UnixStream, process::CommandExt},
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::{net::UnixStream, process::CommandExt},
+    },
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread,
@@ -11,9 +18,13 @@ use std::{
 };
 
 use chrono::Local;
-use rustix::process::setpriority_process;
+use rustix::{
+    fs::{AtFlags, Mode, OFlags, fstat, openat, statat, unlinkat},
+    process::setpriority_process,
+};
 use serde_json::{Value, json};
 use sysdock_bpf::Dump;
+use sysdock_table::{Access, Folder, TableError, gone, is_name_of, open_folder, remove_entries, sudo_caller};
 
 use crate::{arguments::FlightStart, messages::Message};
 
@@ -23,6 +34,8 @@ struct Written {
     path: PathBuf,
     cause: String,
     state: State,
+    /// Device and inode of its folder, once it was written; `None`: there is none.
+    made: Option<(u64, u64)>,
 }
 
 enum State {
@@ -34,6 +47,8 @@ enum State {
 /// The recordings of one flight recorder.
 pub(crate) struct Triggered {
     into: PathBuf,
+    /// The same folder; `None`: there is no trigger.
+    folder: Option<OwnedFd>,
     pause: Duration,
     most: usize,
     most_bytes: u64,
@@ -41,19 +56,17 @@ pub(crate) struct Triggered {
     written: Vec<Written>,
     /// Number of triggers that wrote nothing.
     pub(crate) ignored: u64,
+    /// Number of recordings that were removed to make room.
+    pub(crate) removed: u64,
 }
 
 impl Triggered {
     pub(crate) fn new(arguments: &FlightStart) -> Result<Triggered, Message> {
         let into = std::path::absolute(&arguments.into).unwrap_or_else(|_| arguments.into.clone());
-        if !arguments.on.is_empty() {
-            let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&into);
-            made.map_err(|error| {
-                Message::new(format!("{}: {error}", into.display()), "--into DIR names a folder for recordings of triggers")
-            })?;
-        }
+        let folder = (!arguments.on.is_empty()).then(|| open(&into)).transpose()?;
         let (pause, most, most_bytes) = (arguments.pause, arguments.most, u64::from(arguments.disk) << 20);
-        Ok(Triggered { into, pause, most, most_bytes, last: None, written: Vec::new(), ignored: 0 })
+        let (last, written) = (None, Vec::new());
+        Ok(Triggered { into, folder, pause, most, most_bytes, last, written, ignored: 0, removed: 0 })
     }
 
     /// Whether a trigger may write now; if not, it is counted.
@@ -61,9 +74,38 @@ impl Triggered {
         self.reap();
         let is_soon = self.last.is_some_and(|last| last.elapsed() < self.pause);
         let is_busy = self.written.iter().any(|one| matches!(one.state, State::UnderWay(_)));
-        let may = !is_soon && !is_busy && self.written.len() < self.most && bytes_in(&self.into) <= self.most_bytes;
+        let may = !is_soon && !is_busy && self.make_room();
         self.ignored += u64::from(!may);
         may
+    }
+
+    /// Remove recordings that are not among the first until there is room for another one. Returns
+    /// whether there is.
+    fn make_room(&mut self) -> bool {
+        let stay = self.most / 2;
+        while self.written.len() >= self.most || bytes_in(&self.into) > self.most_bytes {
+            if self.written.len() <= stay || !self.remove(stay) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Remove a recording, unless another folder has its name now.
+    fn remove(&mut self, place: usize) -> bool {
+        let one = self.written.remove(place);
+        let (Some(made), Some(folder), Some(name)) = (one.made, &self.folder, one.path.file_name()) else { return true };
+        self.removed += 1;
+        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let removed = openat(folder, name, flags, Mode::empty()).map_err(io::Error::from).and_then(|recording| {
+            let found = fstat(&recording)?;
+            if (found.st_dev, found.st_ino) != made {
+                return Ok(());
+            }
+            remove_entries(recording.as_fd(), &|_| true)?;
+            if is_name_of(folder, name, &recording) { gone(unlinkat(folder, name, AtFlags::REMOVEDIR)) } else { Ok(()) }
+        });
+        removed.is_ok() || matches!(removed, Err(error) if error.kind() == io::ErrorKind::NotFound)
     }
 
     /// Write a recording, in a separate process of low priority.
@@ -75,7 +117,7 @@ impl Triggered {
             Ok(child) => State::UnderWay(child),
             Err(error) => State::Failed(error.to_string()),
         };
-        self.written.push(Written { at: now.format("%Y-%m-%d %H:%M:%S").to_string(), path, cause, state });
+        self.written.push(Written { at: now.format("%Y-%m-%d %H:%M:%S").to_string(), path, cause, state, made: None });
     }
 
     /// A name that is not taken: the time, with a number if necessary.
@@ -89,6 +131,10 @@ impl Triggered {
         for one in &mut self.written {
             let State::UnderWay(child) = &mut one.state else { continue };
             let Ok(Some(status)) = child.try_wait() else { continue };
+            one.made = self.folder.as_ref().and_then(|folder| {
+                let found = statat(folder, one.path.file_name()?, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+                Some((found.st_dev, found.st_ino))
+            });
             let mut message = String::new();
             let _ = child.stderr.take().map(|mut stderr| stderr.read_to_string(&mut message));
             one.state =
@@ -118,6 +164,16 @@ impl Triggered {
         }
         self.reap();
     }
+}
+
+/// The folder for recordings, which is created if it does not exist.
+fn open(into: &Path) -> Result<OwnedFd, Message> {
+    let opened = match open_folder(into, sudo_caller()) {
+        Err(error) if error.io_kind() == Some(io::ErrorKind::NotFound) => Folder::create(into, Access::default())
+            .and_then(|folder| folder.as_fd().try_clone_to_owned().map_err(|error| TableError::Io(into.into(), error))),
+        opened => opened,
+    };
+    opened.map_err(Message::from)
 }
 
 fn begin(dump: Dump, path: &Path) -> io::Result<Child> {
