@@ -15,7 +15,7 @@ UNITS = Path(__file__).parents[2] / "wheel-data" / "data" / "lib" / "systemd" / 
 
 def unit(name: str) -> configparser.ConfigParser:
     """A unit's sections."""
-    parsed = configparser.ConfigParser(interpolation=None)
+    parsed = configparser.ConfigParser(interpolation=None, strict=False)
     assert parsed.read(UNITS / name) != []
     return parsed
 
