@@ -250,6 +250,8 @@ pub(crate) struct Import<'a> {
     /// What had been read when it was first asked to stop [B].
     read_before_stop: Option<u64>,
     live: bool,
+    /// Whether a killed import can be repeated: all inputs are files that are read to their ends.
+    repeatable: bool,
     /// Sightings of files, if clocks are to be compared.
     pub(crate) sightings: Option<Sightings>,
     pub(crate) issues: Issues,
@@ -307,6 +309,7 @@ impl<'a> Import<'a> {
             follow: options.follow,
             read_before_stop: None,
             live: options.live,
+            repeatable: !options.follow && !options.live && merge.feeds.iter().all(|feed| feed.input.size.is_some()),
             sightings: None,
             calls: Calls::new(),
             rows: CallRows::new(in_parallel),
@@ -391,11 +394,13 @@ impl<'a> Import<'a> {
 
     /// The first checkpoint is after ten seconds, or after one second while a program is traced;
     /// later ones come after a tenth of the elapsed time. A killed recorder loses no more than
-    /// that, and long recordings do not consist of thousands of parts.
+    /// that, and long recordings do not consist of thousands of parts. Files need none: the parts of
+    /// their recordings do not depend on how fast they were read.
     fn checkpoint_is_due(&self) -> bool {
         let first = Duration::from_secs(if self.live { 1 } else { 10 });
         // Reading the clock costs more than reading a line.
-        (self.idle || self.lines.is_multiple_of(LINES_PER_LOOK))
+        !self.repeatable
+            && (self.idle || self.lines.is_multiple_of(LINES_PER_LOOK))
             && self.rows_since_checkpoint > 0
             && self.last_checkpoint.elapsed() >= first.max(self.started.elapsed() / 10)
     }
