@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -145,10 +144,9 @@ def test_a_memory_bomb_is_stopped(ask: Asker, sql: str) -> None:
 
 
 def test_time_is_limited(ask: Asker) -> None:
-    before = time.monotonic()
+    # Without a limit it would take many minutes.
     with pytest.raises(UserError, match="exceeded its time limit"):
-        ask("SELECT count(*) FROM range(100000000000) AS a WHERE a.range * 3 % 7 = 9", seconds=1)
-    assert time.monotonic() - before < 20
+        ask("SELECT count(*) FROM range(100000000000000) AS a WHERE a.range * 3 % 7 = 9", seconds=1)
 
 
 def test_damage_is_noticed(ask: Asker) -> None:

@@ -38,7 +38,7 @@ def traced_in(folder: Path, native: Path, *command: Path | str, **more: Any) -> 
     """Steps through a command, on one CPU: to wake another one for each step takes three times as long."""
     words: list[Path | str] = ["taskset", "-c", str(min(os.sched_getaffinity(0))), native]
     words += ["itrace", "attach", "-o", folder, "--", *command]
-    more = {"capture_output": True, "text": True, "timeout": 300} | more
+    more = {"capture_output": True, "text": True, "timeout": 600} | more
     return Traced(native, folder, subprocess.run(words, check=False, **more))
 
 

@@ -48,7 +48,7 @@ def trace(native: Path, user_words: Words, tmp_path: Path) -> Trace:
     def run(*command: Path | str, options: tuple[str, ...] = (), **more: Any) -> Traced:
         folder = tmp_path / "rec"
         words = [*user_words, "-o", folder, *options, "--", *command]
-        more = {"capture_output": True, "text": True, "timeout": 300} | more
+        more = {"capture_output": True, "text": True, "timeout": 600} | more
         return Traced(native, folder, subprocess.run(words, check=False, **more))
 
     return run

@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,7 +47,7 @@ processes = 1
 files = 50
 operations = ["create", "remove"]
 """
-LONG = PLAN.replace("time_ns = 300_000_000", "time_ns = 20_000_000_000")
+LONG = PLAN.replace("time_ns = 300_000_000", "time_ns = 3_600_000_000_000")
 
 
 @pytest.fixture(scope="module")
@@ -182,14 +181,12 @@ def test_a_generator_that_is_killed(tmp_path: Path, two: tuple[list[str], str], 
     words = health(tmp_path, nodes, "--launch", launch, plan=LONG)
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     wait_for(lambda: len(list(data.glob(".sysdock-load-*/*log*"))) >= 2)
-    started = time.monotonic()
     # Either of the two, because the verb must not wait for one of them only.
     os.kill(sorted(generators(data))[which], signal.SIGKILL)
     _, said = process.communicate(timeout=600)
     assert process.returncode == 2
     assert any(said.startswith(f"sysdock: {node}: ") for node in nodes), said
-    # The other one does not go on for the rest of its 20 s.
-    assert time.monotonic() - started < 15
+    # The other one does not go on for the rest of its hour.
     wait_for(lambda: generators(data) == [])
     # What the killed one has left goes with the next load.
     assert len(left(data)) == 1
@@ -208,14 +205,12 @@ def test_ctrl_c(tmp_path: Path, two: tuple[list[str], str]) -> None:
         words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     wait_for(lambda: len(list(data.glob(".sysdock-load-*/*log*"))) >= 2)
-    started = time.monotonic()
     os.killpg(process.pid, signal.SIGINT)
     out, said = process.communicate(timeout=600)
     assert process.returncode == 130, said
     assert "Traceback" not in said
     assert "incomplete" in out
     assert "Next: sysdock diagnose" in out
-    assert time.monotonic() - started < 15
     wait_for(lambda: generators(data) == [])
     assert left(data) == []
     recording = Recording.open(tmp_path / "rec")

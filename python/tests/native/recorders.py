@@ -30,7 +30,7 @@ class Recorder:
         self, out: Path, *command: Path | str, recorder_options: tuple[str, ...] = (), **options: object
     ) -> subprocess.CompletedProcess:
         """Record a command, and wait."""
-        options = {"capture_output": True, "text": True, "timeout": 120} | options
+        options = {"capture_output": True, "text": True, "timeout": 600} | options
         return subprocess.run(self.command(out, *command, options=recorder_options), **options)
 
 

@@ -34,7 +34,7 @@ def run_import(
     native: Path, recording: Path, *arguments: Path | str, **options
 ) -> subprocess.CompletedProcess:
     """Run `import`, whatever comes of it."""
-    options = {"capture_output": True, "text": True, "stdin": subprocess.DEVNULL, "timeout": 30} | options
+    options = {"capture_output": True, "text": True, "stdin": subprocess.DEVNULL, "timeout": 600} | options
     return subprocess.run([native, "import", *arguments, "-o", recording], **options)
 
 

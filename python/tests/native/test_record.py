@@ -62,7 +62,7 @@ def test_the_command_finds_everything_as_it_is_without_a_recorder(
         for number in ignored:
             signal.signal(number, signal.SIG_IGN)
 
-    options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "text": True, "timeout": 60}
+    options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "text": True, "timeout": 600}
     options["preexec_fn"] = ignore
     # As <(...) of a shell and the job server of make leave them.
     left_open = os.open("/dev/null", os.O_RDONLY)

@@ -221,7 +221,7 @@ def traced(
         f"trace={','.join(CALLS)}",
     ]
     words += ["-f", "--seccomp-bpf"] if follow else []
-    options = {"capture_output": True, "text": True, "timeout": 300, "cwd": "/"} | options
+    options = {"capture_output": True, "text": True, "timeout": 600, "cwd": "/"} | options
     done = subprocess.run([*words, "-o", log, *command], check=False, **options)
     if "strace:" in done.stderr and "ptrace" in done.stderr:
         pytest.skip(f"nothing can be traced here: {done.stderr.strip()}")
