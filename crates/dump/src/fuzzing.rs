@@ -35,8 +35,18 @@ pub fn dump(data: &[u8], folder: &Path) {
     }
 }
 
+/// Any bytes as the answers of a monitor of qemu.
+pub fn monitor(data: &[u8], _: &Path) {
+    let _ = crate::format::ask_monitor(data);
+}
+
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn any_bytes_are_a_monitor() {
+        sysdock_seeds::each("monitor", 20_000, 16_384, super::monitor);
+    }
+
     #[test]
     fn any_bytes_are_a_dump() {
         sysdock_seeds::each("dump", 4_000, 131_072, super::dump);

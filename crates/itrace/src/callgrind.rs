@@ -10,7 +10,7 @@ use std::{
     io::{self, BufRead, Read},
 };
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use sysdock_table::{Recording, TableError, codes, rows};
 
 /// Longest line [B]: names of functions in C++ may have many thousand characters.
@@ -139,6 +139,7 @@ pub struct Profile {
     known: FxHashMap<Function, u32>,
     /// Process and thread, as the profile numbers them.
     tasks: Vec<(Option<i32>, u32)>,
+    task_numbers: FxHashMap<(Option<i32>, u32), u32>,
     own: BTreeMap<(u32, u32), Sums>,
     arcs: BTreeMap<(u32, u32, u32), Arc>,
     /// The command of the first file.
@@ -231,11 +232,10 @@ impl Profile {
     }
 
     fn task(&mut self, task: (Option<i32>, u32)) -> u32 {
-        let found = self.tasks.iter().position(|known| *known == task);
-        found.unwrap_or_else(|| {
+        *self.task_numbers.entry(task).or_insert_with(|| {
             self.tasks.push(task);
-            self.tasks.len() - 1
-        }) as u32
+            self.tasks.len() as u32 - 1
+        })
     }
 }
 
@@ -406,7 +406,7 @@ impl Profile {
     /// # Errors
     /// The recording cannot be written.
     pub fn write(&self, recording: &mut Recording) -> Result<(), TableError> {
-        let objects = self.objects();
+        let (objects, numbers) = self.objects();
         recording.write_rows(objects.iter().enumerate().map(|(number, object)| {
             let path = self.names[*object as usize].as_str();
             rows::Images {
@@ -419,7 +419,7 @@ impl Profile {
         }))?;
         recording.write_rows(self.functions.iter().enumerate().map(|(number, function)| rows::TracedFunctions {
             function_id: number as i32,
-            image_id: objects.iter().position(|object| *object == function.object).unwrap_or(0) as i32,
+            image_id: numbers[&function.object],
             name: self.names[function.name as usize].as_str().into(),
             start: None,
         }))?;
@@ -431,15 +431,17 @@ impl Profile {
         self.write_totals(recording)
     }
 
-    /// Files with code, in the order of their functions.
-    fn objects(&self) -> Vec<u32> {
-        let mut objects: Vec<u32> = Vec::new();
+    /// Files with code, in the order of their functions, and their numbers.
+    fn objects(&self) -> (Vec<u32>, FxHashMap<u32, i32>) {
+        let mut objects = Vec::new();
+        let mut numbers = FxHashMap::default();
         for function in &self.functions {
-            if !objects.contains(&function.object) {
+            numbers.entry(function.object).or_insert_with(|| {
                 objects.push(function.object);
-            }
+                objects.len() as i32 - 1
+            });
         }
-        objects
+        (objects, numbers)
     }
 
     fn write_tasks(&self, recording: &mut Recording) -> Result<(), TableError> {
@@ -469,11 +471,14 @@ impl Profile {
             // Work of a recursive call is part of the function's own steps and of its other calls.
             *steps = steps.saturating_add(if caller == callee { 0 } else { arc.steps });
         }
-        let circles: Vec<Vec<bool>> = (0..self.tasks.len() as u32).map(|task| self.in_circles(task)).collect();
+        let mut circles = (u32::MAX, FxHashSet::default());
         recording.write_rows(inclusive.iter().map(|(&(task, function), &inclusive)| {
             let own = self.own.get(&(task, function)).copied().unwrap_or_default();
             let accesses = |count: u64| self.counts_accesses.then_some(count as i64);
-            let is_known = !circles[task as usize][function as usize];
+            if circles.0 != task {
+                circles = (task, self.in_circles(task));
+            }
+            let is_known = !circles.1.contains(&function);
             rows::FunctionTotals {
                 request_id: 1,
                 task_id: task as i32,
@@ -487,14 +492,24 @@ impl Profile {
         }))
     }
 
-    /// Whether each function is part of a cycle of several functions (Tarjan, 1972, without
-    /// recursion).
-    fn in_circles(&self, task: u32) -> Vec<bool> {
-        let count = self.functions.len();
-        let mut calls: Vec<Vec<u32>> = vec![Vec::new(); count];
+    /// Functions of a task that are part of a cycle of several (Tarjan, 1972, without recursion).
+    fn in_circles(&self, task: u32) -> FxHashSet<u32> {
+        // Only the functions of this task: a file can name many tasks, and many functions.
+        let mut places: FxHashMap<u32, usize> = FxHashMap::default();
+        let mut functions = Vec::new();
+        let mut calls: Vec<Vec<usize>> = Vec::new();
+        let mut place = |function: u32, calls: &mut Vec<Vec<usize>>| {
+            *places.entry(function).or_insert_with(|| {
+                functions.push(function);
+                calls.push(Vec::new());
+                calls.len() - 1
+            })
+        };
         for (&(_, caller, callee), _) in self.arcs.range((task, 0, 0)..=(task, u32::MAX, u32::MAX)) {
-            calls[caller as usize].push(callee);
+            let (caller, callee) = (place(caller, &mut calls), place(callee, &mut calls));
+            calls[caller].push(callee);
         }
+        let count = calls.len();
         let mut circles = Circles {
             order: vec![0; count],
             lowest: vec![0; count],
@@ -508,7 +523,7 @@ impl Profile {
                 circles.search(start, &calls);
             }
         }
-        circles.found
+        functions.into_iter().zip(circles.found).filter_map(|(function, found)| found.then_some(function)).collect()
     }
 }
 
@@ -524,14 +539,13 @@ struct Circles {
 }
 
 impl Circles {
-    fn search(&mut self, start: usize, calls: &[Vec<u32>]) {
+    fn search(&mut self, start: usize, calls: &[Vec<usize>]) {
         let mut path = vec![(start, 0)];
         self.enter(start);
         while let Some((function, position)) = path.last_mut() {
             let function = *function;
             if let Some(&callee) = calls[function].get(*position) {
                 *position += 1;
-                let callee = callee as usize;
                 if self.order[callee] == 0 {
                     self.enter(callee);
                     path.push((callee, 0));
@@ -595,7 +609,7 @@ mod tests {
             let called = profile.arcs.iter().filter(|((_, caller, callee), _)| *caller == function && callee != caller);
             let inclusive = own + called.map(|(_, arc)| arc.steps).sum::<u64>();
             let name = profile.names[profile.functions[function as usize].name as usize].clone();
-            (name, own, (!circles[function as usize]).then_some(inclusive))
+            (name, own, (!circles.contains(&function)).then_some(inclusive))
         });
         each.collect()
     }
@@ -639,7 +653,7 @@ mod tests {
     fn functions_of_one_name_in_two_files_are_two() {
         let profile = read("events: Ir\nob=a\nfl=x.c\nfn=f\n1 1\nfl=y.c\nfn=f\n1 2\nob=b\nfn=f\n1 4\n").unwrap();
         assert_eq!(profile.functions.len(), 3);
-        assert_eq!(profile.objects().len(), 2);
+        assert_eq!(profile.objects().0.len(), 2);
     }
 
     #[test]

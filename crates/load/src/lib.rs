@@ -19,6 +19,8 @@ mod data;
 mod device;
 mod error;
 pub mod foreign;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod guarded;
 mod histogram;
 pub mod http;
@@ -34,7 +36,7 @@ mod workspace;
 pub use error::{LoadError, WrongAddress, WrongRequest, WrongStep};
 pub use measured::{LatencyClass, Measured, Progress, Status, write};
 pub use run::{Load, Settings};
-pub use step::{Item, Layout, Operation, Step, Sync};
+pub use step::{Item, Layout, Operation, Plan, Step, Sync};
 pub use workers::Caller;
 pub use workspace::{Leftover, Stays};
 

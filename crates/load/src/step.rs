@@ -76,6 +76,13 @@ pub enum Sync {
     Dsync,
 }
 
+/// A list of steps, as a file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    pub steps: Vec<Step>,
+}
+
 /// One item with one setting. Fields that are missing in a plan (JSON) have the defaults of this
 /// structure.
 #[derive(Clone, Debug, Serialize, Deserialize)]

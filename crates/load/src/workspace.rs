@@ -195,24 +195,43 @@ fn owner_of(within: &Target, name: &OsStr) -> Owner {
         .map_err(io::Error::from)
         .and_then(|file| io::read_to_string(io::Read::take(File::from(file), LONGEST_OWNER)));
     let (true, Ok(text)) = (is_ours, text) else { return Owner::NotOurs };
-    let mut lines = text.lines();
-    let (Some(FIRST_LINE), Some(machine), Some(process)) = (lines.next(), lines.next(), lines.next()) else {
-        return Owner::NotOurs;
-    };
-    let (host, boot) = machine.split_once(' ').unwrap_or((machine, ""));
-    let (our_host, our_boot) = (host_and_namespace(), boot_id());
-    if host != our_host {
-        return Owner::Elsewhere;
+    match Creator::of(&text) {
+        Creator::Alive => Owner::Alive,
+        Creator::Gone => Owner::Gone(folder),
+        Creator::Elsewhere => Owner::Elsewhere,
+        Creator::Unknown => Owner::NotOurs,
     }
-    let lives = process.split_once(' ').is_some_and(|(pid, start)| {
-        let now = pid.parse().ok().and_then(start_of);
-        now.is_some() && now == start.parse().ok()
-    });
-    if boot == our_boot && lives { Owner::Alive } else { Owner::Gone(folder) }
+}
+
+/// The creator of a folder, by the file that it wrote.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Creator {
+    Alive,
+    Gone,
+    Elsewhere,
+    Unknown,
+}
+
+impl Creator {
+    pub(crate) fn of(text: &str) -> Creator {
+        let mut lines = text.lines();
+        let (Some(FIRST_LINE), Some(machine), Some(process)) = (lines.next(), lines.next(), lines.next()) else {
+            return Creator::Unknown;
+        };
+        let (host, boot) = machine.split_once(' ').unwrap_or((machine, ""));
+        if host != host_and_namespace() {
+            return Creator::Elsewhere;
+        }
+        let lives = process.split_once(' ').is_some_and(|(pid, start)| {
+            let now = pid.parse().ok().and_then(start_of);
+            now.is_some() && now == start.parse().ok()
+        });
+        if boot == boot_id() && lives { Creator::Alive } else { Creator::Gone }
+    }
 }
 
 /// Content of the file with the owner.
-fn identity(pid: u32) -> String {
+pub(crate) fn identity(pid: u32) -> String {
     format!("{FIRST_LINE}\n{} {}\n{pid} {}\n", host_and_namespace(), boot_id(), start_of(pid).unwrap_or(0))
 }
 
@@ -247,7 +266,7 @@ fn remove(directory: &OwnedFd, name: &OsStr, folder: BorrowedFd<'_>) -> io::Resu
 }
 
 /// Whether a name is that of a worker's entry: a word, then numbers with dashes between them.
-fn is_a_workers(name: &OsStr) -> bool {
+pub(crate) fn is_a_workers(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else { return false };
     let number = name.trim_start_matches(|c: char| c.is_ascii_lowercase());
     let word = &name[..name.len() - number.len()];

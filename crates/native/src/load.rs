@@ -11,9 +11,10 @@ use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     stdio::stdin,
 };
+
 use serde::Deserialize;
 use serde_json::json;
-use sysdock_load::{Caller, Load, Measured, Settings, Status, Step};
+use sysdock_load::{Caller, Load, Measured, Plan, Settings, Status, Step};
 use sysdock_table::{Cancel, Capture, Ending, Folder, Manifest, Recording, TableError};
 
 use crate::{
@@ -27,13 +28,6 @@ use crate::{
 /// Limit of the size of a plan [B]; plans are written by hand or generated from small files of
 /// settings.
 const LONGEST_PLAN: u64 = 16 << 20;
-
-/// A list of steps, as a file.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Plan {
-    steps: Vec<Step>,
-}
 
 /// Do the load; returns the exit status.
 pub(crate) fn run(arguments: &arguments::Load) -> Result<u8, Message> {

@@ -6,7 +6,7 @@
 
 use std::{
     fs::File,
-    io::{self, BufRead, BufReader, Write},
+    io::{self, BufRead, BufReader, Read, Write},
     mem,
     os::unix::{fs::FileExt, net::UnixStream},
     path::{Path, PathBuf},
@@ -25,6 +25,11 @@ use crate::error::{DumpError, Fault, NoDump, NotReadable, io_error};
 
 /// A monitor serves one client at a time, and does not answer others.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Limits for what is no monitor of qemu: length of a line [B], lines before an answer, ranges of
+/// memory.
+const LONGEST_LINE: u64 = 16 << 20;
+const MOST_EVENTS: usize = 10_000;
+const MOST_RANGES: usize = 10_000;
 /// Index in `elf_prstatus` of each register that qemu names.
 const REGISTERS: [(&str, usize); 18] = [
     ("R15", 0),
@@ -65,19 +70,12 @@ impl Guest {
     /// [`DumpError`]: no process listens there, or it is no monitor, or the memory of qemu may not
     /// be read.
     pub fn connect(socket: &Path) -> Result<Guest, DumpError> {
-        let mut monitor = Monitor::open(socket)?;
-        let pid = monitor.pid().map_err(io_error(socket))?;
-        let tree = monitor.run_command("info mtree -f")?;
-        let mut segments = Vec::new();
-        for (start, length) in ranges(&tree) {
-            let answer = monitor.run_command(&format!("gpa2hva {start:#x}"))?;
-            segments.extend(host_address(&answer).map(|offset| Segment { start, length, offset }));
-        }
-        let (segments, _) = Segments::of(segments);
-        if segments.is_empty() {
-            return Err(DumpError::NoDump(socket.into(), NoDump::NoGuestMemory));
-        }
-        let registers = registers(&monitor.run_command("info registers -a")?);
+        let stream = UnixStream::connect(socket).map_err(io_error(socket))?;
+        stream.set_read_timeout(Some(PATIENCE)).map_err(io_error(socket))?;
+        // The process at the other end.
+        let peer = rustix::net::sockopt::socket_peercred(&stream).map_err(|error| io_error(socket)(error.into()))?;
+        let pid = peer.pid.as_raw_nonzero();
+        let (segments, registers) = Monitor { socket, lines: BufReader::new(&stream), requests: &stream }.ask()?;
         let memory = format!("/proc/{pid}/mem");
         let memory = File::open(&memory).map_err(io_error(Path::new(&memory)))?;
         Ok(Guest { socket: socket.into(), memory, segments, registers })
@@ -109,38 +107,54 @@ impl Physical for Guest {
     }
 }
 
-struct Monitor<'s> {
+struct Monitor<'s, R, W> {
     socket: &'s Path,
-    stream: UnixStream,
-    lines: BufReader<UnixStream>,
+    lines: R,
+    requests: W,
 }
 
-impl Monitor<'_> {
-    fn open(socket: &Path) -> Result<Monitor<'_>, DumpError> {
-        let stream = UnixStream::connect(socket).map_err(io_error(socket))?;
-        stream.set_read_timeout(Some(PATIENCE)).map_err(io_error(socket))?;
-        let lines = BufReader::new(stream.try_clone().map_err(io_error(socket))?);
-        let mut monitor = Monitor { socket, stream, lines };
-        if monitor.line()?.get("QMP").is_none() {
-            return Err(DumpError::NoDump(socket.into(), NoDump::NoMonitor));
+impl<R: BufRead, W: Write> Monitor<'_, R, W> {
+    /// Where the memory of the guest is in that of qemu, and the registers of its processors.
+    fn ask(mut self) -> Result<(Segments, Vec<Registers>), DumpError> {
+        if self.line()?.get("QMP").is_none() {
+            return Err(self.is_none());
         }
-        monitor.query(&json!({ "execute": "qmp_capabilities" }))?;
-        Ok(monitor)
+        self.query(&json!({ "execute": "qmp_capabilities" }))?;
+        let ranges = ranges(&self.run_command("info mtree -f")?);
+        if ranges.len() > MOST_RANGES {
+            return Err(self.is_none());
+        }
+        let mut segments = Vec::new();
+        for (start, length) in ranges {
+            let answer = self.run_command(&format!("gpa2hva {start:#x}"))?;
+            segments.extend(host_address(&answer).map(|offset| Segment { start, length, offset }));
+        }
+        let (segments, _) = Segments::of(segments);
+        if segments.is_empty() {
+            return Err(DumpError::NoDump(self.socket.into(), NoDump::NoGuestMemory));
+        }
+        let registers = registers(&self.run_command("info registers -a")?);
+        Ok((segments, registers))
+    }
+
+    fn is_none(&self) -> DumpError {
+        DumpError::NoDump(self.socket.into(), NoDump::NoMonitor)
     }
 
     fn line(&mut self) -> Result<Value, DumpError> {
         let mut line = String::new();
-        let read = self.lines.read_line(&mut line).map_err(|error| match error.kind() {
+        let read = (&mut self.lines).take(LONGEST_LINE).read_line(&mut line).map_err(|error| match error.kind() {
             io::ErrorKind::WouldBlock => DumpError::NotReadable(self.socket.into(), NotReadable::MonitorBusy),
+            io::ErrorKind::InvalidData => self.is_none(),
             _ => io_error(self.socket)(error),
         })?;
         let parsed = serde_json::from_str(&line).ok().filter(|_| read > 0);
-        parsed.ok_or_else(|| DumpError::NoDump(self.socket.into(), NoDump::NoMonitor))
+        parsed.ok_or_else(|| self.is_none())
     }
 
     fn query(&mut self, request: &Value) -> Result<Value, DumpError> {
-        writeln!(self.stream, "{request}").map_err(io_error(self.socket))?;
-        loop {
+        writeln!(self.requests, "{request}").map_err(io_error(self.socket))?;
+        for _ in 0..MOST_EVENTS {
             let mut answer = self.line()?;
             if let Some(error) = answer.get("error") {
                 return Err(DumpError::NotReadable(self.socket.into(), NotReadable::MonitorRefuses(error["desc"].to_string())));
@@ -150,6 +164,7 @@ impl Monitor<'_> {
                 return Ok(found.take());
             }
         }
+        Err(self.is_none())
     }
 
     /// Run a command of the human monitor, and return its text.
@@ -159,11 +174,13 @@ impl Monitor<'_> {
         }))?;
         Ok(answer.as_str().unwrap_or_default().into())
     }
+}
 
-    /// Id of the process at the other end.
-    fn pid(&self) -> io::Result<i32> {
-        Ok(rustix::net::sockopt::socket_peercred(&self.stream)?.pid.as_raw_nonzero().get())
-    }
+/// Any bytes as the answers of a monitor: its memory, or why there is none.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn ask(answers: &[u8]) -> Result<usize, DumpError> {
+    let monitor = Monitor { socket: Path::new("monitor"), lines: answers, requests: io::sink() };
+    monitor.ask().map(|(_, registers)| registers.len())
 }
 
 /// Start and length of memory, from `info mtree -f`: the ranges of RAM in the view of all memory,
@@ -227,6 +244,28 @@ mod tests {
              \x20 0000000100000000-000000013fffffff (prio 0, ram): pc.ram @00000000c0000000 KVM\n\nFlatView #2\n\
              \x20 0000000000000000-000000000000ffff (prio 0, ram): other\n";
         assert_eq!(ranges(tree), [(0, 0xa0000), (0xc0000, 0x10000), (1 << 32, 1 << 30)]);
+    }
+
+    fn session(ranges: usize, events: usize) -> String {
+        let memory = "  0000000000000000-000000000009ffff (prio 0, ram): pc.ram\n".repeat(ranges);
+        let tree = format!("FlatView #0\n AS \"memory\", root: system\n{memory}");
+        let mut lines = vec![json!({ "QMP": {} }), json!({ "return": {} }), json!({ "return": tree })];
+        lines.extend((0..events).map(|_| json!({ "event": "RESET" })));
+        lines.extend((0..ranges).map(|_| json!({ "return": "it is 0x7000" })));
+        lines.push(json!({ "return": "CPU#0\nRIP=1" }));
+        lines.iter().map(|line| format!("{line}\n")).collect()
+    }
+
+    #[test]
+    fn what_is_no_monitor_is_an_error() {
+        assert_eq!(ask(session(1, 100).as_bytes()).ok(), Some(1));
+        for (ranges, events) in [(0, 0), (MOST_RANGES + 1, 0), (1, MOST_EVENTS)] {
+            assert!(ask(session(ranges, events).as_bytes()).is_err());
+        }
+        let cut = session(1, 0);
+        for other in [&b""[..], b"{}", b"SSH-2.0", &cut.as_bytes()[..cut.len() - 20], &[b' '; 1000], &[0xff; 1000]] {
+            assert!(matches!(ask(other), Err(DumpError::NoDump(_, NoDump::NoMonitor))));
+        }
     }
 
     #[test]

@@ -15,6 +15,8 @@ use sysdock_table::Fact;
 use crate::error::{DumpError, Fault, NoDump};
 use flattened::Bytes;
 pub use guest::Guest;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use guest::ask as ask_monitor;
 
 /// What a file states about itself.
 #[derive(Clone, Debug, Default)]
