@@ -160,13 +160,6 @@ def refuse_replaceable(path: Path) -> None:
             raise refusal(why, fact("recording/name_another_place"), str(path))
 
 
-def umask() -> int:
-    """The bits that new files of this process do not get."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
-
-
 def set_mode(path: Path, mode: int) -> None:
     """Sets the mode of a file or folder of ours that is there, and of nothing that a link leads to."""
     with _itself(path) as descriptor:

@@ -144,6 +144,19 @@ def new_file(path: Path, mode: int) -> Iterator[BinaryIO]:
         os.close(folder)
 
 
+def umask() -> int:
+    """The bits that new files of this process do not get."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def write_new(path: Path, text: str) -> None:
+    """A new file with this text, as `new_file`, and the mode that files of this process get."""
+    with new_file(path, 0o666 & ~umask()) as file:
+        file.write(text.encode())
+
+
 def _name(handle: int, folder: int, new: str, path: Path) -> None:
     try:
         os.link(new, path.name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)

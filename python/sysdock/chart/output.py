@@ -17,9 +17,9 @@ from sysdock.analysis import Session
 from sysdock.chart.drawing import drawings, title_in_words
 from sysdock.errors import UserError
 from sysdock.library import Analysis
-from sysdock.own_folder import umask
 from sysdock.page.theme import config
 from sysdock.sentences import say
+from sysdock.to_disk import umask
 
 ENDINGS = (".png", ".svg", ".html")
 VEGA_LITE = "6.4"

@@ -185,12 +185,13 @@ def _as_scanned(path: str) -> str:
 @click.pass_context
 def snapshot(ctx: click.Context, /, target: Path, output: Path, keep: int | None) -> None:
     """Scan into a series: a folder with one recording for each scan, named by its time."""
+    from sysdock import to_disk
     from sysdock.cli.output import remark
     from sysdock.cli.recording import run_with_progress
     from sysdock.disk import series
     from sysdock.recording.native import native_words
 
-    output.mkdir(parents=True, exist_ok=True)
+    to_disk.make_folder(output)
     folder = series.next_name(output)
     code = run_with_progress(native_words("disk scan", {"output": folder}, target), _FORWARD)
     if code == 0:
@@ -323,7 +324,8 @@ def fragment(
     from sysdock.disk.broken_files import Plan
     from sysdock.disk.comb import MODES
     from sysdock.errors import UserError
-    from sysdock.own_folder import create, umask
+    from sysdock.own_folder import create
+    from sysdock.to_disk import umask
 
     with closing(create(folder, 0o777 & ~umask())) as made:
         try:

@@ -171,6 +171,7 @@ def run(
     """Trace one request of a guest, from its snapshot."""
     from tempfile import TemporaryDirectory
 
+    from sysdock import to_disk
     from sysdock.itrace import tracing
     from sysdock.itrace.building import read_built
     from sysdock.itrace.qemu import find_qemu
@@ -181,7 +182,7 @@ def run(
     built = read_built(guest)
     asked = tracing.Asked(request or built.request, path, limit, control_flow, cut_by_server=cut == "server")
     program = find_qemu(qemu)
-    output.absolute().parent.mkdir(parents=True, exist_ok=True)
+    to_disk.make_folder(output.absolute().parent)
     with TemporaryDirectory(prefix="sysdock-", dir=output.absolute().parent) as name:
         folder = output if events else Path(name)
         status = tracing.run(guest, folder, asked, qemu=program, say=_say)

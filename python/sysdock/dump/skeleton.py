@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from sysdock import to_disk
 from sysdock.dump.rows import Rows
 from sysdock.errors import UserError
 from sysdock.own_files import own_root
@@ -78,13 +79,15 @@ def _write(
             raise UserError("already exists", "choose another name", str(path))
     title = name.replace("-", " ").capitalize()
     names = [column for column, _ in example[0]]
-    script.parent.mkdir(parents=True, exist_ok=True)
-    script.write_text(
+    to_disk.make_folder(script.parent)
+    to_disk.write_new(
+        script,
         _template("dump.py").format(
             title=title, text=text, needs=needs, kernels="not tried yet", columns=columns, body=body
-        )
+        ),
     )
-    page.write_text(
+    to_disk.write_new(
+        page,
         _template("dump.md").format(
             title=title,
             text=text,
@@ -93,7 +96,7 @@ def _write(
             values=",".join(example[1]),
             heads=" | ".join(names),
             rule="|".join("---" for _ in names),
-        )
+        ),
     )
     return script, page
 

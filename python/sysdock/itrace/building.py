@@ -22,7 +22,8 @@ from sysdock.itrace.files import find_init
 from sysdock.itrace.kernel import Kernel, copy_modules
 from sysdock.itrace.qemu import Guest, Machine, started
 from sysdock.itrace.service import Service, make_tree
-from sysdock.own_folder import create, set_mode, umask
+from sysdock.own_folder import create, set_mode
+from sysdock.to_disk import umask
 
 # In the guest's own time, which advances by about a nanosecond per instruction.
 _READY_MS = 60_000

@@ -8,8 +8,10 @@ import os
 import re
 from pathlib import Path
 
+from sysdock import to_disk
 from sysdock.errors import UserError
 from sysdock.library import Library
+from sysdock.own_folder import opened
 from sysdock.recording.compacting import BATCHES
 from sysdock.recording.lake import FORMAT, MARK, hash_of
 from sysdock.recording.views import SETTINGS
@@ -105,19 +107,25 @@ COUNTERS = 22
 
 def generate(lake: Path, *, nodes: int, jobs: int, hours: int, date: str, seed: int) -> int:
     """Writes a part for each hour into a lake that is new or has no such day; returns the number of rows."""
-    from sysdock.engine import duckdb
-
     try:
         day = datetime.date.fromisoformat(date)
     except ValueError:
         raise UserError(f"`{date}` is not a date", "write 2026-01-01", "--date") from None
-    folder = lake / "job_samples" / f"date={day}" / f"cluster={_CLUSTER}"
-    if folder.exists():
-        raise UserError("this day is there already", "give another lake, or --date", str(folder))
-    folder.mkdir(parents=True)
-    (lake / MARK).write_text(json.dumps({"format": FORMAT}))
+    to_disk.make_folder(lake)
+    with opened(lake) as place:
+        folder = place / "job_samples" / f"date={day}" / f"cluster={_CLUSTER}"
+        if folder.exists():
+            raise UserError("this day is there already", "give another lake, or --date", str(folder))
+        folder.mkdir(parents=True)
+        (place / MARK).write_text(json.dumps({"format": FORMAT}))
+        return _fill(folder, day, nodes, jobs, hours, seed)
+
+
+def _fill(folder: Path, day: datetime.date, nodes: int, jobs: int, hours: int, seed: int) -> int:
+    from sysdock.engine import duckdb
+
     day_ns = int(datetime.datetime.combine(day, datetime.time(), datetime.UTC).timestamp()) * 1_000_000_000
-    rows = 0
+    number = nodes * 360
     with duckdb.connect(config=SETTINGS) as connection:
         connection.execute(_RANDOM.replace("$seed", str(int(seed))))
         connection.execute(_RANDOM_TO)
@@ -141,11 +149,9 @@ def generate(lake: Path, *, nodes: int, jobs: int, hours: int, date: str, seed: 
                 f"COPY (SELECT {columns} FROM ({sql})) TO '{made}' (FORMAT parquet, COMPRESSION zstd,"
                 f" PARQUET_VERSION v2, ROW_GROUP_SIZE 122880, KV_METADATA {{'{BATCHES}': '{held}'}})"
             )
-            number = nodes * 360
             name = f"part-{from_ns // 1_000_000_000}-00000000-{hour}-{number}-{hash_of(made)[:16]}.parquet"
             os.rename(made, folder / name)
-            rows += number
-    return rows
+    return hours * number
 
 
 def _columns() -> list[str]:

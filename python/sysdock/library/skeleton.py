@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from sysdock import to_disk
 from sysdock.errors import UserError
 from sysdock.own_files import own_root
 
@@ -24,9 +25,9 @@ def write_skeleton(kind: str, name: str, into: Path) -> tuple[Path, Path]:
     title = name.rsplit("/", 1)[-1].replace("_", " ").capitalize()
     texts = [(own_root() / "templates" / f"{kind}.{end}").read_text("utf-8") for end in ("sql", "md")]
     try:
-        sql.parent.mkdir(parents=True, exist_ok=True)
+        to_disk.make_folder(sql.parent)
         for path, text in zip((sql, page), texts, strict=True):
-            path.write_text(text.replace("{title}", title), "utf-8")
+            to_disk.write_new(path, text.replace("{title}", title))
     except OSError as error:
         raise UserError(f"cannot be written: {error.strerror}", place=str(sql)) from None
     return sql, page

@@ -13,12 +13,13 @@ from typing import Any
 from sysdock import to_disk
 from sysdock.errors import UserError
 from sysdock.library import Library
-from sysdock.own_folder import created, umask
+from sysdock.own_folder import created
 from sysdock.probe.directory_check import NoAnswer, look_at
 from sysdock.probe.target import ClockReading, Target, by_path, on_mount, target_of
 from sysdock.recording import Recording, connect
 from sysdock.recording.appending import append, locked
 from sysdock.recording.writing import empty_capture, empty_manifest, write_manifest
+from sysdock.to_disk import umask
 
 PLAN = "plan.json"
 RECORDER = "probe"

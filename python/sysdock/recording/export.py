@@ -8,13 +8,14 @@ from pathlib import Path
 from sysdock import to_disk
 from sysdock.errors import UserError
 from sysdock.library import Library, Table
-from sysdock.own_folder import created, refuse_existing, umask
+from sysdock.own_folder import created, refuse_existing
 from sysdock.recording.filters import Filters
 from sysdock.recording.harmless import harmless
 from sysdock.recording.manifest import DAMAGE_HINT, Recording
 from sysdock.recording.views import Views
 from sysdock.recording.writing import as_os_error
 from sysdock.sentences import say
+from sysdock.to_disk import umask
 
 FORMATS = {
     "parquet": "FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2",

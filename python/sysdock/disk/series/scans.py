@@ -17,6 +17,7 @@ from sysdock.errors import UserError
 from sysdock.library import Column, Library
 from sysdock.own_folder import opened
 from sysdock.recording import Recording
+from sysdock.walk import open_folder
 
 _TIME = Column("time", "VARCHAR", None, "When it was scanned, in UTC.")
 _STAMP = "%Y-%m-%dT%H-%M-%SZ"
@@ -60,8 +61,12 @@ def remove_older(series: Path, keep: int) -> list[Path]:
     A name that is a time proves nothing: a folder without our mark is somebody's own.
     """
     gone = [path for path in folders(series)[:-keep] if _is_marked(path)]
-    for path in gone:
-        shutil.rmtree(path)
+    folder = open_folder(series)
+    try:
+        for path in gone:
+            shutil.rmtree(path.name, dir_fd=folder)
+    finally:
+        os.close(folder)
     return gone
 
 
