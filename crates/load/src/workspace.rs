@@ -20,7 +20,7 @@ use std::{
 };
 
 use rustix::fs::{AtFlags, Mode, OFlags, fstat, mkdirat, openat, syncfs, unlinkat};
-use sysdock_table::{TableError, gone, is_name_of, names_in, open_folder, path_of, remove_entries};
+use sysdock_table::{TableError, gone, names_in, open_folder, path_of, remove_empty, remove_entries};
 
 use crate::{LoadError, Settings, actor::Actor, guarded::guarded};
 
@@ -165,42 +165,29 @@ fn leftovers(within: &Target) -> Vec<Leftover> {
         if !name.as_bytes().starts_with(PREFIX.as_bytes()) {
             continue;
         }
-        let why = match owner_of(within, &name) {
-            Owner::Alive => continue,
-            Owner::Gone(folder) => match within.guarded(|| remove(&within.directory, &name, folder.as_fd())) {
+        let why = match creator_of(within, &name) {
+            Some((_, Creator::Alive)) => continue,
+            Some((folder, Creator::Gone)) => match within.guarded(|| remove(&within.directory, &name, folder.as_fd())) {
                 Ok(()) => continue,
                 Err(_) => Stays::CannotBeRemoved,
             },
-            Owner::Elsewhere => Stays::Elsewhere,
-            Owner::NotOurs => Stays::NotOurs,
+            Some((_, Creator::Elsewhere)) => Stays::Elsewhere,
+            Some((_, Creator::Unknown)) | None => Stays::NotOurs,
         };
         stay.push((within.path.join(name), why));
     }
     stay
 }
 
-/// The creator of a folder.
-enum Owner {
-    Alive,
-    /// Its folder can be removed.
-    Gone(OwnedFd),
-    Elsewhere,
-    NotOurs,
-}
-
-fn owner_of(within: &Target, name: &OsStr) -> Owner {
-    let Ok(folder) = openat(&within.directory, name, FOLDER | OFlags::PATH, Mode::empty()) else { return Owner::NotOurs };
-    let is_ours = fstat(&folder).is_ok_and(|found| found.st_uid == within.actor.user());
-    let text = openat(&folder, OWNER, LINKS_NEVER | OFlags::NONBLOCK, Mode::empty())
-        .map_err(io::Error::from)
-        .and_then(|file| io::read_to_string(io::Read::take(File::from(file), LONGEST_OWNER)));
-    let (true, Ok(text)) = (is_ours, text) else { return Owner::NotOurs };
-    match Creator::of(&text) {
-        Creator::Alive => Owner::Alive,
-        Creator::Gone => Owner::Gone(folder),
-        Creator::Elsewhere => Owner::Elsewhere,
-        Creator::Unknown => Owner::NotOurs,
+/// A folder and its creator; `None`: it is no folder of this user.
+fn creator_of(within: &Target, name: &OsStr) -> Option<(OwnedFd, Creator)> {
+    let folder = openat(&within.directory, name, FOLDER | OFlags::PATH, Mode::empty()).ok()?;
+    if fstat(&folder).ok()?.st_uid != within.actor.user() {
+        return None;
     }
+    let file = File::from(openat(&folder, OWNER, LINKS_NEVER | OFlags::NONBLOCK, Mode::empty()).ok()?);
+    let text = io::read_to_string(io::Read::take(file, LONGEST_OWNER)).ok()?;
+    Some((folder, Creator::of(&text)))
 }
 
 /// The creator of a folder, by the file that it wrote.
@@ -262,7 +249,7 @@ fn remove(directory: &OwnedFd, name: &OsStr, folder: BorrowedFd<'_>) -> io::Resu
         return Err(io::Error::from_raw_os_error(libc::ENOTEMPTY));
     }
     gone(unlinkat(folder, OWNER, AtFlags::empty()))?;
-    if is_name_of(directory, name, folder) { Ok(unlinkat(directory, name, AtFlags::REMOVEDIR)?) } else { Ok(()) }
+    remove_empty(directory, name, folder)
 }
 
 /// Whether a name is that of a worker's entry: a word, then numbers with dashes between them.
@@ -323,7 +310,7 @@ mod tests {
     fn two_at_once_leave_each_other_alone() {
         let directory = tempfile::tempdir().unwrap();
         let (first, _) = Workspace::create(directory.path(), &settings()).unwrap();
-        assert!(matches!(owner_of(&first.within, &first.name), Owner::Alive));
+        assert!(matches!(creator_of(&first.within, &first.name), Some((_, Creator::Alive))));
         assert!(leftovers(&first.within).is_empty());
         assert!(first.path.exists());
         first.remove().unwrap();

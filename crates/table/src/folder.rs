@@ -27,11 +27,11 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     TableError,
-    removal::gone,
-    walk::{Reached, is_name_of, open_made, walk},
+    removal::{gone, remove_empty},
+    walk::{Reached, open_made, walk},
 };
 
-const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+pub(crate) const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 const NEW_FILE: OFlags = OFlags::CREATE.union(OFlags::EXCL).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 /// Name of the attribute that says which file this is.
 const IDENTITY: &CStr = c"user.sysdock.identity";
@@ -302,9 +302,7 @@ impl Folder {
     pub fn remove_made(self) {
         let Some(above) = &self.made_in else { return };
         let (_, name) = above_and_name(&self.path);
-        if is_name_of(above, name, &self.descriptor) {
-            let _ = unlinkat(above, name, AtFlags::REMOVEDIR);
-        }
+        let _ = remove_empty(above, name, &self.descriptor);
     }
 
     /// Make the list of files durable.

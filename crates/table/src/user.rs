@@ -1,3 +1,5 @@
+//! The users for whom a privileged process works.
+
 use std::{env, io};
 
 use rustix::process::geteuid;

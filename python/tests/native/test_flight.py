@@ -192,28 +192,27 @@ def test_the_first_recordings_stay_and_later_ones_make_room(flight: Flight, tmp_
     limits = ("--into", str(into), "--pause", "1ms", "--most", "3")
     flight.start(*USUAL, "--keep", "2s", "--on", "signal:SIGSTKFLT", *limits)
 
-    def crash(number: int) -> list[str]:
+    def complete() -> list[str]:
+        return [one["path"] for one in flight.status()["dumps"] if one["state"] == "complete"]
+
+    def crash() -> list[str]:
+        before = set(complete())
         subprocess.run([sys.executable, "-c", KILLED.format("SIGSTKFLT")], check=False)
+        wait_for(lambda: bool(set(complete()) - before), "a recording", every_s=0.1)
+        return complete()
 
-        def paths() -> list[str]:
-            status = flight.status()
-            complete = [one["path"] for one in status["dumps"] if one["state"] == "complete"]
-            return complete if len(complete) + status["removed"] == number else []
-
-        wait_for(lambda: bool(paths()), f"recording {number}", every_s=0.1)
-        return paths()
-
-    first = [crash(number) for number in (1, 2, 3)][-1]
+    first = [crash() for _ in range(3)][-1]
     (into / "another").mkdir()
-    fourth = crash(4)
+    fourth = crash()
     assert fourth[:2] == [first[0], first[2]]
-    fifth = crash(5)
+    fifth = crash()
     assert fifth == [first[0], fourth[2], fifth[2]]
     assert sorted(map(str, into.iterdir())) == sorted([*fifth, str(into / "another")])
     # One that was moved away is not ours to remove, and neither is what has its name now.
     Path(fifth[1]).rename(into / "moved")
     Path(fifth[1]).mkdir()
-    assert crash(6)[1] == fifth[2]
+    assert crash()[1] == fifth[2]
+    assert flight.status()["removed"] == 2
     assert Path(fifth[1]).is_dir()
     assert (into / "moved" / "recording.json").exists()
 

@@ -1,8 +1,8 @@
 //! Recordings that triggers write: one at a time, and limited in rate, number and disk space.
 //!
-//! Any user can cause triggers. So that nobody silences them for good, a new recording takes the
-//! place of an earlier one when the limit is reached: of the oldest in the second half. The first
-//! half stays, because what happened first often explains what followed.
+//! Any user can cause triggers. So that nobody silences them for good, a new recording replaces an
+//! earlier one when a limit is reached: the oldest in the second half. The first half stays, because
+//! what happened first often explains what followed.
 
 use std::{
     fs,
@@ -19,12 +19,12 @@ use std::{
 
 use chrono::Local;
 use rustix::{
-    fs::{AtFlags, Mode, OFlags, fstat, openat, statat, unlinkat},
+    fs::{AtFlags, statat},
     process::setpriority_process,
 };
 use serde_json::{Value, json};
 use sysdock_bpf::Dump;
-use sysdock_table::{Access, Folder, TableError, gone, is_name_of, open_folder, remove_entries, sudo_caller};
+use sysdock_table::{Access, Folder, TableError, open_folder, remove_folder, sudo_caller};
 
 use crate::{arguments::FlightStart, messages::Message};
 
@@ -34,7 +34,7 @@ struct Written {
     path: PathBuf,
     cause: String,
     state: State,
-    /// Device and inode of its folder, once it was written; `None`: there is none.
+    /// Device and inode of its folder, once it is complete.
     made: Option<(u64, u64)>,
 }
 
@@ -84,28 +84,23 @@ impl Triggered {
     fn make_room(&mut self) -> bool {
         let stay = self.most / 2;
         while self.written.len() >= self.most || bytes_in(&self.into) > self.most_bytes {
-            if self.written.len() <= stay || !self.remove(stay) {
+            if self.written.len() <= stay {
                 return false;
+            }
+            let one = self.written.remove(stay);
+            match self.remove(&one) {
+                Ok(was_there) => self.removed += u64::from(was_there),
+                Err(_) => return false,
             }
         }
         true
     }
 
-    /// Remove a recording, unless another folder has its name now.
-    fn remove(&mut self, place: usize) -> bool {
-        let one = self.written.remove(place);
-        let (Some(made), Some(folder), Some(name)) = (one.made, &self.folder, one.path.file_name()) else { return true };
-        self.removed += 1;
-        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let removed = openat(folder, name, flags, Mode::empty()).map_err(io::Error::from).and_then(|recording| {
-            let found = fstat(&recording)?;
-            if (found.st_dev, found.st_ino) != made {
-                return Ok(());
-            }
-            remove_entries(recording.as_fd(), &|_| true)?;
-            if is_name_of(folder, name, &recording) { gone(unlinkat(folder, name, AtFlags::REMOVEDIR)) } else { Ok(()) }
-        });
-        removed.is_ok() || matches!(removed, Err(error) if error.kind() == io::ErrorKind::NotFound)
+    /// Remove a recording. Returns whether it was there: it may have been moved, and another folder
+    /// may have its name.
+    fn remove(&self, one: &Written) -> io::Result<bool> {
+        let (Some(made), Some(folder), Some(name)) = (one.made, &self.folder, one.path.file_name()) else { return Ok(false) };
+        remove_folder(folder.as_fd(), name, made)
     }
 
     /// Write a recording, in a separate process of low priority.
@@ -131,7 +126,7 @@ impl Triggered {
         for one in &mut self.written {
             let State::UnderWay(child) = &mut one.state else { continue };
             let Ok(Some(status)) = child.try_wait() else { continue };
-            one.made = self.folder.as_ref().and_then(|folder| {
+            one.made = self.folder.as_ref().filter(|_| status.success()).and_then(|folder| {
                 let found = statat(folder, one.path.file_name()?, AtFlags::SYMLINK_NOFOLLOW).ok()?;
                 Some((found.st_dev, found.st_ino))
             });
