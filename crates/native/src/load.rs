@@ -11,7 +11,6 @@ use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     stdio::stdin,
 };
-
 use serde::Deserialize;
 use serde_json::json;
 use sysdock_load::{Caller, Load, Measured, Plan, Settings, Status, Step};

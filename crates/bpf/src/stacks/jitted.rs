@@ -1,7 +1,6 @@
 //! Functions that a program generated at run time (Node.js, Java, LuaJIT and others), from the file
 //! that it writes for perf: /tmp/perf-PID.map, with a line for each function: start and length in
 //! hexadecimal digits, and a name (tools/perf/Documentation/jit-interface.txt).
-
 //!
 //! Every user can write to the folder, and a file left there by another user may be for a number
 //! that a process got later. So the file must belong to the user of the process, or to one whom the
@@ -49,9 +48,9 @@ impl Jitted {
     /// `None`: the process wrote no file.
     pub(crate) fn of_process(pid: u32) -> Option<Self> {
         let text = read(pid).ok()?;
-        let functions =
-            Jitted::parse(String::from_utf8(text).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()));
-        (!functions.functions.is_empty()).then_some(functions)
+        let text = String::from_utf8(text).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+        let jitted = Jitted::parse(text);
+        (!jitted.functions.is_empty()).then_some(jitted)
     }
 
     fn parse(text: String) -> Self {
@@ -65,8 +64,8 @@ impl Jitted {
 
     fn at(&self, address: u64) -> Option<&Function> {
         let after = self.functions.partition_point(|function| function.start <= address);
-        let before = self.functions[..after].iter().rev().take(MOST_OVERLAPPING);
-        before.into_iter().find(|function| address - function.start < function.length)
+        let mut before = self.functions[..after].iter().rev().take(MOST_OVERLAPPING);
+        before.find(|function| address - function.start < function.length)
     }
 
     /// Whether there is a function at this address.

@@ -117,12 +117,12 @@ impl<R: BufRead, W: Write> Monitor<'_, R, W> {
     /// Where the memory of the guest is in that of qemu, and the registers of its processors.
     fn ask(mut self) -> Result<(Segments, Vec<Registers>), DumpError> {
         if self.line()?.get("QMP").is_none() {
-            return Err(self.is_none());
+            return Err(self.no_monitor());
         }
         self.query(&json!({ "execute": "qmp_capabilities" }))?;
         let ranges = ranges(&self.run_command("info mtree -f")?);
         if ranges.len() > MOST_RANGES {
-            return Err(self.is_none());
+            return Err(self.no_monitor());
         }
         let mut segments = Vec::new();
         for (start, length) in ranges {
@@ -137,7 +137,7 @@ impl<R: BufRead, W: Write> Monitor<'_, R, W> {
         Ok((segments, registers))
     }
 
-    fn is_none(&self) -> DumpError {
+    fn no_monitor(&self) -> DumpError {
         DumpError::NoDump(self.socket.into(), NoDump::NoMonitor)
     }
 
@@ -145,11 +145,11 @@ impl<R: BufRead, W: Write> Monitor<'_, R, W> {
         let mut line = String::new();
         let read = (&mut self.lines).take(LONGEST_LINE).read_line(&mut line).map_err(|error| match error.kind() {
             io::ErrorKind::WouldBlock => DumpError::NotReadable(self.socket.into(), NotReadable::MonitorBusy),
-            io::ErrorKind::InvalidData => self.is_none(),
+            io::ErrorKind::InvalidData => self.no_monitor(),
             _ => io_error(self.socket)(error),
         })?;
         let parsed = serde_json::from_str(&line).ok().filter(|_| read > 0);
-        parsed.ok_or_else(|| self.is_none())
+        parsed.ok_or_else(|| self.no_monitor())
     }
 
     fn query(&mut self, request: &Value) -> Result<Value, DumpError> {
@@ -164,7 +164,7 @@ impl<R: BufRead, W: Write> Monitor<'_, R, W> {
                 return Ok(found.take());
             }
         }
-        Err(self.is_none())
+        Err(self.no_monitor())
     }
 
     /// Run a command of the human monitor, and return its text.
