@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sysdock import walk
 from sysdock.errors import UserError
 
 
@@ -23,10 +24,10 @@ class Caller(NamedTuple):
 
 def caller() -> Caller | None:
     """The user who called sudo; `None` if the process has only the rights of the user who started it."""
-    uid, gid = os.environ.get("SUDO_UID", ""), os.environ.get("SUDO_GID", "")
-    if os.geteuid() != 0 or not uid.isdigit() or not gid.isdigit() or int(uid) == 0:
+    uid, gid = walk.caller(), os.environ.get("SUDO_GID", "")
+    if uid == os.geteuid() or not gid.isdecimal():
         return None
-    return Caller(int(uid), int(gid), os.environ.get("SUDO_USER", ""))
+    return Caller(uid, int(gid), os.environ.get("SUDO_USER", ""))
 
 
 def as_caller(who: Caller | None) -> dict[str, Any]:

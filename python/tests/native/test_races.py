@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from racing import NOBODY, STEPS, make_race, races
+from sysdock.sentences import fact, say
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root has more rights than the owner")
 
@@ -59,5 +60,5 @@ def test_a_link_of_another_user_is_not_followed(native: Path, place: Path, plan:
         (place / "measured").mkdir(exist_ok=True)
         done = subprocess.run([native, "load", *output, "--plan", plan], capture_output=True, text=True)
         assert done.returncode == 2
-        assert f"link of another user ({NOBODY})" in done.stderr
+        assert say(fact("paths/strangers_link", name="link", user=str(NOBODY)), "en") in done.stderr
     assert race.before() == before

@@ -85,7 +85,7 @@ def test_a_server_is_started_and_stopped_with_all_it_started(
     # What it says is there before it can be connected to.
     serve = (
         "import socket, subprocess, sys, time; child = subprocess.Popen(['sleep', '1000']);"
-        "open(sys.argv[1], 'w').write(str(child.pid)); print('Serving', flush=True);"
+        "open(sys.argv[1], 'w').write(str(child.pid)); print('Serving HTTP', flush=True);"
         "listening = socket.create_server(('127.0.0.1', int(sys.argv[2]))); time.sleep(1000)"
     )
     words = [sys.executable, "-c", serve, str(tmp_path / "child"), str(free_port)]
@@ -98,7 +98,7 @@ def test_a_server_is_started_and_stopped_with_all_it_started(
     while server.running:
         time.sleep(0.01)
     (found,) = plain.prove()
-    assert found.found.startswith("ended by SIGKILL: Serving")
+    assert found.found.startswith("ended by SIGKILL: Serving HTTP")
     assert plain.undo() == []
     assert not is_running(child)
     plain.journal.close()
