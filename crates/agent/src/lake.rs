@@ -280,6 +280,9 @@ impl<R: Row> Drop for Part<R> {
 impl Place {
     fn create<C: Table>(&self) -> Result<(Folder, LonePart), TableError> {
         let folder = self.partition.open(&self.lake, C::TABLE)?;
+        // The numbers of a process begin at 1: a file of this name is of a killed one.
+        let left = folder.remove(&self.unfinished);
+        left.map_err(|error| TableError::Io(folder.path().join(&self.unfinished), error))?;
         let file = LonePart::create::<C>(&folder, &self.unfinished)?;
         Ok((folder, file))
     }
@@ -502,5 +505,16 @@ mod tests {
         assert!(left.exists());
         lake.remove_unfinished(Duration::ZERO);
         assert!(!left.exists() && rows(&path) == 3);
+    }
+
+    #[test]
+    fn what_a_killed_writer_left_is_in_nobodys_way() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("lake");
+        let place = path.join("job_samples/date=2027-01-15/cluster=c");
+        fs::create_dir_all(&place).expect("folders");
+        fs::write(place.join("_writing-w1-1"), b"half a part").expect("it is written");
+        land(&mut Lake::open(&path, "w1").expect("it is made"), &[&batch('a', 1, 3)]).expect("it lands at once");
+        assert!(!place.join("_writing-w1-1").exists() && rows(&path) == 3);
     }
 }
