@@ -11,6 +11,9 @@
 //! walk, tasks, threads, stacks, locks, log, panic, requests, sockets, counts, usage   what is asked                     tables        rows
 //! ```
 
+// Whatever comes from a file, a device or a traced program is an error, not a panic. Exceptions state their reason.
+#![cfg_attr(not(any(test, feature = "fuzzing")), warn(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing))]
+
 mod clock;
 mod counts;
 mod debug_info;

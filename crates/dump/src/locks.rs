@@ -115,8 +115,9 @@ impl Kernel {
         let kinds: Vec<Option<&Layout>> = stacks.stacks.iter().map(|(frames, _)| kind_of(frames, &layouts)).collect();
         let mut found = Vec::new();
         for (number, stack) in stacks.of_tasks.iter().enumerate() {
-            let Some(layout) = stack.and_then(|stack| kinds[stack]) else { continue };
-            if let Ok(Some((lock, holder, is_of_readers))) = self.lock_of(&tasks[number], layout, &index) {
+            let layout = stack.and_then(|stack| *kinds.get(stack)?);
+            let (Some(layout), Some(task)) = (layout, tasks.get(number)) else { continue };
+            if let Ok(Some((lock, holder, is_of_readers))) = self.lock_of(task, layout, &index) {
                 found.push(LockWait { kind: layout.kind, lock, waiter: number, holder, is_of_readers, depth: None, root: None });
             }
         }
@@ -185,12 +186,12 @@ fn add_depths(waits: &mut [LockWait]) {
         .iter()
         .map(|wait| {
             let (mut depth, mut seen, mut at) = (1, FxHashSet::from_iter([wait.waiter]), wait.holder);
-            while let Some(next) = at.and_then(|holder| by_waiter.get(&holder)) {
-                if !seen.insert(waits[*next].waiter) {
+            while let Some(next) = at.and_then(|holder| waits.get(*by_waiter.get(&holder)?)) {
+                if !seen.insert(next.waiter) {
                     return None;
                 }
                 depth += 1;
-                at = waits[*next].holder;
+                at = next.holder;
             }
             Some((depth, at))
         })

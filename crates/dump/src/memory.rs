@@ -131,6 +131,7 @@ impl Memory {
             return Ok(physical);
         }
         let page = address / PAGE;
+        #[expect(clippy::indexing_slicing, reason = "the remainder is less than the length")]
         let known = &self.known[(page as usize ^ (page >> 12) as usize) % TRANSLATIONS];
         let (known_page, frame) = known.get();
         if known_page == page {

@@ -4,7 +4,12 @@ use std::ops::Range;
 
 use sysdock_symbols::btf::Types;
 
-use crate::{error::Fault, format::u64_at, kernel::Kernel, orc::Table};
+use crate::{
+    error::Fault,
+    format::{u16_at, u32_at, u64_at},
+    kernel::Kernel,
+    orc::Table,
+};
 
 /// Size of `Elf64_Sym`.
 const SYMBOL_BYTES: usize = 24;
@@ -30,9 +35,10 @@ impl Code {
     /// The function that contains an address, and the offset in it.
     pub(crate) fn function(&self, address: u64) -> Option<(&str, u64)> {
         let end = self.functions.partition_point(|(start, _)| *start <= address);
-        let (last, _) = self.functions[..end].last()?;
+        let until = self.functions.get(..end)?;
+        let (last, _) = until.last()?;
         // The first of several names at one address, as in the kernel.
-        let first = self.functions[..end].partition_point(|(start, _)| start < last);
+        let first = until.partition_point(|(start, _)| start < last);
         self.functions.get(first).map(|(start, name)| (name.as_str(), address - start))
     }
 }
@@ -116,9 +122,9 @@ impl Kernel {
         let kinds = self.memory.bytes(kinds, count)?;
         let mut functions = Vec::new();
         for (symbol, kind) in symbols.chunks_exact(SYMBOL_BYTES).zip(kinds) {
-            let (name, section) = (u64_at(symbol, 0) & 0xffff_ffff, symbol[6] | symbol[7]);
+            let (name, section) = (u32_at(symbol, 0), u16_at(symbol, 6));
             if section != 0 && matches!(kind, b't' | b'T' | b'w' | b'W') {
-                functions.push((u64_at(symbol, 8), self.string(names.wrapping_add(name))?));
+                functions.push((u64_at(symbol, 8), self.string(names.wrapping_add(u64::from(name)))?));
             }
         }
         functions.sort_by_key(|(address, _)| *address);

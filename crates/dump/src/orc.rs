@@ -6,7 +6,11 @@
 //! then a word with the registers and the kind. Source: `arch/x86/include/asm/orc_types.h`; the
 //! kinds were renumbered in 6.4, when the bit `end` was removed.
 
-use crate::{error::Fault, kernel::Kernel};
+use crate::{
+    error::Fault,
+    format::{u16_at, u32_at},
+    kernel::Kernel,
+};
 
 const ENTRY_BYTES: usize = 6;
 
@@ -59,7 +63,7 @@ impl Table {
         let offsets = kernel.memory.bytes(place, count * 4)?;
         let entries = kernel.memory.bytes(entries, count * ENTRY_BYTES as u64)?;
         let start = |(number, four): (usize, &[u8])| {
-            let offset = i32::from_le_bytes(*four.first_chunk().expect("4 bytes"));
+            let offset = u32_at(four, 0).cast_signed();
             place.wrapping_add(4 * number as u64).wrapping_add_signed(i64::from(offset))
         };
         let starts: Vec<u64> = offsets.chunks_exact(4).enumerate().map(start).collect();
@@ -98,7 +102,7 @@ impl Orc<'_> {
     pub(crate) fn entry(&self, ip: u64) -> Option<Entry> {
         let table = if self.kernel.image.contains(&ip) { &self.table } else { self.kernel.code_at(ip)?.orc.as_ref()? };
         let bytes = table.entry(ip)?;
-        let short = |at: usize| i16::from_le_bytes([bytes[at], bytes[at + 1]]);
+        let short = |at: usize| u16_at(bytes, at).cast_signed();
         let word = short(4).cast_unsigned();
         let base = |register: u16| match register {
             0 => Base::Unknown,

@@ -207,7 +207,7 @@ impl Kernel {
             }
         }
         let of_user = saved(stack.wrapping_add(STACK_BYTES).wrapping_sub(bytes))?;
-        if of_user[CS].1 & OF_USER == OF_USER {
+        if of_user.get(CS).is_some_and(|(_, segment)| segment & OF_USER == OF_USER) {
             found.push((SavedAt::User, of_user));
         }
         Ok(found)

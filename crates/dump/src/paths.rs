@@ -100,11 +100,9 @@ impl<'k> Paths<'k> {
                 None => break String::new(),
             }
         };
-        let mut done = names.len();
         for (passed, below) in passed.into_iter().rev() {
-            while done > below {
-                done -= 1;
-                path = format!("{}/{}", path.trim_end_matches('/'), names[done]);
+            for name in names.drain(below..).rev() {
+                path = format!("{}/{name}", path.trim_end_matches('/'));
             }
             let shown = if path.is_empty() { "/".into() } else { path.clone() };
             self.known.borrow_mut().insert((passed.mount, passed.entry), shown);

@@ -122,9 +122,7 @@ impl Kernel {
         let found = self.memory.bytes(place, bytes as u64)?;
         let element = Field { offset: 0, size, bits: None, of_type: 0 };
         let value = |part: &[u8]| {
-            let mut eight = [0; 8];
-            eight[..size].copy_from_slice(part);
-            let number = u64::from_le_bytes(eight);
+            let number = part.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte));
             if is_signed { Value::from(signed(number, &element)) } else { number.into() }
         };
         Ok(found.chunks_exact(size).map(value).collect())

@@ -135,7 +135,8 @@ impl Kernel {
             if let Err(fault) = self.requests_of(disk, &layout, &mut found.requests) {
                 found.broken.push((format!("requests of disk {}", disk.name), fault));
             }
-            found.requests[first..].sort_by_key(|request| (request.made_ns, request.sector));
+            let of_disk = found.requests.get_mut(first..).unwrap_or_default();
+            of_disk.sort_by_key(|request| (request.made_ns, request.sector));
         }
         Ok(found)
     }

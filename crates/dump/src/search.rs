@@ -69,7 +69,7 @@ impl Kernel {
 
 /// Offsets of `wanted`, which is not empty, in `bytes`.
 fn places_of<'b>(wanted: &'b [u8], bytes: &'b [u8]) -> impl Iterator<Item = usize> + 'b {
-    let first = wanted[0];
-    let starts = bytes.iter().enumerate().filter(move |(_, byte)| **byte == first).map(|(place, _)| place);
-    starts.filter(move |place| bytes[*place..].starts_with(wanted))
+    let first = wanted.first();
+    let starts = bytes.iter().enumerate().filter(move |(_, byte)| Some(*byte) == first).map(|(place, _)| place);
+    starts.filter(move |place| bytes.get(*place..).is_some_and(|rest| rest.starts_with(wanted)))
 }

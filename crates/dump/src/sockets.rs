@@ -230,8 +230,8 @@ impl Kernel {
         let length = self.member(address, "unix_address", "len")?.saturating_sub(family).min(MOST);
         let name = address.wrapping_add(self.field("unix_address", "name")?.offset + family);
         let mut bytes = self.memory.bytes(name, length)?;
-        if bytes.first() == Some(&0) {
-            bytes[0] = b'@';
+        if let Some(first @ 0) = bytes.first_mut() {
+            *first = b'@';
         } else {
             bytes.truncate(bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len()));
         }

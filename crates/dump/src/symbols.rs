@@ -4,7 +4,12 @@
 //! offsets; some are negative if only these are relative (CONFIG_KALLSYMS_ABSOLUTE_PERCPU, until
 //! 6.15), else all are relative.
 
-use crate::{error::Fault, memory::Memory, vmcoreinfo::VmCoreInfo};
+use crate::{
+    error::Fault,
+    format::{u16_at, u32_at},
+    memory::Memory,
+    vmcoreinfo::VmCoreInfo,
+};
 
 /// More symbols than any kernel has.
 const MOST: u32 = 4_000_000;
@@ -38,7 +43,7 @@ impl Symbols {
         let offsets = memory.bytes(place("kallsyms_offsets")?, u64::from(count) * 4)?;
         let base = memory.u64(place("kallsyms_relative_base")?)?;
         let index = memory.bytes(place("kallsyms_token_index")?, 512)?;
-        let index: Vec<usize> = index.chunks_exact(2).map(|two| usize::from(u16::from_le_bytes([two[0], two[1]]))).collect();
+        let index: Vec<usize> = index.chunks_exact(2).map(|two| usize::from(u16_at(two, 0))).collect();
         // Tokens end before their index begins, or some way after the last of them.
         let tokens = memory.bytes(tokens, *index.iter().max().unwrap_or(&0) as u64 + 64)?;
         let mut found = Symbols::default();
@@ -68,7 +73,7 @@ impl Symbols {
 
     /// Set the addresses of the symbols.
     fn place(&mut self, offsets: &[u8], base: u64, text_start: u64) {
-        let offsets = offsets.chunks_exact(4).map(|four| i32::from_le_bytes(*four.first_chunk().expect("4 bytes")));
+        let offsets = offsets.chunks_exact(4).map(|four| u32_at(four, 0).cast_signed());
         let with_absolute = |offset: i32| {
             if offset >= 0 {
                 u64::from(offset.cast_unsigned())
@@ -99,10 +104,10 @@ impl Symbols {
     /// The function that contains an address, and the offset in it.
     pub(crate) fn function(&self, address: u64) -> Option<(&str, u64)> {
         let end = self.symbols.partition_point(|symbol| symbol.address <= address);
-        let last = self.symbols[..end].last()?;
-        let first = self.symbols[..end].partition_point(|symbol| symbol.address < last.address);
-        let here = &self.symbols[first..end];
-        let symbol = here.iter().find(|symbol| matches!(symbol.kind, b't' | b'T' | b'w' | b'W'))?;
+        let until = self.symbols.get(..end)?;
+        let last = until.last()?;
+        let first = until.partition_point(|symbol| symbol.address < last.address);
+        let symbol = until.iter().skip(first).find(|symbol| matches!(symbol.kind, b't' | b'T' | b'w' | b'W'))?;
         Some((std::str::from_utf8(self.name_of(symbol)).ok()?, address - symbol.address))
     }
 
@@ -128,7 +133,7 @@ struct Tokens<'t> {
 impl Tokens<'_> {
     fn of(&self, number: u8) -> &[u8] {
         let rest = self.index.get(usize::from(number)).and_then(|at| self.tokens.get(*at..)).unwrap_or_default();
-        &rest[..rest.iter().position(|byte| *byte == 0).unwrap_or(0)]
+        rest.iter().position(|byte| *byte == 0).and_then(|end| rest.get(..end)).unwrap_or_default()
     }
 }
 
@@ -148,7 +153,8 @@ impl Packed<'_> {
             self.address += length;
             self.at = 0;
         }
+        let byte = self.bytes.get(self.at).copied().ok_or(Fault::Damaged);
         self.at += 1;
-        Ok(self.bytes[self.at - 1])
+        byte
     }
 }

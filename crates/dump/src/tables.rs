@@ -344,7 +344,8 @@ fn write_of_tasks(
         note(outcome, "open files", found.as_ref().err());
         let OpenFiles { files, broken } = found.unwrap_or_default();
         for (task, fault) in broken {
-            note(outcome, &format!("open files of process {}", tasks[task].pid.unwrap_or(0)), Some(&fault));
+            let pid = tasks.get(task).and_then(|task| task.pid).unwrap_or(0);
+            note(outcome, &format!("open files of process {pid}"), Some(&fault));
         }
         if wants_files {
             out.write_rows(files.iter().map(|file| file_row(file, tasks)))?;
@@ -372,7 +373,7 @@ fn write_of_tasks(
 fn file_row<'f>(file: &'f OpenFile, tasks: &[Task]) -> rows::DumpFiles<'f> {
     let signed = |value: Option<u64>| value.map(u64::cast_signed);
     rows::DumpFiles {
-        pid: tasks[file.task].tgid.map(u32::cast_signed),
+        pid: tasks.get(file.task).and_then(|task| task.tgid).map(u32::cast_signed),
         fd: i32::try_from(file.descriptor).unwrap_or(i32::MAX),
         path: file.path.as_deref().map(|path| readable(path.as_bytes())),
         kind: file.mode.map(|mode| kind_of(mode).into()),
@@ -466,7 +467,9 @@ fn task_row<'t>(
 
 fn stack_rows(stacks: &Stacks) -> impl Iterator<Item = rows::DumpStacks<'_>> {
     let mut tasks = vec![0; stacks.stacks.len()];
-    stacks.of_tasks.iter().flatten().for_each(|stack| tasks[*stack] += 1);
+    for stack in stacks.of_tasks.iter().flatten() {
+        tasks.get_mut(*stack).into_iter().for_each(|number| *number += 1);
+    }
     stacks.stacks.iter().zip(tasks).enumerate().map(|(number, ((frames, fault), tasks))| {
         let name = |frame: &Frame| match (&frame.function, &frame.module) {
             (Some((name, _)), Some(module)) => format!("{name} [{module}]"),
@@ -522,7 +525,7 @@ fn frame_rows<'f>(
 }
 
 fn lock_row<'l>(lock: &LockWait, tasks: &[Task], stacks: &'l Stacks) -> rows::DumpLocks<'l> {
-    let pid = |task: usize| tasks[task].pid.map(u32::cast_signed);
+    let pid = |task: usize| tasks.get(task).and_then(|task| task.pid).map(u32::cast_signed);
     let status = match lock {
         LockWait { depth: None, .. } => "deadlock",
         LockWait { is_of_readers: true, .. } => "held by readers",
@@ -534,7 +537,7 @@ fn lock_row<'l>(lock: &LockWait, tasks: &[Task], stacks: &'l Stacks) -> rows::Du
         lock: format!("{:016x}", lock.lock).into(),
         holder_pid: lock.holder.and_then(pid),
         waiter_pid: pid(lock.waiter),
-        wait_function: stacks.waits[lock.waiter].as_deref().map(Into::into),
+        wait_function: stacks.waits.get(lock.waiter).and_then(|wait| wait.as_deref()).map(Into::into),
         depth: lock.depth.map(u32::cast_signed),
         root_pid: lock.root.and_then(pid),
         status: status.into(),

@@ -10,8 +10,8 @@ pub(crate) struct VmCoreInfo(String);
 
 impl VmCoreInfo {
     pub(crate) fn of(bytes: &[u8]) -> VmCoreInfo {
-        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-        VmCoreInfo(String::from_utf8_lossy(&bytes[..end]).into_owned())
+        let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+        VmCoreInfo(String::from_utf8_lossy(text).into_owned())
     }
 
     /// Search for it in memory, for a dump that has none of its own. It is at the beginning of a

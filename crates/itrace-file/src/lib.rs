@@ -17,10 +17,16 @@
 //! file whose writer was killed has no index and perhaps half a section: whole sections can be
 //! read, and [`Reader::is_complete`] tells that it is not complete.
 
+// Whatever comes from a file, a device or a traced program is an error, not a panic. Exceptions state their reason.
+#![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing))]
+
+#[expect(clippy::indexing_slicing, reason = "numbers of units, slots and streams are given here; what a file states is checked")]
 mod coding;
 pub mod dictionary;
+#[expect(clippy::indexing_slicing, reason = "numbers of units, slots and streams are given here; what a file states is checked")]
 mod model;
 mod reader;
+#[expect(clippy::indexing_slicing, reason = "a remainder is less than the length")]
 pub mod ring;
 mod word;
 mod writer;

@@ -102,7 +102,7 @@ impl Reader {
         let head = self.head(section.offset, length).ok_or_else(damaged)?;
         let payload = self.payload(section.offset, &head)?;
         let streams = unpack(&payload).ok_or_else(damaged)?;
-        let slices = std::array::from_fn(|index| streams[index].as_slice());
+        let slices = streams.each_ref().map(Vec::as_slice);
         words.reserve(section.events as usize);
         decode(&slices, section.events, self.blocks.len(), words).map_err(|_| {
             words.truncate(before);
@@ -145,9 +145,8 @@ impl Reader {
     fn head(&self, offset: u64, length: u64) -> Option<Head> {
         let mut bytes = [0; HEAD as usize];
         self.file.read_exact_at(&mut bytes, offset).ok()?;
-        let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
-        let long = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
-        let head = Head { kind: word(0), crc: word(4), length: long(8), plain: long(16) };
+        let [words, stored, plain] = numbers(&bytes);
+        let head = Head { kind: words as u32, crc: (words >> 32) as u32, length: stored, plain };
         let end = offset.checked_add(HEAD)?.checked_add(head.length)?;
         (end <= length && head.length <= MOST_BYTES && head.plain <= MOST_BYTES).then_some(head)
     }
@@ -179,8 +178,10 @@ impl Reader {
     }
 }
 
+/// Numbers of 8 bytes; 0 beyond the end.
 fn numbers<const COUNT: usize>(bytes: &[u8]) -> [u64; COUNT] {
-    std::array::from_fn(|index| u64::from_le_bytes(bytes[8 * index..8 * index + 8].try_into().unwrap()))
+    let mut found = bytes.as_chunks::<8>().0.iter().map(|eight| u64::from_le_bytes(*eight));
+    std::array::from_fn(|_| found.next().unwrap_or_default())
 }
 
 /// Decompress. While fuzzing, uncompressed data is accepted, too, because no mutation yields a
@@ -192,15 +193,15 @@ fn unpacked(packed: &[u8], length: u64) -> Option<Vec<u8>> {
 
 fn unpack(payload: &[u8]) -> Option<[Vec<u8>; STREAMS]> {
     let lengths: [u64; 2 * STREAMS] = numbers(payload.get(40..EVENTS_HEAD)?);
-    let mut rest = &payload[EVENTS_HEAD..];
+    let mut rest = payload.get(EVENTS_HEAD..)?;
     let mut streams = <[Vec<u8>; STREAMS]>::default();
-    for (stream, pair) in streams.iter_mut().zip(lengths.chunks_exact(2)) {
-        let (packed, tail) = rest.split_at_checked(usize::try_from(pair[0]).ok()?)?;
+    for (stream, [packed_bytes, bytes]) in streams.iter_mut().zip(lengths.as_chunks::<2>().0) {
+        let (packed, tail) = rest.split_at_checked(usize::try_from(*packed_bytes).ok()?)?;
         rest = tail;
-        if pair[1] > MOST_BYTES {
+        if *bytes > MOST_BYTES {
             return None;
         }
-        *stream = unpacked(packed, pair[1])?;
+        *stream = unpacked(packed, *bytes)?;
     }
     Some(streams)
 }

@@ -207,32 +207,34 @@ impl Collector {
         let mut rest = words.as_slice();
         while !rest.is_empty() && self.failure.is_none() {
             let Some((piece, count)) = next_piece(rest) else {
-                self.failure = Some(Failure::Overwritten);
+                self.found_overwritten();
                 break;
             };
             match piece {
-                Piece::Events(count) => self.take_events(&rest[..count]),
+                Piece::Events(count) => self.take_events(rest.get(..count).unwrap_or_default()),
                 Piece::Block(block) => self.define(&block),
                 Piece::Maps(text) => self.map(&text),
             }
-            rest = &rest[count..];
+            rest = rest.get(count..).unwrap_or_default();
         }
         self.words = words;
         found
     }
 
+    fn found_overwritten(&mut self) {
+        self.failure = Some(Failure::Overwritten);
+    }
+
     fn take_events(&mut self, words: &[u64]) {
         for &word in words {
             match Event::unpack(word) {
-                Some(Event::Block(number)) if (number as usize) < self.blocks.len() => {
+                Some(Event::Block(number)) => {
+                    let Some(block) = self.blocks.get(number as usize) else { return self.found_overwritten() };
                     self.last = Some(number);
-                    self.steps += u64::from(self.blocks[number as usize].instructions);
+                    self.steps += u64::from(block.instructions);
                 }
                 Some(Event::Access(_) | Event::Note(_)) => {}
-                _ => {
-                    self.failure = Some(Failure::Overwritten);
-                    return;
-                }
+                None => return self.found_overwritten(),
             }
         }
         self.write(words);
@@ -290,7 +292,7 @@ impl Collector {
     /// The number of instructions after which the last block was left, if it was left early.
     fn left(&self, shown: u64, signal: i32) -> Option<u16> {
         let last = self.last.filter(|last| u64::from(*last) == shown >> 16)?;
-        let block = &self.blocks[last as usize];
+        let block = self.blocks.get(last as usize)?;
         let ring = self.ring();
         let head = ring.head();
         let begun = head.counter.load(Ordering::Relaxed).checked_sub(head.begun.load(Ordering::Relaxed))?;

@@ -511,6 +511,7 @@ impl<'b> Follower<'b> {
         }
     }
 
+    #[expect(clippy::expect_used, reason = "a block that begins gets a frame before anything asks for it")]
     fn top(&self) -> &Frame {
         self.tasks[self.task as usize].frames.last().expect("a block has a frame")
     }

@@ -9,18 +9,29 @@
 //! 3. `following` follows the events: tasks, modes, functions, calls.
 //! 4. `tables` writes rows.
 
+// Whatever comes from a file, a device or a traced program is an error, not a panic. Exceptions state their reason.
+#![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing))]
+
+#[expect(clippy::indexing_slicing, reason = "the reader has checked the numbers of blocks; all others are given here")]
 pub mod callgrind;
 mod code;
 mod convert;
 pub mod emulated;
+#[expect(clippy::indexing_slicing, reason = "the reader has checked the numbers of blocks; all others are given here")]
 mod executions;
 mod facts;
+#[expect(clippy::indexing_slicing, reason = "the reader has checked the numbers of blocks; all others are given here")]
 mod following;
+#[expect(clippy::indexing_slicing, reason = "the reader has checked the numbers of blocks; all others are given here")]
 mod images;
+#[expect(clippy::indexing_slicing, reason = "the reader has checked the numbers of blocks; all others are given here")]
 mod instructions;
+#[expect(clippy::indexing_slicing, reason = "the reader has checked the numbers of blocks; all others are given here")]
 mod lines;
+#[expect(clippy::indexing_slicing, reason = "the reader has checked the numbers of blocks; all others are given here")]
 mod reuse;
 pub mod stepping;
+#[expect(clippy::indexing_slicing, reason = "the reader has checked the numbers of blocks; all others are given here")]
 mod tables;
 
 pub use convert::{EVENTS, FACTS, ItraceError, Outcome, complete, convert, facts_of};

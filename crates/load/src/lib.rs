@@ -12,9 +12,14 @@
 //! (whether the results are valid), `measured` (rows). Two modules are independent of these:
 //! `foreign` reads logs, and `http` makes load on a web server.
 
+// Whatever comes from a file, a device or a traced program is an error, not a panic. Exceptions state their reason.
+#![cfg_attr(not(any(test, feature = "fuzzing")), warn(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing))]
+
 mod actor;
+#[expect(clippy::indexing_slicing, reason = "workers, lanes, barriers and parts are numbered here, not by input")]
 mod board;
 mod clock;
+#[expect(clippy::indexing_slicing, reason = "parts of a buffer that are cut to its length")]
 mod data;
 mod device;
 mod error;
@@ -24,12 +29,15 @@ pub mod fuzzing;
 mod guarded;
 mod histogram;
 pub mod http;
+#[expect(clippy::indexing_slicing, reason = "workers, lanes, barriers and parts are numbered here, not by input")]
 mod items;
 mod judge;
 mod measured;
+#[expect(clippy::indexing_slicing, reason = "workers, lanes, barriers and parts are numbered here, not by input")]
 mod meter;
 mod run;
 mod step;
+#[expect(clippy::indexing_slicing, reason = "workers, lanes, barriers and parts are numbered here, not by input")]
 mod workers;
 mod workspace;
 

@@ -9,12 +9,14 @@ use super::{
     About, Physical,
     flattened::Bytes,
     segments::{Segment, Segments},
-    take_notes, u32_at, u64_at,
+    take_notes, u16_at, u32_at, u64_at,
 };
 use crate::error::{Damage, DumpError, Fault, NoDump, NotReadable, Section};
 
 const HEADER_BYTES: usize = 64;
 const SEGMENT_BYTES: usize = 56;
+/// ELFCLASS64 and ELFDATA2LSB, in `e_ident`.
+const WIDE_AND_LITTLE_ENDIAN: [u8; 2] = [2, 1];
 const CORE: u16 = 4;
 const X86_64: u16 = 62;
 const LOAD: u32 = 1;
@@ -31,8 +33,8 @@ struct Elf {
 pub(super) fn open(bytes: Bytes, path: &Path) -> Result<(Box<dyn Physical>, About), DumpError> {
     let cut = |section| DumpError::Damaged(path.into(), Damage::Cut(section));
     let header = bytes.range(0, HEADER_BYTES as u64).ok_or_else(|| cut(Section::ElfHeader))?;
-    let short = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);
-    if header[4] != 2 || header[5] != 1 || short(18) != X86_64 {
+    let short = |at: usize| u16_at(&header, at);
+    if header.get(4..6) != Some(&WIDE_AND_LITTLE_ENDIAN) || short(18) != X86_64 {
         return Err(DumpError::NotReadable(path.into(), NotReadable::ElfMachine));
     }
     if short(16) != CORE {

@@ -87,7 +87,7 @@ impl Bytes {
         let (mut offset, mut rest) = (offset, out);
         while !rest.is_empty() {
             let next = pieces.partition_point(|piece| piece.offset <= offset);
-            let Some(piece) = next.checked_sub(1).map(|at| pieces[at]) else { return false };
+            let Some(piece) = next.checked_sub(1).and_then(|at| pieces.get(at)) else { return false };
             let inside = offset - piece.offset;
             if inside >= piece.length {
                 return false;
@@ -95,7 +95,8 @@ impl Bytes {
             let length = rest.len().min(usize::try_from(piece.length - inside).unwrap_or(usize::MAX));
             let at = piece.at + inside as usize;
             let (now, later) = rest.split_at_mut(length);
-            now.copy_from_slice(&map[at..at + length]);
+            let Some(found) = map.get(at..at + length) else { return false };
+            now.copy_from_slice(found);
             (offset, rest) = (offset + length as u64, later);
         }
         true

@@ -222,8 +222,9 @@ fn registers(text: &str) -> Vec<Registers> {
         for (name, value) in line.split_whitespace().filter_map(|word| word.split_once('=')) {
             let place = REGISTERS.iter().find(|(known, _)| *known == name).map(|(_, place)| *place);
             let place = place.or((name == "CS").then_some(CODE_SEGMENT));
-            if let (Some(place), Ok(value)) = (place, u64::from_str_radix(value, 16)) {
-                last.all[place] = value;
+            let register = place.and_then(|place| last.all.get_mut(place));
+            if let (Some(register), Ok(value)) = (register, u64::from_str_radix(value, 16)) {
+                *register = value;
             }
         }
         (last.ip, last.sp, last.bp) = (last.all[16], last.all[19], last.all[4]);

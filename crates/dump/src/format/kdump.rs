@@ -8,6 +8,7 @@
 use std::{
     cell::RefCell,
     io,
+    ops::Range,
     path::Path,
     sync::{Arc, Mutex},
 };
@@ -21,6 +22,8 @@ use crate::error::{Damage, DumpError, Fault, NotReadable, Section};
 
 const PAGE: usize = super::PAGE as usize;
 const HEADER_BYTES: u64 = 464;
+/// Fifth of the six names of 65 bytes in `struct new_utsname`.
+const MACHINE: Range<usize> = 272..337;
 const SUB_HEADER_BYTES: u64 = 104;
 const DESCRIPTOR_BYTES: usize = 24;
 /// Number of decompressed pages that each thread caches: 16 MiB.
@@ -79,7 +82,7 @@ pub(super) fn open(bytes: Bytes, path: &Path) -> Result<(Box<dyn Physical>, Abou
         return Err(damaged(Damage::BlockBytes(block)));
     }
     let block = PAGE as u64;
-    let machine = header[12 + 4 * 65..][..65].split(|byte| *byte == 0).next().unwrap_or_default();
+    let machine = header.get(MACHINE).and_then(|name| name.split(|byte| *byte == 0).next()).unwrap_or_default();
     // In dumps that qemu wrote it is empty.
     if !matches!(machine, b"" | b"x86_64") {
         let machine = String::from_utf8_lossy(machine).into_owned();
@@ -93,7 +96,7 @@ pub(super) fn open(bytes: Bytes, path: &Path) -> Result<(Box<dyn Physical>, Abou
     if bitmap.is_empty() {
         return Err(damaged(Damage::EmptyBitmap));
     }
-    let bitmap: Vec<u64> = bitmap.chunks_exact(8).map(|word| u64::from_le_bytes(*word.first_chunk().expect("8 bytes"))).collect();
+    let bitmap: Vec<u64> = bitmap.chunks_exact(8).map(|word| u64_at(word, 0)).collect();
     let mut sum = 0_u32;
     let mut before = Vec::with_capacity(bitmap.len());
     for word in &bitmap {
@@ -139,9 +142,9 @@ impl File {
     /// Index of a page among those in the file.
     fn place_of(&self, page: u64) -> Option<u64> {
         let word = usize::try_from(page / 64).ok()?;
-        let bits = *self.bitmap.get(word)?;
+        let (bits, before) = (*self.bitmap.get(word)?, self.before.get(word)?);
         let bit = page % 64;
-        (bits >> bit & 1 == 1).then(|| u64::from(self.before[word]) + u64::from((bits & ((1 << bit) - 1)).count_ones()))
+        (bits >> bit & 1 == 1).then(|| u64::from(*before) + u64::from((bits & ((1 << bit) - 1)).count_ones()))
     }
 
     fn read_page(&self, page: u64, state: &mut State, out: &mut [u8; PAGE]) -> Result<(), Fault> {
@@ -190,7 +193,8 @@ impl Physical for Kdump {
                 state.kept.keep(page, content, KEPT_PAGES)
             }
         };
-        out.copy_from_slice(state.kept.pages[slot].1.get(inside..inside + out.len()).ok_or(Fault::NotInDump)?);
+        let content = state.kept.pages.get(slot).and_then(|(_, content)| content.get(inside..inside + out.len()));
+        out.copy_from_slice(content.ok_or(Fault::NotInDump)?);
         Ok(())
     }
 
@@ -218,7 +222,7 @@ impl Kdump {
     fn page(&self, page: u64, state: &mut State) -> Result<Content, Fault> {
         let is_alone = Arc::strong_count(&self.file) == 1;
         let left = || self.file.left.lock().ok().filter(|_| !is_alone);
-        if let Some(content) = left().and_then(|left| left.slots.get(&page).map(|slot| Arc::clone(&left.pages[*slot].1))) {
+        if let Some(content) = left().and_then(|left| left.content(page)) {
             return Ok(content);
         }
         let mut content = Arc::new([0; PAGE]);
@@ -237,6 +241,11 @@ impl State {
 }
 
 impl Kept {
+    /// A page that is cached.
+    fn content(&self, page: u64) -> Option<Content> {
+        self.slots.get(&page).and_then(|slot| self.pages.get(*slot)).map(|(_, content)| Arc::clone(content))
+    }
+
     /// Cache a page, in place of an old one if there are `most`. Returns the index of its slot.
     fn keep(&mut self, page: u64, content: Content, most: usize) -> usize {
         let slot = if self.pages.len() < most {
@@ -245,8 +254,10 @@ impl Kept {
         } else {
             let slot = self.hand;
             self.hand = (self.hand + 1) % most;
-            self.slots.remove(&self.pages[slot].0);
-            self.pages[slot] = (page, content);
+            if let Some(kept) = self.pages.get_mut(slot) {
+                self.slots.remove(&kept.0);
+                *kept = (page, content);
+            }
             slot
         };
         self.slots.insert(page, slot);

@@ -113,8 +113,8 @@ fn copy(distance: usize, length: usize, out: &mut [u8], done: &mut usize) -> Opt
     let end = done.checked_add(length).filter(|end| *end <= out.len())?;
     if distance >= STEP && end + STEP <= out.len() {
         for (at, to) in (from..).step_by(STEP).zip((*done..end).step_by(STEP)) {
-            let step: [u8; STEP] = *out[at..].first_chunk()?;
-            out[to..to + STEP].copy_from_slice(&step);
+            let step: [u8; STEP] = *out.get(at..)?.first_chunk()?;
+            out.get_mut(to..to + STEP)?.copy_from_slice(&step);
         }
         *done = end;
         return Some(());
@@ -123,7 +123,7 @@ fn copy(distance: usize, length: usize, out: &mut [u8], done: &mut usize) -> Opt
         out.copy_within(from..from + length, *done);
     } else {
         for at in 0..length {
-            out[*done + at] = out[from + at];
+            *out.get_mut(*done + at)? = *out.get(from + at)?;
         }
     }
     *done = end;

@@ -122,6 +122,11 @@ pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
 }
 
 /// A number at an offset of a header; 0 beyond its end.
+pub(crate) fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    bytes.get(at..at + 2).and_then(|part| part.first_chunk()).map_or(0, |part| u16::from_le_bytes(*part))
+}
+
+/// A number at an offset of a header; 0 beyond its end.
 pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..at + 8).and_then(|part| part.first_chunk()).map_or(0, |part| u64::from_le_bytes(*part))
 }

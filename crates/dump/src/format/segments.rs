@@ -41,7 +41,7 @@ impl Segments {
 
     fn with(&self, address: u64) -> Option<&Segment> {
         let next = self.0.partition_point(|segment| segment.start <= address);
-        self.0[..next].last().filter(|segment| address - segment.start < segment.length)
+        self.0.get(..next)?.last().filter(|segment| address - segment.start < segment.length)
     }
 
     pub(crate) fn pages(&self) -> u64 {

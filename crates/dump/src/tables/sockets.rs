@@ -21,7 +21,7 @@ fn row<'s>(socket: &'s Socket, tasks: &[Task]) -> rows::DumpSockets<'s> {
     let text = |text: &'s Option<String>| text.as_deref().map(|text| readable(text.as_bytes()));
     let signed = |value: Option<u64>| value.map(u64::cast_signed);
     rows::DumpSockets {
-        pid: tasks[socket.task].tgid.map(u32::cast_signed),
+        pid: tasks.get(socket.task).and_then(|task| task.tgid).map(u32::cast_signed),
         fd: i32::try_from(socket.descriptor).unwrap_or(i32::MAX),
         family: socket.family.as_str().into(),
         kind: text(&socket.kind),

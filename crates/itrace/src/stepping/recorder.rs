@@ -52,6 +52,13 @@ struct Next {
     number_of_call: u64,
 }
 
+impl Next {
+    /// The bytes of the instruction.
+    fn code(&self) -> &[u8] {
+        self.bytes.get(..self.instruction.len()).unwrap_or(&self.bytes)
+    }
+}
+
 pub(super) struct Recorder {
     writer: Writer,
     blocks: FxHashMap<(u64, Box<[u8]>), u32>,
@@ -100,7 +107,7 @@ impl Recorder {
         }
         let index = thread.lengths.len() as u16;
         thread.accesses.extend(next.accesses.iter().map(|access| Event::Access(Access { instruction: index, ..*access }).pack()));
-        thread.code.extend_from_slice(&next.bytes[..instruction.len()]);
+        thread.code.extend_from_slice(next.code());
         thread.lengths.push(instruction.len() as u8);
         let is_call = matches!(instruction.code(), Code::Syscall | Code::Sysenter) || instruction.code() == Code::Int_imm8;
         let ends = instruction.flow_control() != FlowControl::Next
@@ -124,10 +131,9 @@ impl Recorder {
         self.task_of(tracee);
         let mut bytes = [0; LONGEST];
         let read = tracee.read(registers.rip, &mut bytes);
-        let instruction = *self
-            .decoded
-            .entry((registers.rip, bytes))
-            .or_insert_with(|| Decoder::with_ip(64, &bytes[..read], registers.rip, DecoderOptions::NONE).decode());
+        let instruction = *self.decoded.entry((registers.rip, bytes)).or_insert_with(|| {
+            Decoder::with_ip(64, bytes.get(..read).unwrap_or(&bytes), registers.rip, DecoderOptions::NONE).decode()
+        });
         let mut accesses = Vec::new();
         self.operands.each(&instruction, registers, |access| accesses.push(access));
         let thread = self.threads.entry(tracee.tid).or_default();
@@ -167,7 +173,7 @@ impl Recorder {
             // `exit` was executed, but never returned.
             if next.instruction.code() == Code::Syscall {
                 self.steps += 1;
-                thread.code.extend_from_slice(&next.bytes[..next.instruction.len()]);
+                thread.code.extend_from_slice(next.code());
                 if thread.lengths.is_empty() {
                     thread.start = next.instruction.ip();
                 }

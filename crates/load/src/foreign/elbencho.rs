@@ -317,7 +317,11 @@ fn read_csv(section: &str, past: &mut Past, log: &mut Log) {
             continue;
         }
         let text = |name: &str| {
-            columns.iter().position(|column| *column == name).map(|place| values[place]).filter(|text| !text.is_empty())
+            columns
+                .iter()
+                .position(|column| *column == name)
+                .and_then(|place| values.get(place).copied())
+                .filter(|text| !text.is_empty())
         };
         phase_of_columns(&text).rows(past, line, log);
     }
@@ -380,7 +384,7 @@ fn read_json(document: &Value, past: &mut Past, log: &mut Log) {
         first_ms: json::number(first, "elapsed_time_ms"),
         last_ms: json::number(last, "elapsed_time_ms"),
         data: data(last, &latency["IO"]),
-        mixed_reads: data(&last["rwmix_read"], &latency["IO"]["rwmix_read"]),
+        mixed_reads: data(&last["rwmix_read"], latency.pointer("/IO/rwmix_read").unwrap_or(&Value::Null)),
         entries: Counts {
             total: json::number(last, "entries"),
             per_s: json::number(last, "entries/s"),
@@ -393,7 +397,7 @@ fn read_json(document: &Value, past: &mut Past, log: &mut Log) {
 
 /// The latencies in a document (`--lat`, `--lathisto`).
 fn latencies(latency: &Value) -> Counts {
-    let buckets = latency["histogram"]["buckets"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let buckets = latency.pointer("/histogram/buckets").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let mut classes: Vec<LatencyClass> = buckets.iter().filter_map(class).collect();
     classes.sort_by_key(|class| class.low_ns);
     // A class contains values from its lower limit to below its upper one.

@@ -83,10 +83,10 @@ fn jobs<'a>(entries: &'a [Value], document: &'a Value) -> Vec<Job<'a>> {
         let options = entry.get("job options").map(ToString::to_string).unwrap_or_default();
         let key = (entry["jobname"].to_string(), entry["groupid"].to_string(), options);
         let place = *places.entry(key).or_insert(order.len());
-        if place == order.len() {
-            order.push(Vec::new());
+        match order.get_mut(place) {
+            Some(of_job) => of_job.push(entry),
+            None => order.push(vec![entry]),
         }
-        order[place].push(entry);
     }
     let alone = order.len() == 1;
     let device = document.get("disk_util").and_then(Value::as_array).filter(|devices| alone && devices.len() == 1);
@@ -100,7 +100,7 @@ fn jobs<'a>(entries: &'a [Value], document: &'a Value) -> Vec<Job<'a>> {
             processes: 1,
             separate: true,
             global: document.get("global options"),
-            device: device.map(|devices| &devices[0]),
+            device: device.and_then(|devices| devices.first()),
             entries,
         };
         let numjobs = job.option("numjobs").and_then(|text| numbers::count(&text)).unwrap_or(1).max(1);
@@ -113,9 +113,14 @@ fn jobs<'a>(entries: &'a [Value], document: &'a Value) -> Vec<Job<'a>> {
 }
 
 impl Job<'_> {
+    /// A member of its first entry.
+    fn first(&self, key: &str) -> Option<&Value> {
+        self.entries.first()?.get(key)
+    }
+
     /// An option as it was given, for the job or for all.
     fn option(&self, name: &str) -> Option<Cow<'_, str>> {
-        let own = self.entries[0].get("job options").and_then(|options| json::text(options, name));
+        let own = self.first("job options").and_then(|options| json::text(options, name));
         own.or_else(|| json::text(self.global?, name))
     }
 
@@ -134,7 +139,7 @@ impl Job<'_> {
         if self.entries.iter().all(|entry| entry.get(section).is_none()) {
             return;
         }
-        let name = self.entries[0]["jobname"].as_str().unwrap_or_default().to_string();
+        let name = self.first("jobname").and_then(Value::as_str).unwrap_or_default().to_string();
         let (Some(bytes), Some(operations)) = (self.bytes(section), self.sum(section, "total_ios")) else {
             return log.broken(log.line, &name, facts::invalid_numbers(section));
         };
@@ -219,7 +224,7 @@ impl Job<'_> {
     /// Fill in the setting.
     fn describe(&self, section: &str, row: &mut Measured) {
         row.hosts = (!self.hosts.is_empty()).then(|| self.hosts.join(","));
-        let has_options = self.global.is_some() || self.entries[0].get("job options").is_some();
+        let has_options = self.global.is_some() || self.first("job options").is_some();
         if !moves_data(&row.item) {
             row.layout = Some("own");
             return;
@@ -249,8 +254,9 @@ impl Job<'_> {
             "trim" => 2,
             _ => 0,
         };
-        let parts: Vec<&str> = given.split(',').collect();
-        numbers::bytes(parts.get(place).or(parts.last()).filter(|part| !part.is_empty()).unwrap_or(&parts[0]))
+        // Without a value of its own, the last one given; an empty one stands for the first.
+        let own = given.split(',').take(place + 1).last().filter(|part| !part.is_empty());
+        numbers::bytes(own.or(given.split(',').next())?)
     }
 
     /// Fill in times and rates, and determine whether the processes ran together.
@@ -320,8 +326,9 @@ impl Job<'_> {
         }
         // These jobs prepare nothing before they start to measure, so any other time is that of
         // processes that started late.
-        let elapsed = json::number(self.entries[0], "elapsed").unwrap_or(0.0) * 1e3;
-        if row.operation == "create" && self.entries[0]["groupid"] == 0 && longest < elapsed / 10.0 && elapsed > 2000.0 {
+        let elapsed = self.entries.first().and_then(|entry| json::number(entry, "elapsed")).unwrap_or(0.0) * 1e3;
+        let is_of_first_group = self.first("groupid").is_some_and(|group| *group == 0);
+        if row.operation == "create" && is_of_first_group && longest < elapsed / 10.0 && elapsed > 2000.0 {
             doubt(row, Status::NoOverlap, facts::longest_too_short(elapsed * 1e6, longest * 1e6));
         }
     }

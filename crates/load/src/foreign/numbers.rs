@@ -55,7 +55,7 @@ pub(super) fn milliseconds(text: &str) -> Option<f64> {
         let (factor, length) = if after.starts_with("ms") {
             (1.0, 2)
         } else {
-            match after.as_bytes()[0] {
+            match after.as_bytes().first()? {
                 b'd' => (86_400_000.0, 1),
                 b'h' => (3_600_000.0, 1),
                 b'm' => (60_000.0, 1),

@@ -129,7 +129,7 @@ impl Connection {
     }
 
     fn send(&mut self, target: &Target) -> Outcome {
-        let rest = &target.request[self.sent..];
+        let rest = target.request.get(self.sent..).unwrap_or_default();
         match self.descriptor().and_then(|socket| net::send(socket, rest, SendFlags::NOSIGNAL)) {
             Ok(bytes) => {
                 self.sent += bytes;
@@ -154,7 +154,7 @@ impl Connection {
             if bytes == 0 {
                 return if self.response.close() { Outcome::Complete } else { Outcome::Closed };
             }
-            match self.response.read(&buffer[..bytes]) {
+            match self.response.read(buffer.get(..bytes).unwrap_or_default()) {
                 Step::Complete => return Outcome::Complete,
                 Step::Wrong => return Outcome::Malformed,
                 // There is more only if the buffer was full.

@@ -9,8 +9,10 @@
 //! Modules: `url`, `arrivals` (when requests are due), `response` (parses answers), `connection`
 //! (one socket), `client` (one thread with many connections), `answered` (the results).
 
+#[expect(clippy::indexing_slicing, reason = "targets and connections are numbered here, not by a server")]
 mod answered;
 mod arrivals;
+#[expect(clippy::indexing_slicing, reason = "targets and connections are numbered here, not by a server")]
 mod client;
 mod connection;
 mod response;

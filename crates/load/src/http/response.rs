@@ -102,7 +102,7 @@ impl Response {
                     if *left == 0 {
                         self.state = State::Done;
                     }
-                    self.content(&bytes[..taken as usize]);
+                    self.content(bytes.get(..taken as usize).unwrap_or_default());
                     Some(taken as usize)
                 }
                 State::Chunk(left) => {
@@ -113,7 +113,7 @@ impl Response {
                     if *left == 0 {
                         self.state = State::ChunkSize;
                     }
-                    self.content(&bytes[..of_content as usize]);
+                    self.content(bytes.get(..of_content as usize).unwrap_or_default());
                     Some(taken as usize)
                 }
                 State::ChunkSize | State::Trailer => self.chunk_line(bytes),
@@ -123,8 +123,8 @@ impl Response {
                 }
                 State::Done => None,
             };
-            let Some(taken) = taken else { return Step::Wrong };
-            bytes = &bytes[taken..];
+            let Some(rest) = taken.and_then(|taken| bytes.get(taken..)) else { return Step::Wrong };
+            bytes = rest;
         }
         if self.state == State::Done { Step::Complete } else { Step::More }
     }
@@ -147,19 +147,21 @@ impl Response {
         const END: &[u8] = b"\r\n\r\n";
         /// The head comes first, so little of a large answer is copied.
         const PIECE: usize = 2048;
-        let bytes = &bytes[..bytes.len().min(PIECE)];
+        let bytes = bytes.get(..PIECE).unwrap_or(bytes);
         let before = self.line.len();
         // The end may extend across two parts.
         self.line.extend_from_slice(bytes);
         let from = before.saturating_sub(END.len() - 1);
-        match self.line[from..].windows(END.len()).position(|window| window == END) {
+        match self.line.get(from..)?.windows(END.len()).position(|window| window == END) {
             Some(place) => {
                 let end = from + place + END.len();
                 let head = std::mem::take(&mut self.line);
-                self.understand(&head[..end])?;
+                self.understand(head.get(..end)?)?;
                 Some(end - before)
             }
-            None if self.line.len() > LONGEST_HEAD || !b"HTTP/1.".starts_with(&self.line[..self.line.len().min(7)]) => None,
+            None if self.line.len() > LONGEST_HEAD || self.line.iter().zip(b"HTTP/1.").any(|(found, known)| found != known) => {
+                None
+            }
             None => Some(bytes.len()),
         }
     }
@@ -186,7 +188,7 @@ impl Response {
                     _ => self.keeps_alive,
                 };
             } else if let Some(place) = self.wanted.sums.iter().position(|wanted| name.eq_ignore_ascii_case(wanted)) {
-                self.numbers[place] = value.parse().ok();
+                self.numbers.get_mut(place).into_iter().for_each(|number| *number = value.parse().ok());
             }
         }
         self.state = match (self.status, length) {
@@ -208,7 +210,7 @@ impl Response {
             self.line.extend_from_slice(bytes);
             return (self.line.len() <= LONGEST_HEAD).then_some(bytes.len());
         };
-        self.line.extend_from_slice(&bytes[..end]);
+        self.line.extend_from_slice(bytes.get(..end)?);
         let line = std::mem::take(&mut self.line);
         let line = std::str::from_utf8(&line).ok()?.trim_end_matches('\r');
         self.state = match self.state {
