@@ -79,6 +79,9 @@ fn variables(name: &CStr, uid: u32) -> Vec<(&'static str, OsString)> {
         variables.push(("HOME", user.dir.into_os_string()));
         variables.push(("SHELL", user.shell.into_os_string()));
     }
+    // The mailbox is a file with the name of its user.
+    let mailbox = env::var_os("MAIL").map(|of_root| Path::new(&of_root).with_file_name(text(name)).into_os_string());
+    variables.extend(mailbox.map(|path| ("MAIL", path)));
     variables.extend(path_before_sudo().map(|path| ("PATH", path)));
     variables
 }

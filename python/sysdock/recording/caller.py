@@ -35,6 +35,9 @@ def as_caller(who: Caller | None) -> dict[str, Any]:
     if who is None:
         return {}
     variables = {"USER": who.name, "LOGNAME": who.name}
+    if of_root := os.environ.get("MAIL"):
+        # The mailbox is a file with the name of its user.
+        variables["MAIL"] = os.path.join(os.path.dirname(of_root), who.name)
     with suppress(KeyError):
         found = pwd.getpwuid(who.uid)
         variables |= {"HOME": found.pw_dir, "SHELL": found.pw_shell}

@@ -23,7 +23,13 @@ pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="needs root")
 def sudo() -> dict[str, str]:
     """The environment that sudo gives to a program that nobody runs as root."""
     root = pwd.getpwuid(0)
-    of_root = {"USER": "root", "LOGNAME": "root", "HOME": root.pw_dir, "SHELL": root.pw_shell}
+    of_root = {
+        "USER": "root",
+        "LOGNAME": "root",
+        "HOME": root.pw_dir,
+        "SHELL": root.pw_shell,
+        "MAIL": "/var/mail/root",
+    }
     return os.environ | of_root | {"SUDO_UID": str(NOBODY), "SUDO_GID": str(NOBODY), "SUDO_USER": "nobody"}
 
 
@@ -37,9 +43,10 @@ def test_a_command_of_a_sudo_user_finds_the_rights_and_the_environment_of_that_u
     recorder: Recorder, place: Path, sudo: dict[str, str]
 ) -> None:
     nobody = pwd.getpwuid(NOBODY)
-    script = "id -u; id -g; id -G; echo $USER $LOGNAME $HOME $SHELL"
+    script = "id -u; id -g; id -G; echo $USER $LOGNAME $HOME $SHELL $MAIL"
     done = recorder.record(place / "rec", "sh", "-c", script, env=sudo)
-    expected = f"{NOBODY}\n{NOBODY}\n{NOBODY}\nnobody nobody {nobody.pw_dir} {nobody.pw_shell}\n"
+    mine = f"nobody nobody {nobody.pw_dir} {nobody.pw_shell} /var/mail/nobody"
+    expected = f"{NOBODY}\n{NOBODY}\n{NOBODY}\n{mine}\n"
     assert done.stdout == expected, done.stderr
 
 
