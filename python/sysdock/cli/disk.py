@@ -185,20 +185,20 @@ def _as_scanned(path: str) -> str:
 @click.pass_context
 def snapshot(ctx: click.Context, /, target: Path, output: Path, keep: int | None) -> None:
     """Scan into a series: a folder with one recording for each scan, named by its time."""
-    from sysdock import to_disk
     from sysdock.cli.output import remark
     from sysdock.cli.recording import run_with_progress
     from sysdock.disk import series
     from sysdock.recording.native import native_words
 
-    to_disk.make_folder(output)
-    folder = series.next_name(output)
-    code = run_with_progress(native_words("disk scan", {"output": folder}, target), _FORWARD)
-    if code == 0:
-        series.mark(folder)
-        for path in series.remove_older(output, keep) if keep else []:
-            remark(f"{path} removed")
-        remark(f"scanned into {folder}; next: sysdock disk series {output}")
+    with series.opened_or_made(output) as place:
+        folder = series.next_name(place)
+        words = native_words("disk scan", {"output": folder.name}, target.absolute())
+        code = run_with_progress(words, _FORWARD, within=place)
+        if code == 0:
+            series.mark(folder)
+            for path in series.remove_older(place, keep) if keep else []:
+                remark(f"{output / path.name} removed")
+            remark(f"scanned into {output / folder.name}; next: sysdock disk series {output}")
     ctx.exit(code)
 
 

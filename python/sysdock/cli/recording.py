@@ -25,16 +25,21 @@ if TYPE_CHECKING:
     from sysdock.library import Library
 
 
-def run_with_progress(arguments: Sequence[str], forward: Sequence[int]) -> int:
-    """Runs the native program under a progress line; returns its exit status as a shell has it."""
-    code = _run_showing_progress(arguments, forward)
+def run_with_progress(arguments: Sequence[str], forward: Sequence[int], within: Path | None = None) -> int:
+    """Runs the native program under a progress line; returns its exit status as a shell has it.
+
+    `within`: its working directory.
+    """
+    code = _run_showing_progress(arguments, forward, within)
     return code if code >= 0 else 128 - code
 
 
-def _run_showing_progress(arguments: Sequence[str], forward: Sequence[int]) -> int:
+def _run_showing_progress(
+    arguments: Sequence[str], forward: Sequence[int], within: Path | None = None
+) -> int:
     line = ProgressLine()
     try:
-        return run_native(arguments, line.update, forward=forward)
+        return run_native(arguments, line.update, forward=forward, within=within)
     finally:
         line.clear()
 

@@ -70,17 +70,19 @@ def run_native(
     on_progress: Callable[[dict[str, Any]], None],
     *,
     forward: Sequence[int] = (signal.SIGTERM, signal.SIGHUP),
+    within: Path | None = None,
 ) -> int:
     """Runs the native program with inherited streams until it ends, and returns its exit status.
 
     The first argument is the verb, with those below it (`disk scan`). Progress events are read from a pipe of
     their own and given to `on_progress` (in a thread). The signals in `forward` are passed on to it; of one
     that the whole process group was sent, a recorder knows that it has a copy already.
-    A death by signal N is the status -N.
+    `within`: its working directory. A death by signal N is the status -N.
     """
     read_end, write_end = os.pipe()
     verb, *rest = arguments
-    command = [str(find_native()), *verb.split(), "--progress", "--progress-fd", str(write_end), *rest]
+    told = ["--progress", "--progress-fd", str(write_end)]
+    command = [str(find_native().absolute()), *verb.split(), *told, *rest]
     with passed_on(forward) as child:
         try:
             # Descriptors that the user's shell left open are passed to the command: `sysdock run -- cat
@@ -88,7 +90,7 @@ def run_native(
             os.set_inheritable(write_end, True)
             for stream in closed_streams:
                 os.set_inheritable(stream, False)
-            process = subprocess.Popen(command, close_fds=False)
+            process = subprocess.Popen(command, close_fds=False, cwd=within)
         except OSError as error:
             os.close(read_end)
             raise UserError(f"cannot be started: {error.strerror}", place=command[0]) from None

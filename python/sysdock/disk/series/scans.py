@@ -6,7 +6,8 @@ import datetime
 import os
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,17 @@ class Snapshot:
         found = _NAME.match(self.folder.name)
         assert found, self.folder
         return datetime.datetime.strptime(found[1], _STAMP).replace(tzinfo=datetime.UTC)
+
+
+@contextmanager
+def opened_or_made(series: Path) -> Iterator[Path]:
+    """A path to this very folder, whatever has its name by now; for this process and its children only."""
+    to_disk.make_folder(series)
+    descriptor = open_folder(series)
+    try:
+        yield Path(f"/proc/self/fd/{descriptor}")
+    finally:
+        os.close(descriptor)
 
 
 def next_name(series: Path) -> Path:
