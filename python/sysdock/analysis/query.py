@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -15,6 +14,7 @@ from sysdock.errors import UserError
 from sysdock.library import default_root
 from sysdock.recording import Filters
 from sysdock.recording.limits import Limits
+from sysdock.scratch import scratch_folder
 
 MEMORY_MB = 1024
 SECONDS = 300
@@ -76,7 +76,7 @@ def query(
 
     UserError: a statement that is not one SELECT, a mistake in it, a limit that was reached.
     """
-    with tempfile.TemporaryDirectory(prefix="sysdock-query-") as spill:
+    with scratch_folder() as spill:
         read_end, write_end = os.pipe()
         task = Task(
             recording=str(recording),

@@ -26,6 +26,7 @@ from sysdock.recording.limits import MOST_SECONDS, OFF, SWITCH, Limits, limits_o
 from sysdock.recording.manifest import Recording
 from sysdock.recording.process import die_with_parent, lower_limit
 from sysdock.recording.signals import die_by
+from sysdock.scratch import remove_left
 
 # Time for the child to remove its temporary files: after its time is over, and after a signal.
 _GRACE_SECONDS, _SIGNAL_GRACE_SECONDS = 2, 0.7
@@ -57,6 +58,9 @@ def go_on_in_child(recordings: Sequence[Recording]) -> None:
             _set(limits)
         return
     code = _wait(child, limits.seconds if limits else None)
+    if code is None or code < 0:
+        # It had no time for that, or could not.
+        remove_left(child)
     number = 0 if code is None or code >= 0 else -code
     if limits and (code is None or number not in (0, *_ENDING, signal.SIGPIPE)):
         how = "its time was over" if code is None else signal.Signals(number).name

@@ -6,11 +6,14 @@ takes to ask one question. A process that asks thousands and does not fork calls
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sysdock.scratch import scratch_folder
+
 if TYPE_CHECKING:
+    import tempfile
+
     from sysdock.engine import duckdb
     from sysdock.recording.views import Settings
 
@@ -54,7 +57,7 @@ def start(config: Settings, kind: str) -> Instance:
     spill = None
     if "temp_directory" not in config:
         # DuckDB would spill into the working folder, which may be the user's project.
-        spill = tempfile.TemporaryDirectory(prefix="sysdock-", ignore_cleanup_errors=True)
+        spill = scratch_folder()
         config = {**config, "temp_directory": spill.name}
     return Instance(duckdb.connect(config=config), spill, key)
 
