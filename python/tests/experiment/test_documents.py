@@ -183,14 +183,14 @@ def run(tmp_path: Path) -> Callable[..., Result]:
     return run_
 
 
-WAITS = """
+PRINTS = """
 title = "w"
 title_ja = "w"
 question = "w"
 question_ja = "w"
 analysis = "experiment/verdicts"
 [claim]
-primary = "elapsed_s"
+primary = "value"
 [plan]
 blocks = 10
 aa = false
@@ -198,33 +198,38 @@ dry = 0
 [reject]
 foreign_cpu_percent = false
 steal_percent = false
-[factors.seconds]
-levels = ["0.01", "0.3"]
+[factors.number]
+levels = ["10", "300"]
 text = "w"
 text_ja = "w"
 [scenarios.short]
-seconds = "0.01"
+number = "10"
 text = "w"
 text_ja = "w"
 [scenarios.long]
-seconds = "0.3"
+number = "300"
 text = "w"
 text_ja = "w"
 [[workloads]]
-name = "wait"
+name = "print"
 text = "w"
 text_ja = "w"
-run = ["sleep", "{seconds}"]
+run = ["echo", "{number}"]
+[workloads.measures.value]
+pattern = '([0-9]+)'
+better = "lower"
+text = "w"
+text_ja = "w"
 """
 
 
 def test_an_experiment_is_run_again_only_with_trust_and_gives_the_same(
     run: Callable[..., Result], tmp_path: Path
 ) -> None:
-    """One call sleeps 290 ms more: whatever else runs, ten blocks of that are a change."""
-    (tmp_path / "own.toml").write_text(WAITS)
+    """What is measured is what the command prints, which does not depend on what else runs."""
+    (tmp_path / "own.toml").write_text(PRINTS)
     run("run", tmp_path / "own.toml", "-o", tmp_path / "first", "--trust")
-    with pytest.raises(UserError, match=r"\n  sleep 0.01\n  sleep 0.3\n"):
+    with pytest.raises(UserError, match=r"\n  echo 10\n  echo 300\n"):
         run("replay", tmp_path / "first", "-o", tmp_path / "again")
     assert not (tmp_path / "again").exists()
     answer = run("replay", tmp_path / "first", "-o", tmp_path / "again", "--trust", "--format", "json")
