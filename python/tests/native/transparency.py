@@ -7,6 +7,7 @@ kernel recorder, TracerPid of strace, and that the recorder and not the command 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import pty
 import resource
@@ -360,6 +361,28 @@ def _views() -> list[Case]:
             "signals ignored", prepare=_ignore(INT, QUIT, HUP, TERM, USR1, signal.SIGPIPE, signal.SIGCHLD)
         ),
     ]
+
+
+def differences(
+    bare: Outcome, recorded: Outcome, apart: Sequence[str] = ()
+) -> dict[str, tuple[object, object]]:
+    """What differs: name -> bare, recorded. Of what a program found out, fact by fact, apart from these."""
+    facts = [vars(outcome) | found_out(outcome) for outcome in (bare, recorded)]
+    return {
+        name: (facts[0].get(name), facts[1].get(name))
+        for name in {**facts[0], **facts[1]}
+        if name not in apart and facts[0].get(name) != facts[1].get(name)
+    }
+
+
+def found_out(outcome: Outcome) -> dict[str, object]:
+    """What observe.py wrote, in place of its text; nothing of other commands."""
+    if not outcome.out.startswith(b"{"):
+        return {}
+    end = outcome.out.rindex(b"}") + 1
+    found = json.loads(outcome.out[:end])
+    variables = {f"${name}": value for name, value in found.pop("environment").items()}
+    return found | variables | {"out": outcome.out[end:]}
 
 
 CASES = _views() + _statuses() + _signals() + _processes() + _streams() + _terminals()
