@@ -7,10 +7,10 @@ import dataclasses
 import itertools
 import re
 from collections.abc import Callable, Mapping
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar
 
 from sysdock.analysis.errors import engine_errors
-from sysdock.errors import UserError, did_you_mean
+from sysdock.errors import NotComputed, UserError, did_you_mean
 from sysdock.library import Analysis, Column, Library
 from sysdock.library.header import convert
 from sysdock.recording import Filters, Recording, Views
@@ -28,6 +28,10 @@ _FUNCTIONS = {"range", "generate_series", "unnest"}
 _PARAMETER = re.compile(r"\$([a-z_]\w*)")
 _MOST_KEPT = 2_000_000
 _KEPT_NUMBERS = itertools.count()
+# How often a question is asked again because parts of a lake were merged.
+_MOST_MERGES = 10
+
+T = TypeVar("T")
 
 
 class Engine(Protocol):
@@ -60,20 +64,24 @@ class Session:
         engine: Engine | None = None,
         limits: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
-        self.recording = recording
         self._engine = engine
+        self._settings = settings
         self.limits = limits or {}
         self.library = library or Library()
         self.filters = filters or Filters()
         # The library of sysdock is checked by `sysdock check` and tests, not for each user.
         self.checked = not self.library.is_own if checked is None else checked
+        self._open(recording)
+        self._diagnosis: list[Finding] | None = None
+
+    def _open(self, recording: Recording) -> None:
+        self.recording = recording
         with engine_errors(str(recording.folder)):
-            if engine:
-                self.views = engine.views(recording, self.library, self.filters)
+            if self._engine:
+                self.views = self._engine.views(recording, self.library, self.filters)
             else:
                 kind = SmallViews if is_small(recording) else Views
-                self.views = kind(recording, self.library, self.filters, settings)
-        self._diagnosis: list[Finding] | None = None
+                self.views = kind(recording, self.library, self.filters, self._settings)
 
     @property
     def notes(self) -> list[Words]:
@@ -183,13 +191,31 @@ class Session:
         Of `params` those that `sql` has are bound. `place` is named in errors. `reads`: the part of `sql`
         that reads from the recording, if that is not all of it.
         """
+        return self._asked(lambda: self._execute(sql, params, reads), place)
+
+    def _execute(
+        self, sql: str, params: Mapping[str, Any] | None = None, reads: str | None = None
+    ) -> duckdb.DuckDBPyConnection:
+        self.views.prepare(reads or sql)
+        connection = self.views.connection
+        for statement, names in self._statements(sql):
+            bound = {name: value for name, value in (params or {}).items() if name in names}
+            connection.execute(statement, bound or None)
+        return connection
+
+    def _asked(self, ask: Callable[[], T], place: str | None = None) -> T:
+        """What `ask` gives, of the parts that are there: those of a lake may be merged meanwhile."""
+        for _ in range(_MOST_MERGES):
+            try:
+                with engine_errors(place):
+                    return ask()
+            except NotComputed:
+                if self._engine or not self.recording.has_moved():
+                    raise
+            self.views.close()
+            self._open(self.recording.reopened())
         with engine_errors(place):
-            self.views.prepare(reads or sql)
-            connection = self.views.connection
-            for statement, names in self._statements(sql):
-                bound = {name: value for name, value in (params or {}).items() if name in names}
-                connection.execute(statement, bound or None)
-            return connection
+            return ask()
 
     def _statements(self, sql: str) -> list[tuple[str | duckdb.Statement, set[str]]]:
         """The statements in `sql`, with the names of their parameters.
@@ -210,15 +236,17 @@ class Session:
         reads: str | None = None,
     ) -> list[tuple[Any, ...]]:
         """All rows of `sql`, as `execute` runs it."""
-        with engine_errors(place):
-            return self.execute(sql, params, place, reads).fetchall()
+        return self._asked(lambda: self._execute(sql, params, reads).fetchall(), place)
 
     def dicts(self, sql: str, params: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
         """All rows of `sql`, by the names of its columns."""
-        with engine_errors():
-            result = self.execute(sql, params)
+
+        def ask() -> list[dict[str, Any]]:
+            result = self._execute(sql, params)
             names = [column[0] for column in result.description or []]
             return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+
+        return self._asked(ask)
 
     def diagnose(self, lang: str = "en", alongside: Callable[[Session], None] | None = None) -> list[Finding]:
         """The findings, with all texts in one language."""

@@ -19,6 +19,7 @@ import re
 import stat
 from collections import defaultdict
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ FORMAT = 1
 _DATE = re.compile(r"date=(\d{4}-\d{2}-\d{2})$")
 _DAY = datetime.timedelta(days=1)
 _LONGEST_SWAP = 16 << 20
+_MOST_MERGES = 10
 _HINT = "a lake is a folder that `sysdock agent` or `sysdock collect` writes to"
 
 
@@ -69,6 +71,7 @@ class Lake(Recording):
 
     def __init__(self, folder: Path, days: tuple[datetime.date, datetime.date] | None = None) -> None:
         check_mark(folder)
+        self._days = days
         self.lake_parts, self._not_summed = _with_sums_that_hold(list(scan(folder, days)))
         super().__init__(folder, _manifest(folder, self.lake_parts))
         days_of = {table: {p.date for p in self.lake_parts if p.table == table} for table in (SAMPLES, SUMS)}
@@ -78,6 +81,14 @@ class Lake(Recording):
     def open(cls, path: Path | str, days: tuple[datetime.date, datetime.date] | None = None) -> Lake:
         """Opens the lake `path`; of `days`, the first and the last, only those are read."""
         return cls(Path(path), days)
+
+    def has_moved(self) -> bool:
+        """Whether parts were merged or removed since the lake was opened."""
+        return not all(part.path.exists() for part in self.lake_parts)
+
+    def reopened(self) -> Lake:
+        """The lake as it is now."""
+        return Lake(self.folder, self._days)
 
     def verify(self, tables: Iterable[str]) -> None:
         """Nothing: hashing a lake takes as long as reading it. `sysdock lake check` does it."""
@@ -132,7 +143,7 @@ def days_between(begin_ns: int, end_ns: int) -> tuple[datetime.date, datetime.da
 def scan(folder: Path, days: tuple[datetime.date, datetime.date] | None = None) -> Iterable[LakePart]:
     """All parts of a lake, or those of some days."""
     for table, date, cluster in folders_of(folder, days):
-        yield from parts_of(table, date, cluster)
+        yield from _parts_of_a_moment(table, date, cluster)
 
 
 def folders_of(
@@ -156,6 +167,14 @@ def _date_of(folder: Path) -> datetime.date | None:
     except ValueError:
         # 30 February: no folder of a lake.
         return None
+
+
+def _parts_of_a_moment(table: str, date: datetime.date, folder: Path) -> list[LakePart]:
+    for _ in range(_MOST_MERGES):
+        # Between the look at the names and the look at the parts, a merge may have ended.
+        with suppress(FileNotFoundError):
+            return list(parts_of(table, date, folder))
+    return list(parts_of(table, date, folder))
 
 
 def parts_of(table: str, date: datetime.date, folder: Path) -> Iterable[LakePart]:

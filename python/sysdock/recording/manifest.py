@@ -234,6 +234,14 @@ class Recording:
         """Parts whose rows the stored summary `table` does not add up; None: only its sums can tell."""
         return None
 
+    def has_moved(self) -> bool:
+        """Whether its parts are not those that were there when it was opened; only a lake's are replaced."""
+        return False
+
+    def reopened(self) -> Recording:
+        """The same with the parts that are there now."""
+        return self
+
     def verify(self, tables: Iterable[str]) -> None:
         """Checks that all parts of `tables` are there, whole and unchanged (SHA-256); each table once.
 

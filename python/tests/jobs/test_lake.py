@@ -188,6 +188,32 @@ class TestMerging:
         again = compacting.compact(lake)
         assert (again.parts_before, again.summed_days) == (0, 0), "there is nothing left to do"
 
+    @pytest.mark.parametrize("table", ["job_samples", "job_hours"])
+    def test_a_reader_goes_on(self, lake: Path, table: str) -> None:
+        sql = f"SELECT count(*), sum(written_bytes) FROM {table}"
+        with Session(Lake.open(lake)) as session:
+            before = session.fetch(sql)
+            # Another question of a session that has its views, and the first one of another.
+            with Session(Lake.open(lake)) as other:
+                compacting.compact(lake)
+                assert session.fetch(sql) == other.fetch(sql) == before
+
+    def test_names_of_parts_are_read_again_where_a_merge_ends_meanwhile(
+        self, lake: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        before, listdir, merges = contents(lake), os.listdir, ["once"]
+
+        def as_if_later(*words: object) -> list[str]:
+            names = listdir(*words)
+            if merges:
+                merges.clear()
+                assert compacting.compact(lake).parts_before == 2
+            return names
+
+        with monkeypatch.context() as patched:
+            patched.setattr("sysdock.recording.lake.os.listdir", as_if_later)
+            assert contents(lake) == before
+
     def test_what_came_twice_is_there_once(self, lake: Path) -> None:
         before = contents(lake)
         first = sorted((lake / FOLDER).iterdir())[0]
