@@ -2,7 +2,8 @@
 //! starts finds it unchanged.
 //!
 //! A program with file capabilities is started without the variables by which a user could change what
-//! it does (ld.so(8), secure-execution mode): its command gets them back.
+//! it does (ld.so(8), secure-execution mode), and with open files in place of closed standard streams:
+//! its command gets the variables back, and finds the streams closed.
 //!
 //! Before `main`, Rust opens /dev/null in place of closed standard streams and ignores SIGPIPE, so
 //! the state is saved before that.
@@ -33,7 +34,8 @@ static NOTE: extern "C" fn() = note;
 extern "C" fn note() {
     for fd in 0..3 {
         // SAFETY: takes numbers only.
-        if unsafe { libc::fcntl(fd, libc::F_GETFD) } == -1 {
+        let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
+        if flags == -1 || is_from_linker(fd, flags) {
             CLOSED.fetch_or(1 << fd, Ordering::Relaxed);
         }
     }
@@ -49,6 +51,20 @@ extern "C" fn note() {
     }
 }
 
+/// Whether the C library opened this stream, which was closed: in a program with more rights than its
+/// user, it opens /dev/full in place of standard input and /dev/null in place of the others, in the
+/// direction in which they are of no use (csu/check_fds.c in glibc).
+fn is_from_linker(fd: libc::c_int, flags: libc::c_int) -> bool {
+    let useless = if fd == 0 { libc::O_WRONLY } else { libc::O_RDONLY };
+    flags & (libc::O_ACCMODE | libc::O_NOFOLLOW) == useless | libc::O_NOFOLLOW && has_more_rights()
+}
+
+/// Whether this program has more rights than the user who started it.
+fn has_more_rights() -> bool {
+    // SAFETY: takes a number only.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
 fn bit(signal: libc::c_int) -> u64 {
     1 << (signal - 1)
 }
@@ -61,8 +77,7 @@ pub(crate) fn was_ignored(signal: libc::c_int) -> bool {
 /// The variables that the dynamic linker removed from the environment of this program, because it has
 /// more rights than the user who started it.
 pub(crate) fn removed_variables() -> Vec<(OsString, OsString)> {
-    // SAFETY: takes a number only.
-    if unsafe { libc::getauxval(libc::AT_SECURE) } == 0 {
+    if !has_more_rights() {
         return Vec::new();
     }
     let variables = given_environment().split(|byte| *byte == 0).filter_map(variable);
@@ -106,7 +121,7 @@ pub(crate) fn give_back() {
         unsafe { libc::signal(signal, if ignored & bit(signal) != 0 { libc::SIG_IGN } else { libc::SIG_DFL }) };
     }
     for fd in (0..3).filter(|fd| closed & (1 << fd) != 0) {
-        // SAFETY: takes numbers only; the descriptor is the /dev/null in place of a closed stream.
+        // SAFETY: takes numbers only; the descriptor is one in place of a closed stream.
         unsafe { libc::close(fd) };
     }
 }

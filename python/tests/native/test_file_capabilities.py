@@ -33,9 +33,9 @@ def nobody(native: Path, folder: Path) -> Callable[..., subprocess.CompletedProc
     if done.returncode != 0:
         pytest.skip(f"capabilities of files are refused on {folder}: {done.stderr.strip()}")
 
-    def run(*words: Path | str) -> subprocess.CompletedProcess:
+    def run(*words: Path | str, by: tuple[str, ...] = ()) -> subprocess.CompletedProcess:
         user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
-        command = [*user, executable, "record", "--with", "kernel", "-o", folder / "rec", *words]
+        command = [*user, *by, executable, "record", "--with", "kernel", "-o", folder / "rec", *words]
         return subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=600)
 
     return run
@@ -69,6 +69,13 @@ def test_the_command_gets_what_the_linker_removed(nobody: Callable, folder: Path
     bare = subprocess.run(["env", "-0"], capture_output=True, text=True, check=True).stdout
     assert sorted(done.stdout.split("\0")) == sorted(bare.split("\0"))
     assert all(f"{name}={value}" in bare.split("\0") for name, value in given.items())
+
+
+def test_a_closed_stream_stays_closed(nobody: Callable) -> None:
+    # The C library opens files in place of closed streams in a program with capabilities.
+    closes = ("sh", "-c", 'exec "$@" <&-', "sh")
+    done = nobody("--", "sh", "-c", "[ -e /proc/self/fd/0 ] || echo closed", by=closes)
+    assert (done.returncode, done.stdout) == (0, "closed\n"), done.stderr
 
 
 def test_a_process_of_another_user_is_recorded(nobody: Callable, folder: Path, query: Query) -> None:
