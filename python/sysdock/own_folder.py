@@ -11,7 +11,7 @@ import errno
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,8 +49,7 @@ def create(path: Path, mode: int = 0o700) -> OwnFolder:
     UserError: it is not empty, no folder, a link, or belongs to another user, or the path leads over a link
     of one. OSError: it cannot be made.
     """
-    to_disk.make_folder(path.absolute().parent)
-    with _within(path) as (above, name):
+    with _within(path, to_disk.open_or_make) as (above, name):
         is_new = True
         try:
             os.mkdir(name, 0o700, dir_fd=above)
@@ -182,10 +181,10 @@ def _itself(path: Path) -> Iterator[int]:
 
 
 @contextmanager
-def _within(path: Path) -> Iterator[tuple[int, str]]:
+def _within(path: Path, open_above: Callable[[Path], int] = open_folder) -> Iterator[tuple[int, str]]:
     """The open folder that contains a path, and the name there."""
     absolute = path.absolute()
-    above = open_folder(absolute.parent)
+    above = open_above(absolute.parent)
     try:
         yield above, absolute.name or "."
     finally:

@@ -188,7 +188,13 @@ def _copy(handle: int, folder: int, path: Path) -> None:
 
 def make_folder(path: Path, mode: int = 0o777) -> None:
     """Makes a folder (mode: less the umask) and what is missing above it, with their names on the disk."""
+    os.close(open_or_make(path, mode))
+
+
+def open_or_make(path: Path, mode: int = 0o777) -> int:
+    """The same, and a descriptor of the folder as `walk.open_folder` gives one."""
     missing = [above for above in (path, *path.parents) if not above.exists()]
-    os.close(open_folder(path, mode))
+    descriptor = open_folder(path, mode)
     for made in missing:
         sync(made.parent)
+    return descriptor

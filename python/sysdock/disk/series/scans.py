@@ -44,8 +44,7 @@ class Snapshot:
 @contextmanager
 def opened_or_made(series: Path) -> Iterator[Path]:
     """A path to this very folder, whatever has its name by now; for this process and its children only."""
-    to_disk.make_folder(series)
-    descriptor = open_folder(series)
+    descriptor = to_disk.open_or_make(series)
     try:
         yield Path(f"/proc/self/fd/{descriptor}")
     finally:
