@@ -5,8 +5,6 @@ Whatever is lost, it is said: by an error, or by the recording, of which all tha
 
 from __future__ import annotations
 
-import errno
-import os
 import shutil
 import subprocess
 import sys
@@ -88,7 +86,7 @@ def check(failed: Failed, sound: Scan, library: Library) -> None:
     assert "panicked" not in failed.said
     if failed.scan is None:
         assert failed.status == 2
-        assert any(os.strerror(number) in failed.said for number in errno.errorcode), failed.said
+        assert "os error" in failed.said
         return
     ending = {0: "end of input", 2: "input error"}[failed.status]
     assert (failed.manifest["ended_by"], failed.manifest["complete"]) == (ending, failed.status == 0)

@@ -61,32 +61,5 @@ pub(crate) fn note(text: &str) {
 /// Escape control characters, which names may contain and a terminal would execute.
 fn harmless(text: &str) -> String {
     let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
-    without_numbers(text).chars().map(escape).collect()
-}
-
-/// Without the numbers that the standard library adds to the texts of errors: `Permission denied (os
-/// error 13)`.
-fn without_numbers(text: &str) -> String {
-    const MARK: &str = " (os error ";
-    let mut pieces = text.split(MARK);
-    let first = pieces.next().unwrap_or_default().to_string();
-    pieces.fold(first, |whole, piece| {
-        let rest = piece.trim_start_matches(|c: char| c.is_ascii_digit());
-        let is_number = rest.len() < piece.len() && rest.starts_with(')');
-        if is_number { whole + &rest[1..] } else { whole + MARK + piece }
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_of_errors_are_left_out() {
-        assert_eq!(without_numbers("/a: Permission denied (os error 13)"), "/a: Permission denied");
-        assert_eq!(without_numbers("a (os error 2), b (os error 17); c"), "a, b; c");
-        for text in ["", "/a (os error x)/b", "/a (os error )", "(os error 5"] {
-            assert_eq!(without_numbers(text), text);
-        }
-    }
+    text.chars().map(escape).collect()
 }
