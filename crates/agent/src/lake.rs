@@ -280,7 +280,7 @@ impl<R: Row> Drop for Part<R> {
 impl Place {
     fn create<C: Table>(&self) -> Result<(Folder, LonePart), TableError> {
         let folder = self.partition.open(&self.lake, C::TABLE)?;
-        // The numbers of a process begin at 1: a file of this name is of a killed one.
+        // Each process counts from 1, so a file with this name was left by one that was killed.
         let left = folder.remove(&self.unfinished);
         left.map_err(|error| TableError::Io(folder.path().join(&self.unfinished), error))?;
         let file = LonePart::create::<C>(&folder, &self.unfinished)?;
@@ -508,7 +508,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_writer_left_is_in_nobodys_way() {
+    fn what_a_killed_writer_left_is_replaced() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("lake");
         let place = path.join("job_samples/date=2027-01-15/cluster=c");

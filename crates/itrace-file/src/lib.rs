@@ -20,10 +20,16 @@
 // Whatever comes from a file, a device or a traced program is an error, not a panic. Exceptions state their reason.
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing))]
 
-#[expect(clippy::indexing_slicing, reason = "numbers of units, slots and streams are given here; what a file states is checked")]
+#[expect(
+    clippy::indexing_slicing,
+    reason = "numbers of units, slots and streams are assigned here; what a file states is checked"
+)]
 mod coding;
 pub mod dictionary;
-#[expect(clippy::indexing_slicing, reason = "numbers of units, slots and streams are given here; what a file states is checked")]
+#[expect(
+    clippy::indexing_slicing,
+    reason = "numbers of units, slots and streams are assigned here; what a file states is checked"
+)]
 mod model;
 mod reader;
 #[expect(clippy::indexing_slicing, reason = "a remainder is less than the length")]

@@ -12,26 +12,26 @@
 // Whatever comes from a file, a device or a traced program is an error, not a panic. Exceptions state their reason.
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing))]
 
-#[expect(clippy::indexing_slicing, reason = "the reader has checked the numbers of blocks; all others are given here")]
+#[expect(clippy::indexing_slicing, reason = "functions and names are numbered as they are read")]
 pub mod callgrind;
 mod code;
 mod convert;
 pub mod emulated;
-#[expect(clippy::indexing_slicing, reason = "the reader has checked the numbers of blocks; all others are given here")]
+#[expect(clippy::indexing_slicing, reason = "the reader has checked the numbers of blocks; all others are assigned here")]
 mod executions;
 mod facts;
-#[expect(clippy::indexing_slicing, reason = "the reader has checked the numbers of blocks; all others are given here")]
+#[expect(clippy::indexing_slicing, reason = "the reader has checked the numbers of blocks; all others are assigned here")]
 mod following;
-#[expect(clippy::indexing_slicing, reason = "the reader has checked the numbers of blocks; all others are given here")]
+#[expect(clippy::indexing_slicing, reason = "the reader has checked the numbers of blocks; all others are assigned here")]
 mod images;
-#[expect(clippy::indexing_slicing, reason = "the reader has checked the numbers of blocks; all others are given here")]
+#[expect(clippy::indexing_slicing, reason = "the reader has checked the numbers of blocks; all others are assigned here")]
 mod instructions;
-#[expect(clippy::indexing_slicing, reason = "the reader has checked the numbers of blocks; all others are given here")]
+#[expect(clippy::indexing_slicing, reason = "the reader has checked the numbers of blocks; all others are assigned here")]
 mod lines;
-#[expect(clippy::indexing_slicing, reason = "the reader has checked the numbers of blocks; all others are given here")]
+#[expect(clippy::indexing_slicing, reason = "sizes, kinds and classes are those of the arrays")]
 mod reuse;
 pub mod stepping;
-#[expect(clippy::indexing_slicing, reason = "the reader has checked the numbers of blocks; all others are given here")]
+#[expect(clippy::indexing_slicing, reason = "the reader has checked the numbers of blocks; all others are assigned here")]
 mod tables;
 
 pub use convert::{EVENTS, FACTS, ItraceError, Outcome, complete, convert, facts_of};

@@ -19,7 +19,7 @@ mod actor;
 #[expect(clippy::indexing_slicing, reason = "workers, lanes, barriers and parts are numbered here, not by input")]
 mod board;
 mod clock;
-#[expect(clippy::indexing_slicing, reason = "parts of a buffer that are cut to its length")]
+#[expect(clippy::indexing_slicing, reason = "ranges are limited to the length of the buffer")]
 mod data;
 mod device;
 mod error;

@@ -35,7 +35,7 @@ extern "C" fn note() {
     for fd in 0..3 {
         // SAFETY: takes numbers only.
         let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
-        if flags == -1 || is_from_linker(fd, flags) {
+        if flags == -1 || replaces_a_closed_stream(fd, flags) {
             CLOSED.fetch_or(1 << fd, Ordering::Relaxed);
         }
     }
@@ -51,12 +51,12 @@ extern "C" fn note() {
     }
 }
 
-/// Whether the C library opened this stream, which was closed: in a program with more rights than its
-/// user, it opens /dev/full in place of standard input and /dev/null in place of the others, in the
-/// direction in which they are of no use (csu/check_fds.c in glibc).
-fn is_from_linker(fd: libc::c_int, flags: libc::c_int) -> bool {
-    let useless = if fd == 0 { libc::O_WRONLY } else { libc::O_RDONLY };
-    flags & (libc::O_ACCMODE | libc::O_NOFOLLOW) == useless | libc::O_NOFOLLOW && has_more_rights()
+/// Whether the C library opened this file in place of a closed standard stream: in a program with more
+/// rights than its user, it opens /dev/full for writing as standard input, and /dev/null for reading as
+/// the others (csu/check_fds.c in glibc).
+fn replaces_a_closed_stream(fd: libc::c_int, flags: libc::c_int) -> bool {
+    let access = if fd == 0 { libc::O_WRONLY } else { libc::O_RDONLY };
+    flags & (libc::O_ACCMODE | libc::O_NOFOLLOW) == access | libc::O_NOFOLLOW && has_more_rights()
 }
 
 /// Whether this program has more rights than the user who started it.
@@ -121,7 +121,7 @@ pub(crate) fn give_back() {
         unsafe { libc::signal(signal, if ignored & bit(signal) != 0 { libc::SIG_IGN } else { libc::SIG_DFL }) };
     }
     for fd in (0..3).filter(|fd| closed & (1 << fd) != 0) {
-        // SAFETY: takes numbers only; the descriptor is one in place of a closed stream.
+        // SAFETY: takes numbers only; the file is one in place of a closed stream.
         unsafe { libc::close(fd) };
     }
 }

@@ -117,18 +117,22 @@ fn open_file(path: &Path) -> Result<(Box<dyn Physical>, About), DumpError> {
 }
 
 /// A number at an offset of a header; 0 beyond its end.
-pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    bytes.get(at..at + 4).and_then(|part| part.first_chunk()).map_or(0, |part| u32::from_le_bytes(*part))
+pub(crate) fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes(bytes_at(bytes, at))
 }
 
 /// A number at an offset of a header; 0 beyond its end.
-pub(crate) fn u16_at(bytes: &[u8], at: usize) -> u16 {
-    bytes.get(at..at + 2).and_then(|part| part.first_chunk()).map_or(0, |part| u16::from_le_bytes(*part))
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes_at(bytes, at))
 }
 
 /// A number at an offset of a header; 0 beyond its end.
 pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    bytes.get(at..at + 8).and_then(|part| part.first_chunk()).map_or(0, |part| u64::from_le_bytes(*part))
+    u64::from_le_bytes(bytes_at(bytes, at))
+}
+
+fn bytes_at<const COUNT: usize>(bytes: &[u8], at: usize) -> [u8; COUNT] {
+    bytes.get(at..).and_then(|rest| rest.first_chunk()).copied().unwrap_or([0; COUNT])
 }
 
 /// A note of an ELF file: name, type, content.
