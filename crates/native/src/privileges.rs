@@ -79,9 +79,9 @@ fn variables(name: &CStr, uid: u32) -> Vec<(&'static str, OsString)> {
         variables.push(("HOME", user.dir.into_os_string()));
         variables.push(("SHELL", user.shell.into_os_string()));
     }
-    // The mailbox is a file with the name of its user.
-    let mailbox = env::var_os("MAIL").map(|of_root| Path::new(&of_root).with_file_name(text(name)).into_os_string());
-    variables.extend(mailbox.map(|path| ("MAIL", path)));
+    // The mailbox is a file with the name of its user. sudo may have kept that of the user.
+    let of_root = env::var_os("MAIL").map(PathBuf::from).filter(|path| path.ends_with("root"));
+    variables.extend(of_root.map(|path| ("MAIL", path.with_file_name(text(name)).into_os_string())));
     variables.extend(path_before_sudo().map(|path| ("PATH", path)));
     variables
 }

@@ -35,9 +35,10 @@ def as_caller(who: Caller | None) -> dict[str, Any]:
     if who is None:
         return {}
     variables = {"USER": who.name, "LOGNAME": who.name}
-    if of_root := os.environ.get("MAIL"):
-        # The mailbox is a file with the name of its user.
-        variables["MAIL"] = os.path.join(os.path.dirname(of_root), who.name)
+    mailbox = Path(os.environ.get("MAIL", ""))
+    if mailbox.name == "root":
+        # It is a file with the name of its user. sudo may have kept that of the user.
+        variables["MAIL"] = str(mailbox.with_name(who.name))
     with suppress(KeyError):
         found = pwd.getpwuid(who.uid)
         variables |= {"HOME": found.pw_dir, "SHELL": found.pw_shell}
