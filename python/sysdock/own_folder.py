@@ -19,7 +19,7 @@ from pathlib import Path
 from sysdock import to_disk
 from sysdock.errors import UserError, refusal
 from sysdock.sentences import fact
-from sysdock.walk import caller, open_folder, refuse_mount
+from sysdock.walk import caller, open_folder, reach, refuse_mount
 
 OTHERS_WRITE = 0o022
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -35,8 +35,8 @@ class OwnFolder:
 
     @property
     def reach(self) -> Path:
-        """A path to this very folder, whatever has its name by now; for this process only."""
-        return Path(f"/proc/self/fd/{self.descriptor}")
+        """A path to this very folder, as `walk.reach`."""
+        return reach(self.descriptor)
 
     def close(self) -> None:
         """Closes the descriptor."""

@@ -63,6 +63,11 @@ def open_folder(path: Path, make: int | None = None) -> int:
     return handle
 
 
+def reach(descriptor: int) -> Path:
+    """A path to this very open folder, whatever has its name by now; for this process only."""
+    return Path(f"/proc/self/fd/{descriptor}")
+
+
 def _start(path: Path) -> int:
     return os.open(os.sep if path.is_absolute() else ".", _PASSED | os.O_DIRECTORY)
 

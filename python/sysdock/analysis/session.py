@@ -14,6 +14,7 @@ from sysdock.errors import NotComputed, UserError, did_you_mean
 from sysdock.library import Analysis, Column, Library
 from sysdock.library.header import convert
 from sysdock.recording import Filters, Recording, Views
+from sysdock.recording.manifest import MOST_MERGES
 from sysdock.recording.small import SmallViews, is_small
 from sysdock.recording.subject import subject
 from sysdock.sentences import Words
@@ -28,8 +29,6 @@ _FUNCTIONS = {"range", "generate_series", "unnest"}
 _PARAMETER = re.compile(r"\$([a-z_]\w*)")
 _MOST_KEPT = 2_000_000
 _KEPT_NUMBERS = itertools.count()
-# How often a question is asked again because parts of a lake were merged.
-_MOST_MERGES = 10
 
 T = TypeVar("T")
 
@@ -204,8 +203,8 @@ class Session:
         return connection
 
     def _asked(self, ask: Callable[[], T], place: str | None = None) -> T:
-        """What `ask` gives, of the parts that are there: those of a lake may be merged meanwhile."""
-        for _ in range(_MOST_MERGES):
+        """The result of `ask`, which is called again where parts of a lake were merged meanwhile."""
+        for _ in range(MOST_MERGES):
             try:
                 with engine_errors(place):
                     return ask()

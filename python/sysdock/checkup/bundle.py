@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import re
 import tarfile
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -23,6 +22,7 @@ from sysdock.checkup.steps import content, step_3
 from sysdock.library import Library
 from sysdock.recording import Recording
 from sysdock.recording.rewrite import Change, Plan, rewrite
+from sysdock.scratch import scratch_folder
 from sysdock.sections.description import environment
 
 # Words of the kernel, of strace and of sysdock.
@@ -91,7 +91,7 @@ def write_bundle(
     has_key = False
     try:
         # Not next to the bundle: the owner of that folder could put another one in its place.
-        with tempfile.TemporaryDirectory(prefix="sysdock-") as folder, new_file(path) as whole:
+        with scratch_folder() as folder, new_file(path) as whole:
             _collect(Path(folder), whole, session, steps, hasher, with_commands, lang)
             if hasher:
                 _write_key(key_path, hasher)

@@ -26,7 +26,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from sysdock.errors import UserError
-from sysdock.recording.manifest import Recording
+from sysdock.recording.manifest import MOST_MERGES, Recording
 from sysdock.recording.writing import empty_capture, empty_manifest
 from sysdock.sentences import Fact, fact, say
 
@@ -38,7 +38,6 @@ FORMAT = 1
 _DATE = re.compile(r"date=(\d{4}-\d{2}-\d{2})$")
 _DAY = datetime.timedelta(days=1)
 _LONGEST_SWAP = 16 << 20
-_MOST_MERGES = 10
 _HINT = "a lake is a folder that `sysdock agent` or `sysdock collect` writes to"
 
 
@@ -170,7 +169,7 @@ def _date_of(folder: Path) -> datetime.date | None:
 
 
 def _parts_of_a_moment(table: str, date: datetime.date, folder: Path) -> list[LakePart]:
-    for _ in range(_MOST_MERGES):
+    for _ in range(MOST_MERGES):
         # Between the look at the names and the look at the parts, a merge may have ended.
         with suppress(FileNotFoundError):
             return list(parts_of(table, date, folder))

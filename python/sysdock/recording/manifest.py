@@ -23,6 +23,8 @@ from sysdock.version import FORMAT_VERSION
 
 # A merge makes one capture of those that are alike; a table with a row for each is computed from this file.
 _MOST_CAPTURES = 1000
+# How often a reader begins again because parts of a lake were merged meanwhile.
+MOST_MERGES = 10
 _RECORD_HINT = "a recording is a folder that `sysdock run` or `sysdock import` made"
 DAMAGE_HINT = (
     "the recording was damaged or changed after it was written; take a good copy, or import the log again"
@@ -235,7 +237,7 @@ class Recording:
         return None
 
     def has_moved(self) -> bool:
-        """Whether its parts are not those that were there when it was opened; only a lake's are replaced."""
+        """Whether its parts were replaced since it was opened; only those of a lake are."""
         return False
 
     def reopened(self) -> Recording:

@@ -81,8 +81,8 @@ def run_native(
     """
     read_end, write_end = os.pipe()
     verb, *rest = arguments
-    told = ["--progress", "--progress-fd", str(write_end)]
-    command = [str(find_native().absolute()), *verb.split(), *told, *rest]
+    progress = ["--progress", "--progress-fd", str(write_end)]
+    command = [str(find_native().absolute()), *verb.split(), *progress, *rest]
     with passed_on(forward) as child:
         try:
             # Descriptors that the user's shell left open are passed to the command: `sysdock run -- cat

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
-import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from sysdock.errors import UserError
 from sysdock.recording.native import command_line
+from sysdock.scratch import scratch_folder
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Drawn:
 
 def drawn(recording: Path, options: MapOptions, *, pieces: bool = False, most: int = 2_000_000) -> Drawn:
     """Draws a recording of a disk; a UserError has the native program's words."""
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch_folder() as folder:
         png, packed = Path(folder) / "map.png", Path(folder) / "pieces"
         wanted = {"pieces": packed, "most": most} if pieces else {"output": png}
         command = command_line("disk map", {**wanted, **options.as_native()}, recording)

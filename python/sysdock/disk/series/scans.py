@@ -18,7 +18,7 @@ from sysdock.errors import UserError
 from sysdock.library import Column, Library
 from sysdock.own_folder import opened
 from sysdock.recording import Recording
-from sysdock.walk import open_folder
+from sysdock.walk import reach
 
 _TIME = Column("time", "VARCHAR", None, "When it was scanned, in UTC.")
 _STAMP = "%Y-%m-%dT%H-%M-%SZ"
@@ -43,10 +43,10 @@ class Snapshot:
 
 @contextmanager
 def opened_or_made(series: Path) -> Iterator[Path]:
-    """A path to this very folder, whatever has its name by now; for this process and its children only."""
+    """The folder of a series for the body, by its descriptor; it is made where it is missing."""
     descriptor = to_disk.open_or_make(series)
     try:
-        yield Path(f"/proc/self/fd/{descriptor}")
+        yield reach(descriptor)
     finally:
         os.close(descriptor)
 
@@ -72,12 +72,8 @@ def remove_older(series: Path, keep: int) -> list[Path]:
     A name that is a time proves nothing: a folder without our mark is somebody's own.
     """
     gone = [path for path in folders(series)[:-keep] if _is_marked(path)]
-    folder = open_folder(series)
-    try:
-        for path in gone:
-            shutil.rmtree(path.name, dir_fd=folder)
-    finally:
-        os.close(folder)
+    for path in gone:
+        shutil.rmtree(path)
     return gone
 
 
