@@ -364,14 +364,17 @@ def _views() -> list[Case]:
 
 
 def differences(
-    bare: Outcome, recorded: Outcome, apart: Sequence[str] = ()
+    bare: Outcome, recorded: Outcome, not_compared: Sequence[str] = ()
 ) -> dict[str, tuple[object, object]]:
-    """What differs: name -> bare, recorded. Of what a program found out, fact by fact, apart from those that begin so."""
+    """What differs: name -> bare, recorded. Of what a program found out, fact by fact.
+
+    not_compared: beginnings of names.
+    """
     facts = [vars(outcome) | found_out(outcome) for outcome in (bare, recorded)]
     return {
         name: (facts[0].get(name), facts[1].get(name))
         for name in {**facts[0], **facts[1]}
-        if not name.startswith(tuple(apart)) and facts[0].get(name) != facts[1].get(name)
+        if not name.startswith(tuple(not_compared)) and facts[0].get(name) != facts[1].get(name)
     }
 
 
