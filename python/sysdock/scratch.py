@@ -8,10 +8,17 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from sysdock.recording.signals import held_back
 
-def scratch_folder() -> tempfile.TemporaryDirectory[str]:
-    """A new folder of this process."""
-    return tempfile.TemporaryDirectory(prefix=_prefix(os.getpid()), ignore_cleanup_errors=True)
+
+def scratch_folder(within: Path | None = None) -> tempfile.TemporaryDirectory[str]:
+    """A new folder of this process, below `within` or in the system's own place.
+
+    A signal that comes while it is made takes effect once the folder is sure to be removed.
+    """
+    prefix = _prefix(os.getpid())
+    with held_back():
+        return tempfile.TemporaryDirectory(prefix=prefix, dir=within, ignore_cleanup_errors=True)
 
 
 def remove_left(pid: int) -> None:

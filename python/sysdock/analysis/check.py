@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
@@ -35,6 +34,7 @@ from sysdock.recording import Recording
 from sysdock.recording.mentions import mentions
 from sysdock.recording.native import find_native, import_quietly
 from sysdock.recording.writing import empty_capture, empty_manifest
+from sysdock.scratch import scratch_folder
 
 _FOLDERS = {
     "analyses": "analysis",
@@ -392,7 +392,7 @@ def run_example(
     library: Library, analysis: Analysis, example: Example, engine: Engine | None = None
 ) -> list[tuple[Any, ...]]:
     """Imports the log of an example, if it has one, adds its rows, and runs the analysis on it."""
-    with tempfile.TemporaryDirectory(prefix="sysdock-check-") as folder:
+    with scratch_folder() as folder:
         recording = Path(folder) / "rec"
         if example.log_text:
             log = Path(folder) / "example.log"

@@ -14,6 +14,7 @@ from sysdock.errors import UserError
 from sysdock.library import default_root
 from sysdock.recording import Filters
 from sysdock.recording.limits import Limits
+from sysdock.recording.signals import held_back
 from sysdock.scratch import scratch_folder
 
 MEMORY_MB = 1024
@@ -94,20 +95,18 @@ def query(
             parent=os.getpid(),
             raw=raw,
         )
-        command = [sys.executable, "-P", "-m", "sysdock.analysis.worker"]
+        child: subprocess.Popen[str] | None = None
         with os.fdopen(read_end) as status:
             try:
-                child = subprocess.Popen(
-                    command,
-                    stdin=subprocess.PIPE,
-                    stdout=out,
-                    pass_fds=[write_end],
-                    env=_environment(),
-                    text=True,
-                )
-            finally:
-                os.close(write_end)
-            text = _converse(child, task, status)
+                with held_back(), os.fdopen(write_end, "wb"):
+                    child = _start(write_end, out)
+                text = _converse(child, task, status)
+            except KeyboardInterrupt:
+                # It would go on to write into a folder that is being removed.
+                if child:
+                    child.kill()
+                    child.wait()
+                raise
         return _outcome(text, child.returncode, task)
 
 
@@ -116,21 +115,28 @@ def memory_within(limits: Limits) -> int:
     return ((limits.memory_bytes >> 20) - BASE_MEMORY_MB) // 2
 
 
+def _start(status_fd: int, out: IO[Any] | None) -> subprocess.Popen[str]:
+    """A child that waits for its task and writes rows to `out`, or to our own output."""
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "sysdock.analysis.worker"],
+        stdin=subprocess.PIPE,
+        stdout=out,
+        pass_fds=[status_fd],
+        env=_environment(),
+        text=True,
+    )
+
+
 def _converse(child: subprocess.Popen[str], task: Task, status: IO[str]) -> str:
     """Gives the child its task and reads its report."""
+    assert child.stdin
     try:
-        assert child.stdin
-        try:
-            child.stdin.write(json.dumps(asdict(task)))
-            child.stdin.close()
-        except BrokenPipeError:
-            pass
-        text = status.read()
-        child.wait()
-    except KeyboardInterrupt:
-        child.kill()
-        child.wait()
-        raise
+        child.stdin.write(json.dumps(asdict(task)))
+        child.stdin.close()
+    except BrokenPipeError:
+        pass
+    text = status.read()
+    child.wait()
     return text
 
 

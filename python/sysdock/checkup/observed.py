@@ -5,7 +5,6 @@ It lies in a temporary folder. Where there is a recording of the job, rules see 
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from sysdock.library import Library
 from sysdock.recording import Recording
 from sysdock.recording.joined import JoinedRecording
 from sysdock.recording.writing import add_part, empty_capture, empty_manifest, write_manifest
+from sysdock.scratch import scratch_folder
 
 Rows = Sequence[Mapping[str, Any]]
 FAMILY = "job"
@@ -26,7 +26,7 @@ FAMILY = "job"
 def observed(tables: Mapping[str, Rows], recording: Recording | None = None) -> Iterator[Session]:
     """A session over `tables`, rows by name of the column, and over the recording where there is one."""
     library = Library()
-    with tempfile.TemporaryDirectory(prefix="sysdock-", ignore_cleanup_errors=True) as name:
+    with scratch_folder() as name:
         folder = Path(name)
         capture = empty_capture("checkup", "rows", FAMILY)
         capture["total"] = capture["understood"] = sum(map(len, tables.values()))

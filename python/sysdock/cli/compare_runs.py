@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shlex
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sysdock.errors import UserError
+from sysdock.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from sysdock.experiment.run_recording import Kept
@@ -119,7 +119,7 @@ def _folder(output: Path | None) -> Iterator[Path]:
     if output is not None:
         yield output
         return
-    with tempfile.TemporaryDirectory(prefix="sysdock-compare-") as folder:
+    with scratch_folder() as folder:
         yield Path(folder) / "rec"
 
 

@@ -97,15 +97,14 @@ def scan(ctx: click.Context, /, target: Path, used_by: Path | None, given: dict[
     read without it; how much that is, is reported. Where the device may be read, at most 35 MiB of it are, in
     half a second, to measure what one more request costs it.
     """
-    import tempfile
-
     from sysdock.cli.recording import load_ahead, run_with_progress, write_used_files
     from sysdock.own_folder import refuse_existing
     from sysdock.recording.native import native_words
+    from sysdock.scratch import scratch_folder
 
     output = given["output"]
     refuse_existing(output)
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch_folder() as folder:
         if used_by is not None:
             write_used_files(used_by, Path(folder) / "used")
             given["usage"] = Path(folder) / "used"

@@ -169,13 +169,12 @@ def run(
     lang: str,
 ) -> None:
     """Trace one request of a guest, from its snapshot."""
-    from tempfile import TemporaryDirectory
-
     from sysdock import to_disk
     from sysdock.itrace import tracing
     from sysdock.itrace.building import read_built
     from sysdock.itrace.qemu import find_qemu
     from sysdock.own_folder import refuse_existing, refuse_replaceable
+    from sysdock.scratch import scratch_folder
 
     refuse_existing(output)
     refuse_replaceable(output)
@@ -183,7 +182,7 @@ def run(
     asked = tracing.Asked(request or built.request, path, limit, control_flow, cut_by_server=cut == "server")
     program = find_qemu(qemu)
     to_disk.make_folder(output.absolute().parent)
-    with TemporaryDirectory(prefix="sysdock-", dir=output.absolute().parent) as name:
+    with scratch_folder(output.absolute().parent) as name:
         folder = output if events else Path(name)
         status = tracing.run(guest, folder, asked, qemu=program, say=_say)
         if wrong := status.get("answer"):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
@@ -21,6 +20,7 @@ from sysdock.errors import UserError
 from sysdock.library import Library
 from sysdock.recording import Recording, connect
 from sysdock.recording.native import scan_quietly
+from sysdock.scratch import scratch_folder
 
 # Folder of the small files, below the folder of the files.
 TEETH = "teeth"
@@ -140,7 +140,7 @@ def _take_large_areas(teeth: Path, plan: Plan) -> bool:
 
 def _large_areas(folder: Path, piece: int) -> list[int] | None:
     """Lengths of the free areas that are clearly larger than a hole, the largest first; None: not known."""
-    with tempfile.TemporaryDirectory(prefix="sysdock-") as scratch:
+    with scratch_folder() as scratch:
         scan = Path(scratch) / "scan"
         scan_quietly(_mount_point(folder), scan)
         recording = Recording.open(scan)

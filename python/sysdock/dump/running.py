@@ -9,7 +9,6 @@ import os
 import selectors
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -24,6 +23,7 @@ from sysdock.errors import UserError
 from sysdock.library import DumpScript, Library, Param
 from sysdock.library.header import convert
 from sysdock.recording.writing import add_part
+from sysdock.scratch import scratch_folder
 
 MEMORY_MB = 1024
 # Limit for a script that finds a table without end.
@@ -120,7 +120,7 @@ def run_script(
     It has limits of time and memory, no network, and no files but in an empty folder. What it has found
     before it is stopped is in the result.
     """
-    with tempfile.TemporaryDirectory(prefix="sysdock-dump-") as folder:
+    with scratch_folder() as folder:
         return _run_in(Path(folder), script, core, params, user_memory, seconds or script.seconds)
 
 

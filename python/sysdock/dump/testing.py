@@ -8,7 +8,6 @@ recording, over `truth_files` (`pid`, `name`, `text`: files of /proc; of no proc
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +18,7 @@ from sysdock.errors import UserError
 from sysdock.library import DumpScript, Library
 from sysdock.recording import Recording
 from sysdock.recording.native import read_dump_quietly
+from sysdock.scratch import scratch_folder
 
 _TRUTH = re.compile(r"^```truth\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"== (\d+) (\w+)$")
@@ -66,7 +66,7 @@ def test_scripts(
     truth = read_truth(fixture / "truth.log")
     core = fixture / "core"
     parts = list(dict.fromkeys(part for script in scripts for part in script.reads)) or ["log"]
-    with tempfile.TemporaryDirectory(prefix="sysdock-dump-test-") as folder:
+    with scratch_folder() as folder:
         recording = Path(folder) / "rec"
         read_dump_quietly(core, recording, parts)
         results = list(run_scripts(scripts, core, bound(scripts, {}), user_memory=False))

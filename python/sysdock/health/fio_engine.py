@@ -6,7 +6,6 @@ import os
 import platform
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ from sysdock.library import Library
 from sysdock.recording import Recording
 from sysdock.recording.native import import_quietly
 from sysdock.recording.writing import add_part
+from sysdock.scratch import scratch_folder
 
 _SYNC = {"fdatasync": ["--fdatasync=1"], "fsync": ["--fsync=1"], "dsync": ["--sync=dsync"], "none": []}
 _METADATA = {"create": "filecreate", "stat": "filestat", "remove": "filedelete"}
@@ -114,7 +114,7 @@ def _measured(
         return [], f"fio did not end within {limit:.0f} s"
     if not done.stdout.strip():
         return [], (done.stderr.strip().splitlines() or ["fio printed nothing"])[-1]
-    with tempfile.TemporaryDirectory(prefix="sysdock-") as name:
+    with scratch_folder() as name:
         log, folder = Path(name) / "fio.json", Path(name) / "rec"
         log.write_text(done.stdout, "utf-8")
         try:

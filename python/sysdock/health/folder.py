@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from sysdock.own_folder import refuse_existing
+from sysdock.scratch import scratch_folder
 
 
 @contextmanager
@@ -17,5 +17,5 @@ def kept(output: Path | None) -> Iterator[Path]:
         refuse_existing(output)
         yield output
         return
-    with tempfile.TemporaryDirectory(prefix="sysdock-", ignore_cleanup_errors=True) as folder:
+    with scratch_folder() as folder:
         yield Path(folder) / "rec"

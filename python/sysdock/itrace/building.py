@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from sysdock.errors import UserError
@@ -23,6 +22,7 @@ from sysdock.itrace.kernel import Kernel, copy_modules
 from sysdock.itrace.qemu import Guest, Machine, started
 from sysdock.itrace.service import Service, make_tree
 from sysdock.own_folder import create, set_mode
+from sysdock.scratch import scratch_folder
 from sysdock.to_disk import umask
 
 # In the guest's own time, which advances by about a nanosecond per instruction.
@@ -88,7 +88,7 @@ def read_built(folder: Path) -> Built:
 
 
 def _make_first_memory(service: Service, kernel: Kernel, folder: Path) -> None:
-    with TemporaryDirectory(prefix="sysdock-") as name:
+    with scratch_folder() as name:
         own = Path(name)
         # Among the files of the service, so that its functions have names in the trace.
         shutil.copyfile(find_init(), folder / "root" / "init")
@@ -114,7 +114,7 @@ def _write_commands(service: Service, folder: Path) -> None:
 
 def _boot(service: Service, kernel: Kernel, machine: Machine, warm: int, say: Say) -> Built:
     say("booting")
-    with TemporaryDirectory(prefix="sysdock-") as name, started(machine, Path(name)) as guest:
+    with scratch_folder() as name, started(machine, Path(name)) as guest:
         guest.ask("cont")
         if service.port:
             _wait_for_service(guest, service)

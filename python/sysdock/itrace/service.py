@@ -34,13 +34,13 @@ import subprocess
 import tarfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from sysdock.entries import Entries, parse_toml
 from sysdock.errors import UserError, did_you_mean
 from sysdock.itrace import packages
 from sysdock.own_folder import set_mode
+from sysdock.scratch import scratch_folder
 
 _SHIPPED = Path(__file__).parent / "services"
 _LINE = b"<p>The quick brown fox jumps over the lazy dog.</p>\n"
@@ -156,7 +156,7 @@ def make_tree(service: Service, tree: Path, cache: Path) -> None:
 
 def _compiled(name: str, text: str) -> bytes:
     """The program of a text in C, against this machine's libraries."""
-    with TemporaryDirectory(prefix="sysdock-") as folder:
+    with scratch_folder() as folder:
         out = Path(folder) / "program"
         command = ["cc", "-O2", "-o", str(out), "-x", "c", "-"]
         try:

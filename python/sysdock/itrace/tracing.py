@@ -14,7 +14,6 @@ import time
 import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from sysdock.errors import UserError, did_you_mean
@@ -23,6 +22,7 @@ from sysdock.itrace.building import Built, Say, complaint, quoted, read_built
 from sysdock.itrace.files import find_plugin
 from sysdock.itrace.qemu import CPU, PATIENCE_S, Guest, Machine, started, version_of
 from sysdock.own_folder import create
+from sysdock.scratch import scratch_folder
 
 LOOPBACK, VIRTIO = "loopback", "virtio-net"
 _FIRST, _LAST = 1, 2
@@ -52,7 +52,7 @@ def run(folder: Path, out: Path, asked: Asked, *, qemu: Path, say: Say) -> dict[
     if not out.is_dir() or not any(out.iterdir()):
         create(out).close()
     machine = Machine(qemu, folder, built.memory_mb, has_disk=built.has_disk)
-    with TemporaryDirectory(prefix="sysdock-") as name:
+    with scratch_folder() as name:
         work = Path(name)
         host_port = _free_port() if asked.path == VIRTIO else 0
         forward = f",hostfwd=tcp:127.0.0.1:{host_port}-:{built.port}" if host_port else ""

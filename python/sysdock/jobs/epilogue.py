@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from sysdock.library import Library
 from sysdock.recording import Recording
 from sysdock.recording.native import command_line
 from sysdock.recording.writing import add_part, empty_capture, empty_manifest, write_manifest
+from sysdock.scratch import scratch_folder
 
 
 def findings_of_job(options: Mapping[str, object], lang: str = "en") -> list[Finding]:
@@ -33,7 +33,7 @@ def judged(answer: dict[str, Any], lang: str = "en") -> list[Finding]:
     if not answer["total"]:
         return []
     library = Library()
-    with tempfile.TemporaryDirectory(prefix="sysdock-") as made:
+    with scratch_folder() as made:
         folder = Path(made)
         write_manifest(folder, empty_manifest({}, empty_capture("agent", "samples", "jobs")), lasting=False)
         for name, rows in (("job_totals", [answer["total"]]), ("job_files", answer["files"])):

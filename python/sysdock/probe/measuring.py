@@ -7,7 +7,6 @@ import math
 import os
 import platform
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -23,6 +22,7 @@ from sysdock.probe.target import Busy, ClockReading, Target, target_of
 from sysdock.recording import Recording, connect
 from sysdock.recording.appending import append, locked
 from sysdock.recording.native import command_line
+from sysdock.scratch import scratch_folder
 
 # Above these the machine is busy: threads that run or wait for each CPU, and a part of the time [%].
 LOAD = 1.0
@@ -150,7 +150,7 @@ def in_words(busy: Busy) -> str:
 
 def _measure(folder: Path, series: Path, library: Library, timeout_s: float) -> list[tuple[Any, ...]]:
     """Rows of the generator: step, item, operation, length, rate, latencies, status, note."""
-    with tempfile.TemporaryDirectory(prefix="sysdock-probe-") as made:
+    with scratch_folder() as made:
         output = Path(made) / "rec"
         command = command_line("load", {"plan": series / PLAN, "output": output}, folder)
         code, printed_text = _run(command, timeout_s)
