@@ -13,8 +13,8 @@ from sysdock.experiment.explaining import NOTHING, Profile
 from sysdock.experiment.methods import Method
 from sysdock.experiment.one_run import UNSTEADY
 from sysdock.experiment.plan import CONTROL
-from sysdock.experiment.validity import Check, Placed, check_case
-from sysdock.experiment.verdicts import Claim, Samples, Verdict, invalidated, judge
+from sysdock.experiment.validity import Check, Placed, check_case, invalidated
+from sysdock.experiment.verdicts import Claim, Samples, Verdict, judge
 from sysdock.library import Case, Experiment
 from sysdock.sentences import Fact, Joined, fact, json_of
 
@@ -151,8 +151,7 @@ def judge_experiment(
         checks += _missing(case.case_id, rows)
         if case.case_id in not_restored:
             checks.append(Check(case.case_id, "state", None, None, not_restored[case.case_id]))
-    reasons = {check.case_id: check.invalid for check in checks if check.invalid}
-    return invalidated(verdicts, reasons), checks
+    return invalidated(verdicts, checks), checks
 
 
 def _steadiness(case: Case, rows: Sequence[RunRow]) -> Iterator[Check]:

@@ -3,6 +3,9 @@
 Three questions, answered by the same test as the claim: does the baseline differ from itself (the A/A arm),
 does the first run of a block differ from the others (what one run leaves behind reaches the next), and does
 the machine become slower or faster meanwhile (drift, which blocks take out; it is only reported).
+
+What one run leaves behind can be all of a small difference, and none of the sign of one that is many times
+as large. Since this test, too, is sometimes wrong by chance, it must not undo the clearest of claims.
 """
 
 from __future__ import annotations
@@ -10,11 +13,15 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sysdock.experiment import signed_rank
-from sysdock.experiment.verdicts import CHANGED, Claim, Verdict
+from sysdock.experiment.verdicts import CHANGED, INVALID, Claim, Verdict
 from sysdock.sentences import Fact, fact
+
+ORDER = "order"
+# So many times as large as what first runs have in addition, in logarithms, is a difference that stays.
+_FAR_LARGER = 4.0
 
 
 @dataclass(frozen=True)
@@ -37,6 +44,35 @@ class Check:
     p: float | None
     invalid: Fact | None
     note: Fact | None = None
+
+    def undoes(self, verdict: Verdict) -> bool:
+        """Whether this verdict on the case cannot be held up against what was found."""
+        if self.case_id != verdict.samples.case_id or self.invalid is None:
+            return False
+        # Nothing moves a metric that no run has; the baseline under another name is what was checked.
+        if not verdict.blocks or verdict.samples.is_control:
+            return False
+        return self.check != ORDER or self.effect is None or not _is_far_larger(verdict, self.effect)
+
+
+def invalidated(verdicts: Sequence[Verdict], checks: Sequence[Check]) -> list[Verdict]:
+    """The verdicts; those that a check undoes say so."""
+    judged = []
+    for verdict in verdicts:
+        reasons = [check.invalid for check in checks if check.undoes(verdict)]
+        judged.append(replace(verdict, verdict=INVALID, reason=reasons[-1]) if reasons else verdict)
+    return judged
+
+
+def _is_far_larger(verdict: Verdict, effect: float) -> bool:
+    """Whether a change of the primary metric is far larger than `effect`, which is of that metric, too."""
+    if verdict.verdict != CHANGED or not verdict.samples.is_primary:
+        return False
+    low, high = verdict.ratio_low, verdict.ratio_high
+    if low is None or high is None or low <= 1 <= high:
+        return False
+    least = min(abs(math.log(low)), abs(math.log(high)))
+    return least > _FAR_LARGER * abs(math.log1p(effect))
 
 
 def check_case(
@@ -90,12 +126,12 @@ def _order(case_id: int, residuals: dict[int, list[tuple[int, float]]], claim: C
         if first and others:
             contrasts.append(first[0] - statistics.fmean(others))
     if not contrasts:
-        return Check(case_id, "order", None, None, None)
+        return Check(case_id, ORDER, None, None, None)
     p = signed_rank.p_value(contrasts)
     effect = math.expm1(signed_rank.estimate(contrasts))
     why = fact("experiment/first_run_differs", percent=100 * effect)
     is_wrong = p <= claim.alpha and abs(effect) > claim.margin
-    return Check(case_id, "order", effect, p, why if is_wrong else None)
+    return Check(case_id, ORDER, effect, p, why if is_wrong else None)
 
 
 def _drift(case_id: int, runs: Sequence[Placed]) -> Check:

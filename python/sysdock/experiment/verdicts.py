@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
@@ -246,16 +246,3 @@ def _holm(p_values: dict[int, float]) -> dict[int, float]:
 def is_decided(verdicts: Sequence[Verdict]) -> bool:
     """Whether more blocks would change nothing: each scenario is changed, or equivalent."""
     return all(each.verdict in (CHANGED, EQUIVALENT) for each in verdicts)
-
-
-def invalidated(verdicts: Sequence[Verdict], reasons: dict[int, Fact]) -> list[Verdict]:
-    """The verdicts, with cases named in `reasons` (by case_id) marked as invalid.
-
-    A metric that no run has keeps that as its reason: nothing moved it.
-    """
-    return [
-        replace(each, verdict=INVALID, reason=reasons[each.samples.case_id])
-        if each.samples.case_id in reasons and each.blocks and not each.samples.is_control
-        else each
-        for each in verdicts
-    ]

@@ -7,12 +7,13 @@ import math
 import random
 import statistics
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from sysdock.experiment.power import smallest_visible
 from sysdock.experiment.signed_rank import p_value
-from sysdock.experiment.validity import Placed, check_case
-from sysdock.experiment.verdicts import Claim, Samples, Verdict, invalidated, judge, outliers
+from sysdock.experiment.validity import Placed, check_case, invalidated
+from sysdock.experiment.verdicts import Claim, Samples, Verdict, judge, outliers
 from sysdock.sentences import fact
 
 CLAIM = Claim(0.01, 0.01)
@@ -169,10 +170,16 @@ def test_what_one_run_leaves_to_the_next_makes_a_case_invalid() -> None:
     checks = {each.check: each for each in check_case(1, placed(0.05, 1), [], CLAIM)}
     assert checks["order"].invalid is not None
     assert checks["order"].invalid.code == "experiment/first_run_differs"
-    verdict = one(samples([1.0] * 10, [2.0] * 10))
-    (changed,) = invalidated([verdict], {1: checks["order"].invalid})
-    assert (changed.verdict, changed.reason) == ("invalid", checks["order"].invalid)
-    [nothing] = invalidated([one(samples([], []))], {1: checks["order"].invalid})
+    for factor, word in ((1.06, "invalid"), (2.0, "changed")):
+        verdict = one(samples([1.0] * 10, [factor] * 10))
+        assert verdict.verdict == "changed"
+        (judged,) = invalidated([verdict], list(checks.values()))
+        assert judged.verdict == word
+        assert judged.reason == (checks["order"].invalid if word == "invalid" else None)
+    # It is not known how far another metric is moved.
+    other = replace(verdict, samples=replace(verdict.samples, is_primary=False))
+    assert invalidated([other], list(checks.values()))[0].verdict == "invalid"
+    [nothing] = invalidated([one(samples([], []))], list(checks.values()))
     assert (nothing.verdict, nothing.reason) == ("invalid", fact("experiment/no_run_has_metric"))
 
 
