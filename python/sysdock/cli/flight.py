@@ -29,7 +29,7 @@ _START_EPILOG = """Triggers:
   signal                  a process is killed, but not by TERM, INT, HUP or PIPE
   signal:NAME,...         a process is killed by one of these
   probe                   a place named by --probe is reached
-  command:COMMAND         a shell command, run every 10 s, ends with status 0
+  command:COMMAND         a program with its arguments, run every 10 s, ends with status 0
 
 Example:
 
