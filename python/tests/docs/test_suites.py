@@ -49,9 +49,9 @@ def test_the_licences_of_cargo_deny_are_those_of_the_page() -> None:
 
 def test_a_load_runs_as_many_tests_at_a_time_and_ends(check: ModuleType) -> None:
     with check.load(6) as busy:
-        assert [process.poll() for process in busy] == [None] * 6
+        assert [one.process.poll() for one in busy] == [None] * 6
         assert check.ENVIRONMENT[check.WORKERS_VARIABLE] == "6"
-    assert {process.returncode for process in busy} == {-signal.SIGKILL}
+    assert {(one.process.returncode, one.is_over) for one in busy} == {(-signal.SIGKILL, False)}
     with check.load(0):
         assert check.ENVIRONMENT[check.WORKERS_VARIABLE] == "4"
 
