@@ -6,7 +6,7 @@
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name '*.[ch]' -o -name Cargo.toml) $(wildcard knowhow/tables/*.toml) Cargo.toml Cargo.lock
 
 setup: .venv/.packages
-	$(MAKE) --no-print-directory -j2 .venv/.installed
+	$(MAKE) --no-print-directory -j2 .venv/.by-release
 
 # One file without shared libraries, for hosts with another or an older C library: target/static/sysdock-native.
 static: .venv/.python
@@ -16,7 +16,9 @@ static: .venv/.python
 dist: .venv/.python
 	tools/dist
 
-demo: setup
+# From nothing, by the profile that is compiled in the shortest time.
+demo: .venv/.packages
+	$(MAKE) --no-print-directory -j2 $(firstword $(wildcard .venv/.by-release) .venv/.by-quick)
 	tools/demo
 
 test: ready
@@ -30,7 +32,7 @@ test-more: ready
 
 # Packages of Python are fetched while the compiler runs.
 ready: .venv/.packages
-	$(MAKE) --no-print-directory -j2 .venv/.tested .venv/.dev
+	$(MAKE) --no-print-directory -j2 .venv/.by-tests .venv/.dev
 
 check: test
 
@@ -40,7 +42,7 @@ bench: setup
 
 # The documentation with search: target/site/html/index.html. The generated pages have the options of the native half, by whichever
 # build is installed.
-site: $(firstword $(wildcard .venv/.tested) .venv/.installed)
+site: $(firstword $(wildcard .venv/.by-tests) .venv/.by-release)
 	tools/setup site
 	.venv/bin/python tools/gen
 	tools/site
@@ -62,16 +64,14 @@ target/.compiled-%: $(RUST_SOURCES) | .venv/.packages
 	tools/setup compile $*
 	touch $@
 
-.venv/.installed: .venv/.python target/.compiled-release pyproject.toml python/wheel-data/scripts/sysdock $(RUST_SOURCES)
-	tools/setup install release
-	rm -f .venv/.tested
+# One build is installed at a time: by `release`, by `tests`, or by `quick`.
+.venv/.by-%: target/.compiled-% .venv/.python pyproject.toml python/wheel-data/scripts/sysdock $(RUST_SOURCES)
+	tools/setup install $*
+	rm -f .venv/.by-*
 	touch $@
 
-# The same with an executable that is built faster; `make setup` makes the real one again.
-.venv/.tested: .venv/.python target/.compiled-tests pyproject.toml python/wheel-data/scripts/sysdock $(RUST_SOURCES)
-	tools/setup install tests
-	rm -f .venv/.installed
-	touch $@
+# Not files in between, which make would remove.
+.PRECIOUS: target/.compiled-%
 
 clean:
 	rm -rf .venv target dist demo
