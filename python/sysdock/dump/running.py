@@ -256,7 +256,7 @@ def run_scripts(
     wanted = [script for script in scripts if script.columns]
     if not wanted:
         return
-    with contextlib.closing(Connection(core)) as connection:
+    with contextlib.closing(Connection(core, {"user_memory": user_memory})) as connection:
         dump = Dump(connection)
         lacks = {script.name: missing(script, dump) for script in wanted}
     for script in wanted:

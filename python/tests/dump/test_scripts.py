@@ -15,7 +15,7 @@ from sysdock.analysis import Session
 from sysdock.cli import sysdock
 from sysdock.dump import Dump, Rows
 from sysdock.dump.connection import Connection
-from sysdock.dump.running import MOST_ROWS, bound, missing, run_script
+from sysdock.dump.running import MOST_ROWS, bound, missing, run_script, run_scripts
 from sysdock.dump.shell import Shell, run_shell
 from sysdock.errors import UserError
 from sysdock.library import DumpScript, Library
@@ -546,3 +546,18 @@ def test_a_reader_that_is_killed_is_said(dumps: dict[str, MadeDump]) -> None:
     connection._process.wait()
     with pytest.raises(UserError, match="the reader of the dump ended"):
         connection.ask("info")
+
+
+def test_a_kernel_that_cannot_tell_user_pages_is_asked_with_them(
+    script: Callable[..., DumpScript], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+
+    def connect(_core: Path, options: object = None) -> Connection:
+        asked.append(options)
+        raise UserError("it ended")
+
+    monkeypatch.setattr("sysdock.dump.running.Connection", connect)
+    with pytest.raises(UserError):
+        list(run_scripts([script("    yield 1")], Path("core"), {"own": {}}, user_memory=True))
+    assert asked == [{"user_memory": True}]
