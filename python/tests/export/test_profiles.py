@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import io
-import itertools
 import json
 import shutil
 import subprocess
@@ -20,6 +20,7 @@ from sysdock.analysis import Session
 from sysdock.errors import UserError
 from sysdock.export import WRITERS
 from sysdock.export.files import write_file
+from waiting import wait_for
 
 _SHARE = Path(sys.prefix) / "share"
 VIEWER = _SHARE / "speedscope" / "dist" / "release"
@@ -156,23 +157,23 @@ def ask_firefox(monkeypatch) -> Iterator[Callable[..., dict]]:
     folder = tempfile.TemporaryDirectory()
     monkeypatch.setenv("PROFILER_CLI_SESSION_DIR", folder.name)
 
-    sessions = itertools.count()
-    session = "0"
+    with folder, contextlib.ExitStack() as daemons:
 
-    def ask(*words: str) -> dict:
-        nonlocal session
-        for _ in range(20):
+        def run(*words: str) -> subprocess.CompletedProcess[str]:
+            command = [node, str(FIREFOX), *words, "--session", "0", "--json"]
+            return subprocess.run(command, capture_output=True, text=True, timeout=600)
+
+        def ask(*words: str) -> dict:
             if words[0] == "load":
-                session = str(next(sessions))
-            command = [node, str(FIREFOX), *words, "--session", session, "--json"]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=600)
-            # It gives its daemon half a second to start, which is too little on a busy machine.
-            if "did not become ready" not in done.stderr:
-                break
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout) if done.stdout.startswith("{") else {}
+                # Its own verb gives the daemon half a second to start, which is too little on a busy machine.
+                command = [node, str(FIREFOX), "--daemon", *words[1:], "--session", "0"]
+                daemon = daemons.enter_context(subprocess.Popen(command, stdout=subprocess.DEVNULL))
+                wait_for(lambda: daemon.poll() is not None or run("status").returncode == 0, "the daemon")
+                return {}
+            done = run(*words)
+            assert done.returncode == 0, done.stderr
+            return json.loads(done.stdout) if done.stdout.startswith("{") else {}
 
-    with folder:
         yield ask
         subprocess.run([node, str(FIREFOX), "stop", "--all"], capture_output=True, timeout=600)
 
