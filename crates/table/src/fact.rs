@@ -150,14 +150,30 @@ impl From<f64> for Value {
 
 impl From<&str> for Value {
     fn from(text: &str) -> Self {
-        Value::Text(text.into())
+        Value::Text(without_error_numbers(text))
     }
 }
 
 impl From<String> for Value {
     fn from(text: String) -> Self {
-        Value::Text(text)
+        text.as_str().into()
     }
+}
+
+/// Without the numbers that the standard library adds to the texts of errors: `Permission denied (os
+/// error 13)`.
+#[must_use]
+pub fn without_error_numbers(text: &str) -> String {
+    const MARK: &str = " (os error ";
+    let mut pieces = text.split(MARK);
+    let first = pieces.next().unwrap_or_default().to_string();
+    pieces.fold(first, |whole, piece| {
+        let rest = piece.trim_start_matches(|c: char| c.is_ascii_digit());
+        match rest.strip_prefix(')') {
+            Some(after) if rest.len() < piece.len() => whole + after,
+            _ => whole + MARK + piece,
+        }
+    })
 }
 
 impl From<Fact> for Value {
@@ -228,5 +244,15 @@ mod tests {
     #[test]
     fn an_object_without_a_code_is_no_fact() {
         assert!(serde_json::from_str::<Fact>(r#"{"count":2}"#).is_err());
+    }
+
+    #[test]
+    fn numbers_of_errors_are_left_out() {
+        assert_eq!(without_error_numbers("/a: Permission denied (os error 13)"), "/a: Permission denied");
+        assert_eq!(without_error_numbers("a (os error 2), b (os error 17); c"), "a, b; c");
+        for text in ["", "/a (os error x)/b", "/a (os error )", "(os error 5"] {
+            assert_eq!(without_error_numbers(text), text);
+        }
+        assert_eq!(Value::from("gone (os error 2)"), Value::Text("gone".into()));
     }
 }

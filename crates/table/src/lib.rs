@@ -28,7 +28,7 @@ pub use batch::Batch;
 pub use control::{Cancel, Progress};
 pub use encoder_thread::{BlockEncoder, EncoderThread};
 pub use error::TableError;
-pub use fact::{Fact, Facts, Value};
+pub use fact::{Fact, Facts, Value, without_error_numbers};
 pub use folder::{Access, Folder, names_in};
 pub use group::{EncodedGroup, GroupEncoder, LateColumn, ROWS_PER_BLOCK};
 pub use lone_part::{LonePart, footer_value};

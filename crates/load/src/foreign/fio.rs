@@ -364,7 +364,7 @@ impl Job<'_> {
         // A full device is no failure of the device.
         let status = if error == libc::ENOSPC { Status::Full } else { Status::Failed };
         let text = std::io::Error::from_raw_os_error(error).to_string();
-        doubt(row, status, facts::job_ended_with(text.replace("os error", "error")));
+        doubt(row, status, facts::job_ended_with(text));
     }
 
     fn error(&self) -> Option<i32> {

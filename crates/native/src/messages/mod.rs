@@ -17,6 +17,8 @@ pub(crate) use itrace::{incomplete, profile};
 pub(crate) use load::stays;
 pub(crate) use strace::clock;
 
+use sysdock_table::without_error_numbers;
+
 use crate::terminal;
 
 /// Exit status of an error.
@@ -61,5 +63,5 @@ pub(crate) fn note(text: &str) {
 /// Escape control characters, which names may contain and a terminal would execute.
 fn harmless(text: &str) -> String {
     let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
-    text.chars().map(escape).collect()
+    without_error_numbers(text).chars().map(escape).collect()
 }
