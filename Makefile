@@ -70,7 +70,7 @@ target/.compiled-%: $(RUST_SOURCES) | .venv/.packages
 	rm -f .venv/.by-*
 	touch $@
 
-# Not files in between, which make would remove.
+# Without this, make would remove the stamp as an intermediate file.
 .PRECIOUS: target/.compiled-%
 
 clean:

@@ -424,7 +424,7 @@ pub(crate) struct Collect {
 pub(crate) enum Flight {
     /// Begin to record into memory, in the background.
     #[command(
-        after_help = "Triggers (--on): call:TIME a call about files that takes longer, call/NAME:TIME this call, run-queue:TIME a wait for a CPU, lock:TIME a wait for a lock of the kernel, pressure/cpu:PERCENT (or memory, io) threads that waited for it in the last second, signal a process that is killed (not by TERM, INT, HUP or PIPE; signal:NAME by this one), probe a place named by --probe, command:COMMAND a program with its arguments, run every 10 s, ends with status 0.\n\nExamples:\n  sysdock-native flight start\n  sysdock-native flight start --keep 30s --on call/fsync:500ms --on signal"
+        after_help = "Triggers (--on): call:TIME a call about files that takes longer, call/NAME:TIME this call, run-queue:TIME a wait for a CPU, lock:TIME a wait for a lock of the kernel, pressure/cpu:PERCENT (or memory, io) threads that waited for it in the last second, signal a process that is killed (not by TERM, INT, HUP or PIPE; signal:NAME by this one), probe a place named by --probe, command:COMMAND a program with its arguments, run every 10 s, that ends with status 0.\n\nExamples:\n  sysdock-native flight start\n  sysdock-native flight start --keep 30s --on call/fsync:500ms --on signal"
     )]
     Start(FlightStart),
     /// Show what a flight recorder holds, and what it has written.

@@ -20,7 +20,7 @@ from sysdock.experiment.verdicts import CHANGED, INVALID, Claim, Verdict
 from sysdock.sentences import Fact, fact
 
 ORDER = "order"
-# So many times as large as what first runs have in addition, in logarithms, is a difference that stays.
+# A change stays valid if its logarithm is more than this many times that of the difference of first runs.
 _FAR_LARGER = 4.0
 
 
@@ -46,7 +46,7 @@ class Check:
     note: Fact | None = None
 
     def undoes(self, verdict: Verdict) -> bool:
-        """Whether this verdict on the case cannot be held up against what was found."""
+        """Whether what was found makes this verdict invalid."""
         if self.case_id != verdict.samples.case_id or self.invalid is None:
             return False
         # Nothing moves a metric that no run has; the baseline under another name is what was checked.
