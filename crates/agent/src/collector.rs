@@ -151,13 +151,13 @@ impl Collector {
     /// Accept batches until cancelled; those that were received by then still land.
     ///
     /// # Errors
-    /// [`AgentError`]: the lake cannot be opened.
+    /// [`AgentError`]: the lake cannot be opened or written.
     pub fn run(self, cancel: &Cancel, report: impl Fn(AgentError) + Send + 'static) -> Result<(), AgentError> {
         let lake = Lake::open(&self.options.lake, &writer_name())?;
         let counters = Arc::new(Counters::default());
         let memory = Room::new(self.options.memory, self.options.memory / 4 * 3);
         let (queue, received) = mpsc::sync_channel(QUEUE);
-        let lander = Lander::new(lake, self.options.landing, memory.clone(), Arc::clone(&counters.set_aside));
+        let lander = Lander::new(lake, self.options.landing, memory.clone(), Arc::clone(&counters.set_aside))?;
         let counted = Arc::clone(&counters);
         let landing = std::thread::spawn(move || {
             let _ends = EndsWithThread;

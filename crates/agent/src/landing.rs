@@ -4,7 +4,8 @@
 //!   when it is in the lake. If that takes longer than [`Landing::limit`], it is not written any
 //!   more.
 //! - A batch that *was sent before* may be on its way into the lake through another collector, or
-//!   through this one. It is made durable in `_pending` (`pending`), and answered.
+//!   through this one. It is made durable in `_pending` (`pending`), and answered. An agent that
+//!   writes to the lake itself treats such batches of its own in the same way.
 //!
 //! A collector that is killed leaves a batch either in the lake or not. The agent sends it again,
 //! and it takes the second way.
@@ -96,9 +97,13 @@ pub(crate) struct Lander {
 
 impl Lander {
     /// `set_aside`: counts what is pending and cannot be read.
-    pub(crate) fn new(lake: Lake, times: Landing, room: Room, set_aside: Arc<AtomicU64>) -> Lander {
-        let pending = Pending::new(times.limit * 2, set_aside);
-        Lander { lake, times, room, fresh: Waiting::default(), sent_before: Waiting::default(), pending }
+    ///
+    /// # Errors
+    /// [`AgentError`]: the lake cannot be written.
+    pub(crate) fn new(lake: Lake, times: Landing, room: Room, set_aside: Arc<AtomicU64>) -> Result<Lander, AgentError> {
+        Pending::state_limit(&lake, times.limit)?;
+        let pending = Pending::new(set_aside);
+        Ok(Lander { lake, times, room, fresh: Waiting::default(), sent_before: Waiting::default(), pending })
     }
 
     /// Run until all senders are gone, then land what still waits.

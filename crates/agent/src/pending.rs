@@ -1,7 +1,11 @@
 //! Batches of which it is unknown whether they have landed: files of lines in `_pending` of the
 //! lake, each with a name of its own. After twice the time that a landing may take, no collector can
-//! still be writing them. Then the collector that holds the lock reads the footers of the parts, and
-//! writes the batches that they do not name. A batch is known by its cluster, agent and number.
+//! still be writing them. Then whoever holds the lock, a collector or an agent that writes to the lake
+//! itself, reads the footers of the parts, and writes the batches that they do not name. A batch is
+//! known by its cluster, agent and number.
+//!
+//! Each collector states the time that its landings may take by an empty file `limit-MILLISECONDS`.
+//! The longest one counts for all; without any, nobody but the sender of a batch can have written it.
 //!
 //! A line that cannot be read any more is set aside, in `refused` with its reason; a batch whose
 //! folder cannot be written is tried again later. Neither keeps another one from landing.
@@ -34,6 +38,8 @@ use crate::{
 
 const PENDING: &str = "_pending";
 const REFUSED: &str = "refused";
+/// Beginning of the names of files that state how long a landing may take.
+const LIMIT: &str = "limit-";
 /// What may be pending, in all [B]. Agents keep what is beyond.
 const MOST_BYTES: u64 = 1 << 30;
 /// Size of a file [B]: it is read as a whole.
@@ -48,8 +54,6 @@ struct Aside<'a> {
 
 /// Batches in `_pending`.
 pub(crate) struct Pending {
-    /// Age at which no other collector can still be writing a batch.
-    age: Duration,
     number: u64,
     /// What is there, as far as it is known [B].
     bytes: u64,
@@ -57,8 +61,15 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
-    pub(crate) fn new(age: Duration, set_aside: Arc<AtomicU64>) -> Pending {
-        Pending { age, number: 0, bytes: 0, set_aside }
+    pub(crate) fn new(set_aside: Arc<AtomicU64>) -> Pending {
+        Pending { number: 0, bytes: 0, set_aside }
+    }
+
+    /// State how long a landing of this process may take from the arrival of a batch.
+    pub(crate) fn state_limit(lake: &Lake, limit: Duration) -> Result<(), AgentError> {
+        let folder = lake.folder()?.subfolder(PENDING)?;
+        let name = format!("{LIMIT}{}", limit.as_millis());
+        folder.replace(&name, b"").map_err(|error| AgentError::Io(folder.path().join(name), error))
     }
 
     /// Make batches durable.
@@ -98,14 +109,15 @@ impl Pending {
 
     fn try_settle(&mut self, lake: &mut Lake, until: Instant, report: &dyn Fn(AgentError)) -> Result<(), AgentError> {
         let folder = lake.folder()?.subfolder(PENDING)?;
-        let files = files(&folder)?;
+        let names = names(&folder)?;
+        let (age, files) = (longest_limit(&names) * 2, files(&folder, names));
         self.bytes = files.iter().map(|(_, _, bytes)| bytes).sum();
         if files.is_empty() {
             return Ok(());
         }
         let Some(_lock) = lock(folder.path())? else { return Ok(()) };
         for (name, written, bytes) in files {
-            let is_due = SystemTime::now().duration_since(written).unwrap_or_default() >= self.age;
+            let is_due = SystemTime::now().duration_since(written).unwrap_or_default() >= age;
             if Instant::now() >= until {
                 break;
             }
@@ -168,17 +180,27 @@ fn land(lake: &mut Lake, partition: &Partition, lines: &[&Line], report: &dyn Fn
     is_there
 }
 
-/// Files of batches with the time at which they were written and their size, the oldest first.
-fn files(folder: &Folder) -> Result<Vec<(String, SystemTime, u64)>, AgentError> {
+fn names(folder: &Folder) -> Result<Vec<String>, AgentError> {
     let names = folder.names().map_err(|error| AgentError::Io(folder.path().into(), error))?;
-    let found = |name: std::ffi::OsString| {
-        let name = name.into_string().ok().filter(|name| name.ends_with(".json"))?;
+    Ok(names.into_iter().filter_map(|name| name.into_string().ok()).collect())
+}
+
+/// The longest time that a landing of any collector of the lake may take.
+fn longest_limit(names: &[String]) -> Duration {
+    let limits = names.iter().filter_map(|name| name.strip_prefix(LIMIT)?.parse().ok());
+    // An age of centuries is as good as never, and cannot overflow.
+    Duration::from_millis(limits.max().unwrap_or(0).min(u64::from(u32::MAX) * 1000))
+}
+
+/// Files of batches with the time at which they were written and their size, the oldest first.
+fn files(folder: &Folder, names: Vec<String>) -> Vec<(String, SystemTime, u64)> {
+    let found = |name: String| {
         let found = fs::symlink_metadata(folder.path().join(&name)).ok()?;
         Some((name, found.modified().ok()?, found.len()))
     };
-    let mut files: Vec<_> = names.into_iter().filter_map(found).collect();
+    let mut files: Vec<_> = names.into_iter().filter(|name| name.ends_with(".json")).filter_map(found).collect();
     files.sort_by(|one, other| (one.1, &one.0).cmp(&(other.1, &other.0)));
-    Ok(files)
+    files
 }
 
 /// The lock, unless another collector holds it.
@@ -214,7 +236,7 @@ mod tests {
             let folder = tempfile::tempdir().expect("a folder");
             let path = folder.path().join("lake");
             let lake = Lake::open(&path, "00000001").expect("it is made");
-            let pending = Pending::new(Duration::ZERO, Arc::default());
+            let pending = Pending::new(Arc::default());
             Scene { _folder: folder, path, lake, pending, reported: RefCell::default() }
         }
 
@@ -229,7 +251,8 @@ mod tests {
         }
 
         fn waiting(&self) -> usize {
-            files(&self.lake.folder().expect("a lake").subfolder(PENDING).expect("a folder")).expect("it can be read").len()
+            let folder = self.lake.folder().expect("a lake").subfolder(PENDING).expect("a folder");
+            files(&folder, names(&folder).expect("it can be read")).len()
         }
 
         /// Rows of a cluster in the lake, by the names of its parts.
@@ -261,6 +284,23 @@ mod tests {
         scene.add(&[&line("c", 1), &line("d", 1)]);
         scene.settle();
         assert_eq!((scene.rows("c"), scene.rows("d"), scene.waiting()), (1, 1, 0));
+    }
+
+    #[test]
+    fn the_longest_limit_counts_for_all() {
+        let mut scene = Scene::new();
+        for limit in [2, 3600, 60] {
+            Pending::state_limit(&scene.lake, Duration::from_secs(limit)).expect("it can be written");
+        }
+        fs::write(scene.path.join(PENDING).join("limit-soon"), "").expect("written");
+        scene.add(&[&line("c", 1)]);
+        scene.settle();
+        assert_eq!((scene.rows("c"), scene.waiting()), (0, 1), "a collector may still be writing it");
+        fs::remove_file(scene.path.join(PENDING).join("limit-3600000")).expect("it is there");
+        fs::remove_file(scene.path.join(PENDING).join("limit-60000")).expect("it is there");
+        fs::remove_file(scene.path.join(PENDING).join("limit-2000")).expect("it is there");
+        scene.settle();
+        assert_eq!((scene.rows("c"), scene.waiting()), (1, 0));
     }
 
     #[test]

@@ -3,11 +3,12 @@
 //! reading.
 
 use std::{
+    cell::Cell,
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
-    time::{Duration, SystemTime},
+    time::{Duration, Instant, SystemTime},
 };
 
 use sysdock_table::{Cancel, Fact};
@@ -17,6 +18,7 @@ use crate::{
     lake::{Lake, by_partition},
     otlp::{Done, Receiver},
     outcome::Outcome,
+    pending::Pending,
     pushing::{Lines, Push, readable},
     spool::{Spool, Waiting},
     tokens::Tokens,
@@ -28,6 +30,8 @@ const MOST_BYTES: u64 = 4 << 20;
 const MOST_BATCHES: usize = 256;
 /// Longer than a collector may take to land a batch.
 const TIMEOUT: Duration = Duration::from_secs(150);
+/// How long batches are written to the lake that wait there, whoever sent them.
+const SETTLING: Duration = Duration::from_secs(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Destination of batches.
@@ -107,7 +111,7 @@ fn now_ns() -> i64 {
 
 /// An open connection to a destination.
 pub(crate) enum Way {
-    Lake(Lake),
+    Lake(Lake, Pending),
     Push(Push),
     Otlp(Receiver),
 }
@@ -149,7 +153,10 @@ impl Way {
     /// Open a destination. `spool`: where its batches come from.
     pub(crate) fn open(target: &Target, writer: &str, spool: &Spool) -> Result<Way, AgentError> {
         match target {
-            Target::Lake(path) => Ok(Way::Lake(Lake::open(path, writer.get(..8).unwrap_or(writer))?)),
+            Target::Lake(path) => {
+                let lake = Lake::open(path, writer.get(..8).unwrap_or(writer))?;
+                Ok(Way::Lake(lake, Pending::new(Arc::default())))
+            }
             Target::Push { url, token_file, ca } => {
                 let url = address(url)?;
                 let tokens = Tokens::read(token_file)?;
@@ -166,7 +173,7 @@ impl Way {
     /// Send as many of the waiting batches as fit into one request.
     pub(crate) fn send(&mut self, spool: &Spool) -> Result<Outcome, AgentError> {
         let waiting = spool.waiting()?;
-        let Some(first) = waiting.first() else { return Ok(Outcome::Idle) };
+        let Some(first) = waiting.first() else { return self.settle().map(|()| Outcome::Idle) };
         let mut bytes = 0;
         let fits = |one: &&Waiting| {
             bytes += one.bytes;
@@ -174,19 +181,27 @@ impl Way {
         };
         let chosen: Vec<Waiting> = waiting.iter().take(MOST_BATCHES).take_while(fits).cloned().collect();
         match self {
-            Way::Lake(lake) => into_lake(lake, spool, &chosen),
+            Way::Lake(lake, pending) => into_lake(lake, pending, spool, &chosen),
             Way::Push(push) => push.send(spool, &chosen),
             Way::Otlp(receiver) => receiver.send(spool, first),
         }
     }
+
+    /// Write what waits in a lake for long enough.
+    fn settle(&mut self) -> Result<(), AgentError> {
+        let Way::Lake(lake, pending) = self else { return Ok(()) };
+        let failed = Cell::new(None);
+        pending.settle(lake, Instant::now() + SETTLING, &|error| failed.set(Some(error)));
+        failed.into_inner().map_or(Ok(()), Err)
+    }
 }
 
-fn into_lake(lake: &mut Lake, spool: &Spool, chosen: &[Waiting]) -> Result<Outcome, AgentError> {
+/// A batch that was sent before may be on its way into this lake through a collector: it waits there
+/// until that is decided.
+fn into_lake(lake: &mut Lake, pending: &mut Pending, spool: &Spool, chosen: &[Waiting]) -> Result<Outcome, AgentError> {
     let (lines, refused) = readable(spool, chosen)?;
     let (again, fresh): (Lines, Lines) = lines.into_iter().partition(|(waiting, _)| waiting.was_sent);
-    for (partition, lines) in by_partition(again.iter().map(|(_, line)| line)) {
-        lake.land_once(&partition, &lines)?;
-    }
+    pending.add(lake, &again.iter().map(|(_, line)| line).collect::<Vec<_>>())?;
     again.iter().try_for_each(|(waiting, _)| spool.landed(waiting))?;
     let mut sent = Vec::new();
     for (waiting, _) in &fresh {
@@ -266,4 +281,53 @@ fn wait(pause: Duration, cancel: &Cancel) -> bool {
         left -= step;
     }
     cancel.requested()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        batch::Batch,
+        lake::Partition,
+        line::tests::{NOW, parse},
+        rows::{Origin, empty_sample},
+        sampling::State,
+    };
+
+    /// Rows of samples in a lake, by the names of its parts.
+    fn rows(lake: &Path) -> u64 {
+        let names = fs::read_dir(lake.join("job_samples/date=2027-01-15/cluster=c")).into_iter().flatten().flatten();
+        let rows = |name: String| name.split('-').nth(4).and_then(|rows| rows.parse::<u64>().ok());
+        names.filter_map(|entry| rows(entry.file_name().to_string_lossy().into_owned())).sum()
+    }
+
+    #[test]
+    fn a_batch_that_a_collector_has_waits_until_it_cannot_land_there() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("lake");
+        let spool = Spool::open(&folder.path().join("spool"), 1 << 20).expect("it is made");
+        let mut kept = spool.begin().expect("it is empty");
+        let mut batches = (1..=2).map(|sequence| {
+            let origin = Origin { cluster: "c".into(), node: "n".into(), agent: kept.agent.clone(), sequence };
+            let mut batch = Batch::new(&origin, NOW);
+            batch.job_samples.push(empty_sample(&origin, NOW, 10, "files"));
+            batch
+        });
+        let (first, second) = (batches.next().expect("one"), batches.next().expect("two"));
+        drop(batches);
+        // A collector has the first batch in memory when the agent is killed.
+        let mut collector = Lake::open(&path, "00000001").expect("it is made");
+        Pending::state_limit(&collector, Duration::from_secs(3600)).expect("it can be written");
+        spool.keep(&mut kept, State::default(), &first).expect("there is room");
+        spool.about_to_send(&spool.waiting().expect("one")[0]).expect("it is renamed");
+        // The next agent writes to the lake itself.
+        spool.keep(&mut kept, State::default(), &second).expect("there is room");
+        let mut way = Way::open(&Target::Lake(path.clone()), "0123456789abcdef", &spool).expect("it is there");
+        while way.send(&spool).expect("it lands") != Outcome::Idle {}
+        assert_eq!((rows(&path), spool.waiting().expect("none").len()), (1, 0));
+        let line = parse(first.to_line()).expect("it is fine");
+        collector.land(&Partition::of(&line), &[&line], &|| true).expect("it lands");
+        fs::remove_file(path.join("_pending/limit-3600000")).expect("it is there");
+        assert_eq!((way.send(&spool).expect("it has landed"), rows(&path)), (Outcome::Idle, 2));
+    }
 }
