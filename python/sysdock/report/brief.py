@@ -16,6 +16,7 @@ from sysdock.errors import NotComputed
 from sysdock.library import Analysis, Column
 from sysdock.library.headings import heading
 from sysdock.page.numbers import duration, measured, moment
+from sysdock.sections.coverage import lost_of
 from sysdock.sections.description import statements
 from sysdock.sentences import fact, facts_from_json, is_source, named, say
 from sysdock.text import percent, visible
@@ -120,7 +121,7 @@ def _facts(session: Session, words: _Words) -> list[str]:
     how = say(named("endings", recording.ended_by), words.lang)
     ended = words("yes") if manifest["complete"] else f"{words('no')} ({how})"
     rows += [(words("mark"), _plain(say(one.words, words.lang))) for one in marks_of(session)]
-    rows += [(words("lost"), f"{recording.lost_events:,}"), (words("complete"), ended)]
+    rows += [(words("lost"), say(lost_of(recording.captures), words.lang)), (words("complete"), ended)]
     return ["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows)]
 
 

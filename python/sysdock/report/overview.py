@@ -18,6 +18,7 @@ from sysdock.report.analyses import Answer
 from sysdock.report.sources import sql_link
 from sysdock.report.time_spent import where_bar
 from sysdock.sections import Capture, Statement
+from sysdock.sections.coverage import lost_of
 from sysdock.sections.description import statements
 from sysdock.sentences import Words, fact, facts_of, named
 from sysdock.text import percent
@@ -142,7 +143,7 @@ def _facts(session: Session) -> list[tuple[str, str]]:
         ),
         (both(fact("report/ended")), _ended(session)),
         (both(fact("report/system_calls")), calls),
-        (both(fact("report/lost_events")), f"{recording.lost_events:,}"),
+        (both(fact("report/lost_events")), both(lost_of(recording.captures))),
     ]
 
 

@@ -12,6 +12,7 @@ from sysdock.analysis.facts import callers, certainty, certainty_word, product_a
 from sysdock.analysis.finding import by_rule, main_findings, parts_of, total_gain
 from sysdock.analysis.marks import marks_of
 from sysdock.sections import Capture, sections_of
+from sysdock.sections.coverage import lost_of
 from sysdock.sections.description import statements
 from sysdock.sentences import Words, catalogue, fact, listed, named, say
 from sysdock.text import (
@@ -95,7 +96,7 @@ def _coverage(capture: Capture, words: _Words) -> str:
         share=percent(capture["understood"], total),
         total=total,
         unit=unit,
-        lost=capture["lost"],
+        lost=lost_of([capture]),
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sysdock.analysis.marks import marks_of
 from sysdock.errors import NotComputed
 from sysdock.sections import Statement, contents, section_of
+from sysdock.sections.coverage import is_loss_known
 from sysdock.sections.scan import file_systems
 from sysdock.sentences import say
 
@@ -34,7 +35,8 @@ def describe(session: Session) -> dict[str, Any]:
     """One object with the contents of recording.json, the environment, and the issues of the import.
 
     `captures`: as recording.json has them; `lines_total`, `lines_understood`, `lost_events`: their sums, in
-    their own units. `kind`: what they set out to record. `file_systems`: rows of that table, of a scan.
+    their own units. `loss_known`: whether `lost_events` is all that was lost. `kind`: what they set out to
+    record. `file_systems`: rows of that table, of a scan.
     `tables`: per table `rows`, `lost`, `bytes` on disk.
     `environment`: rows of that table. `marks`: moments, `at_ns` after the start, and `text`. `issues`: per
     kind the number of rows, whether the line itself was understood, and the first places. `damage`: parts
@@ -79,6 +81,7 @@ def _of_captures(session: Session) -> dict[str, Any]:
         "lines_total": sum(capture["total"] for capture in recording.captures),
         "lines_understood": sum(capture["understood"] for capture in recording.captures),
         "lost_events": recording.lost_events,
+        "loss_known": is_loss_known(recording.captures),
         "ended_by": recording.ended_by,
         "recorder": ", ".join(capture["recorder"] for capture in recording.captures),
         "options": [word for capture in recording.captures for word in capture.get("options") or []],

@@ -15,6 +15,9 @@ from pathlib import Path
 import pytest
 from make_recording import STARTED_NS, RecordingMaker, sample_calls
 from sysdock.library import Library
+from sysdock.recording import Recording
+from sysdock.sections.coverage import lost_of
+from sysdock.sentences import say
 from waiting import children, cpu_s, wait_for
 
 ODD = '/tmp/it\'s "<script>"\n,[x]*'
@@ -175,6 +178,7 @@ class TestInfo:
             "lines_total": 10,
             "lines_understood": 8,
             "lost_events": 0,
+            "loss_known": True,
             "complete": True,
         }
         assert {key: told[key] for key in expected} == expected
@@ -209,6 +213,21 @@ class TestInfo:
         said = [line for line in lines if line.startswith(("lines ", "events ", "scanned "))]
         assert [line.startswith(coverage) for line in said] == ([True] if coverage else [])
         assert json.loads(cli("info", folder, "--format", "json").stdout)["kind"] == kind.split()[0]
+
+    @pytest.mark.parametrize(
+        ("ended_by", "lost", "known"),
+        [("interrupted", 0, True), ("running", 0, False), ("input error", 3, False)],
+    )
+    def test_what_was_lost_is_unknown_of_input_that_has_no_end(
+        self, cli, maker: RecordingMaker, ended_by: str, lost: int, known: bool
+    ) -> None:
+        folder = maker.make(complete=False, ended_by=ended_by, lost_events=lost)
+        told = json.loads(cli("info", folder, "--format", "json").stdout)
+        assert (told["lost_events"], told["loss_known"]) == (lost, known)
+        how = lost_of(Recording.open(folder).captures)
+        assert how.code == f"sections/lost_{'exactly' if known else 'at_least' if lost else 'unknown'}"
+        [said] = [line for line in cli("info", folder).stdout.splitlines() if line.startswith("lost ")]
+        assert said.split(maxsplit=1)[1].startswith("nothing" if known else say(how, "en") + ": ")
 
     def test_coverage_is_not_rounded_up(self, cli, maker: RecordingMaker) -> None:
         folder = maker.make(lines_total=100_000, lines_understood=99_999)
