@@ -28,6 +28,7 @@ pub enum Issue {
     StackDiffers,
     SwitchMissed,
     BeganBefore,
+    Wrapped,
 }
 
 impl Issue {
@@ -53,6 +54,7 @@ impl Issue {
             Issue::StackDiffers => "stack_differs",
             Issue::SwitchMissed => "switch_missed",
             Issue::BeganBefore => "began_before",
+            Issue::Wrapped => "wrapped",
         }
     }
 

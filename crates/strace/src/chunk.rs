@@ -8,6 +8,7 @@ use crate::{
     format::Format,
     line::{self, Kind, Prefix},
     output, search,
+    wrapping::Wrapping,
 };
 
 /// Lines of one input, as read.
@@ -20,6 +21,8 @@ pub(crate) struct Chunk {
     /// The text is empty because the line was too long to keep.
     pub(crate) too_long: bool,
     pub(crate) format: Format,
+    /// What is removed before the text is parsed.
+    pub(crate) wrapping: Wrapping,
     /// Number within the chunk, counted from 0, of each line that was kept, and number of all
     /// lines. Used where lines are left out (dumps of truss).
     pub(crate) numbers: Vec<u32>,
@@ -77,6 +80,7 @@ impl Chunk {
         if memchr::memchr(ESCAPE, &text).is_some() {
             remove_colours(&mut text);
         }
+        self.wrapping.remove(&mut text);
         self.count = 0;
         let mut start = 0;
         search::newlines(&text, |newline| {
@@ -107,6 +111,12 @@ impl Chunk {
             Kind::Resumed => parse_end(event, &mut line.places),
             _ => Parsed::Nothing,
         };
+    }
+
+    /// Lines that report what a program did.
+    pub(crate) fn events(&self) -> impl Iterator<Item = &Line> + Clone {
+        let is_event = |line: &&Line| matches!(line.kind, Kind::Call | Kind::Resumed | Kind::Signal | Kind::Exit);
+        self.lines[..self.count].iter().filter(is_event)
     }
 
     /// The whole line.

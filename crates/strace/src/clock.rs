@@ -63,12 +63,22 @@ impl Clock {
         self.kind.is_some_and(|kind| kind != Form::Order)
     }
 
-    /// The time of a line.
-    #[inline]
-    pub(crate) fn time(&mut self, stamp: Option<Stamp>, decimals: u8) -> i64 {
-        if self.kind.is_none() {
+    /// Choose the form of the clock by the first events of a log: what precedes the first stamp, such
+    /// as a remark of strace or the prompt of a shell, has its time. Until there is an event, the
+    /// form stays unknown.
+    pub(crate) fn begin(&mut self, mut events: impl Iterator<Item = (Option<Stamp>, u8)> + Clone) {
+        if self.kind.is_some() {
+            return;
+        }
+        let stamped = events.clone().find(|(stamp, _)| stamp.is_some());
+        if let Some((stamp, decimals)) = stamped.or_else(|| events.next()) {
             self.start(stamp, decimals);
         }
+    }
+
+    /// The time of a line.
+    #[inline]
+    pub(crate) fn time(&mut self, stamp: Option<Stamp>) -> i64 {
         let before_ns = self.now_ns;
         self.now_ns = match stamp {
             Some(Stamp::Epoch(ns)) => ns,
@@ -179,6 +189,11 @@ fn hour_start(day: NaiveDate, hour: i64, again: bool) -> i64 {
 mod tests {
     use super::*;
 
+    fn begun(mut clock: Clock, stamp: Option<Stamp>) -> Clock {
+        clock.begin([(stamp, 6)].into_iter());
+        clock
+    }
+
     fn of_day(h: i64, m: i64) -> Stamp {
         Stamp::TimeOfDay((h * 60 + m) * 60_000_000_000)
     }
@@ -186,26 +201,35 @@ mod tests {
     #[test]
     fn a_log_over_midnight_goes_on() {
         let noon = Local.with_ymd_and_hms(2026, 3, 10, 12, 0, 0).unwrap().timestamp_nanos_opt().unwrap();
-        let mut clock = Clock::new(noon, None);
-        let first = clock.time(Some(of_day(23, 59)), 6);
+        let mut clock = begun(Clock::new(noon, None), Some(of_day(23, 59)));
+        let first = clock.time(Some(of_day(23, 59)));
         assert_eq!(first, noon - 12 * 3_600_000_000_000 - 60_000_000_000, "the day before the log was written");
-        assert_eq!(clock.time(Some(of_day(0, 1)), 6) - first, 120_000_000_000);
+        assert_eq!(clock.time(Some(of_day(0, 1))) - first, 120_000_000_000);
         assert_eq!(clock.describe(true).kind, "time_of_day");
         assert_eq!(clock.describe(true).resolution_ns, 1_000);
     }
 
     #[test]
     fn relative_times_add_up() {
-        let mut clock = Clock::new(0, None);
-        clock.time(Some(Stamp::SinceLast(0)), 6);
-        clock.time(Some(Stamp::SinceLast(5)), 6);
-        assert_eq!(clock.time(Some(Stamp::SinceLast(7)), 6), 12);
+        let mut clock = begun(Clock::new(0, None), Some(Stamp::SinceLast(0)));
+        clock.time(Some(Stamp::SinceLast(0)));
+        clock.time(Some(Stamp::SinceLast(5)));
+        assert_eq!(clock.time(Some(Stamp::SinceLast(7))), 12);
+    }
+
+    #[test]
+    fn lines_before_the_first_stamp_have_its_time() {
+        let mut clock = Clock::new(99, None);
+        clock.begin([].into_iter());
+        assert_eq!(clock.time(None), 0);
+        clock.begin([(None, 0), (Some(Stamp::Epoch(1_700_000_000_000_000_000)), 6)].into_iter());
+        assert_eq!((clock.time(None), clock.describe(true).kind.as_str()), (1_700_000_000_000_000_000, "epoch"));
     }
 
     #[test]
     fn without_a_clock_lines_are_counted() {
-        let mut clock = Clock::new(99, None);
-        assert_eq!((clock.time(None, 0), clock.time(None, 0)), (1, 2));
+        let mut clock = begun(Clock::new(99, None), None);
+        assert_eq!((clock.time(None), clock.time(None)), (1, 2));
         assert_eq!(clock.describe(false).note.codes(), ["clock/no_clock", "clock/lines_only"]);
     }
 }

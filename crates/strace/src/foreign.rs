@@ -23,6 +23,8 @@ pub enum Tool {
     Ltrace,
     FreeBsdTruss,
     Dtruss,
+    /// `qemu-ARCH -strace`
+    Qemu,
     /// Calls of library functions.
     Library,
     Kdump,
@@ -32,6 +34,10 @@ pub enum Tool {
     Gdb,
     Compiler,
     Syslog,
+    /// `runsc --strace`
+    Gvisor,
+    /// `strace -c`
+    StraceSummary,
 }
 
 /// The tool that a log was recognized as, and the first line that showed it.
@@ -46,8 +52,8 @@ pub struct Sign {
 /// Number of lines, among the first of a log, that are typical of each tool.
 #[derive(Debug, Default)]
 pub(crate) struct Evidence {
-    /// For ltrace, FreeBSD's truss and dtruss: number of lines, and the first one.
-    found: [(u32, u32); 3],
+    /// For ltrace, FreeBSD's truss, dtruss and qemu: number of lines, and the first one.
+    found: [(u32, u32); 4],
     /// Number of calls of common library functions that no kernel has (ltrace), and the first one.
     of_libc: (u32, u32),
     /// Number of lines that only strace prints.
@@ -60,7 +66,7 @@ pub(crate) struct Evidence {
     lines: u32,
 }
 
-const CALL_TOOLS: [Tool; 3] = [Tool::Ltrace, Tool::FreeBsdTruss, Tool::Dtruss];
+const CALL_TOOLS: [Tool; 4] = [Tool::Ltrace, Tool::FreeBsdTruss, Tool::Dtruss, Tool::Qemu];
 
 /// Number of unknown function names from which on a log is refused if they are most of it. A newer
 /// kernel has fewer new calls.
@@ -99,7 +105,7 @@ impl Evidence {
 
     /// The tool that wrote the log, if its lines may look like those of truss.
     pub(crate) fn before_truss(&self) -> Option<Sign> {
-        self.most(&[1, 2])
+        self.most(&[1, 2, 3])
     }
 
     /// The tool that wrote the log, if it does not trace system calls.
@@ -129,6 +135,8 @@ impl Evidence {
 fn printer(line: &[u8], event: &[u8]) -> Option<Tool> {
     if is_of_freebsd(line, event) {
         Some(Tool::FreeBsdTruss)
+    } else if is_of_qemu(event) {
+        Some(Tool::Qemu)
     } else if is_of_dtruss(line) {
         Some(Tool::Dtruss)
     } else if is_of_ltrace(event) {
@@ -150,6 +158,20 @@ fn is_of_freebsd(line: &[u8], event: &[u8]) -> bool {
     }
     (line.ends_with(b"'") && memmem::find(line, b" ERR#").is_some())
         || memmem::find(event, b"process exit, rval = ").is_some_and(|at| at < 24)
+}
+
+/// ` = -1 errno=2 (No such file or directory)`, and arguments without blanks after the commas, as in
+/// `openat(AT_FDCWD,"/etc/x",O_RDONLY) = 3` (linux-user/strace.c).
+fn is_of_qemu(event: &[u8]) -> bool {
+    if memmem::find(event, b") = -1 errno=").is_some() {
+        return true;
+    }
+    let Some(arguments) = memchr(b'(', event).filter(|open| is_call(event) && *open > 0).map(|open| &event[open + 1..]) else {
+        return false;
+    };
+    let first =
+        memchr(b',', arguments).filter(|at| !arguments[..*at].iter().any(|byte| matches!(byte, b'"' | b'[' | b'{' | b'(')));
+    first.is_some_and(|at| arguments.get(at + 1).is_some_and(|next| *next != b' ')) && memmem::find(event, b") = ").is_some()
 }
 
 /// `= 3 0`: result and error; `= -1 Err#2` (dtruss of macOS and the DTrace toolkit).
@@ -249,7 +271,11 @@ pub(crate) fn likeness(log: &[u8]) -> Option<Tool> {
 fn talker(line: &[u8]) -> Option<Tool> {
     let starts = |words: &[&[u8]]| words.iter().any(|word| line.starts_with(word));
     let holds = |words: &[&[u8]]| words.iter().any(|word| memmem::find(line, word).is_some());
-    if is_kdump(line) {
+    if is_of_summary(line) {
+        Some(Tool::StraceSummary)
+    } else if holds(&[b" strace.go:"]) {
+        Some(Tool::Gvisor)
+    } else if is_kdump(line) {
         Some(Tool::Kdump)
     } else if holds(&[b" ms): "]) {
         Some(Tool::PerfTrace)
@@ -270,6 +296,17 @@ fn talker(line: &[u8]) -> Option<Tool> {
     } else {
         is_syslog(line).then_some(Tool::Syslog)
     }
+}
+
+/// `% time     seconds  usecs/call     calls    errors syscall`, ` 98.71   37.123456        1481 ...`
+fn is_of_summary(line: &[u8]) -> bool {
+    let line = line.trim_ascii_start();
+    let mut words = line.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
+    let mut has_decimals = |number: usize| {
+        let word = words.next().unwrap_or_default();
+        word.len() > number + 1 && word[word.len() - number - 1] == b'.' && text::seconds(word).is_some()
+    };
+    line.starts_with(b"% time     seconds  usecs/call") || (has_decimals(2) && has_decimals(6))
 }
 
 /// `  1234 ls       CALL  open(0x7fff, 0)`
@@ -371,6 +408,11 @@ mod tests {
                 Tool::FreeBsdTruss,
             ),
             ("openat(AT_FDCWD,\"/etc/x\",O_RDONLY,00)\t ERR#2 'No such file or directory'\n", Tool::FreeBsdTruss),
+            (
+                "4120 openat(AT_FDCWD,\"/etc/x\",O_RDONLY) = -1 errno=2 (No such file or directory)\n4120 close(3) = 0\n",
+                Tool::Qemu,
+            ),
+            ("4120 read(3,0x822c40,832) = 832\n4120 openat(AT_FDCWD,\"/a\",O_RDONLY|O_CLOEXEC) = 3\n", Tool::Qemu),
             ("SYSCALL(args) \t\t = return\nopen(\"/dev/dtracehelper\\0\", 0x2, 0x1)\t\t = 3 0\n", Tool::Dtruss),
             ("1234/0x5678:  stat64(\"/x\\0\", 0x7FFF, 0x0)\t\t = -1 Err#2\n", Tool::Dtruss),
         ] {
@@ -416,6 +458,11 @@ mod tests {
             ("Reading symbols from ./p...\n(gdb) bt\n#0  main () at p.c:6\n", Some(Tool::Gdb)),
             ("p.c: In function 'main':\np.c:3:5: error: expected ';'\n", Some(Tool::Compiler)),
             ("Nov 25 01:09:22 host kernel: [0.0] text\n", Some(Tool::Syslog)),
+            (
+                "% time     seconds  usecs/call     calls    errors syscall\n98.71   37.123456 1481 25012 310 futex\n",
+                Some(Tool::StraceSummary),
+            ),
+            ("I0101 10:00:00.1 1 strace.go:567] [   1] sh E read(0x3 /etc/x, 0x7f, 0x340)\n", Some(Tool::Gvisor)),
             ("Dear reader,\nthis is no log.\n", None),
             ("1234 [00007f1234567890] close(3) = 0\n", None),
         ] {

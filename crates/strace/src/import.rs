@@ -460,6 +460,9 @@ impl<'a> Import<'a> {
         self.never_reaped()?;
         self.end_killed()?;
         for (source, feed) in merge.feeds.iter().enumerate() {
+            for what in feed.wrapped() {
+                self.issues.add(Issue::Wrapped, (source, 0), b"", Some(what));
+            }
             if let Some(error) = feed.failure() {
                 self.issues.add(
                     Issue::DamagedInput,

@@ -96,7 +96,8 @@ impl Input {
         let follow = follow && self.size.is_some();
         let longest_line = (LONGEST_TOGETHER / inputs.max(1)).clamp(1 << 16, LONGEST_LINE);
         let (rest, whole, skipping, ended, failure) = (Vec::new(), 0, false, false, None);
-        Ok(Blocks { reader, block, longest_line, read_bytes, rest, whole, skipping, follow, ended, failure })
+        let encoding = None;
+        Ok(Blocks { reader, encoding, block, longest_line, read_bytes, rest, whole, skipping, follow, ended, failure })
     }
 }
 
@@ -160,9 +161,58 @@ pub(crate) enum Next {
     End,
 }
 
+/// A unit of UTF-16 in an order of bytes.
+type FromBytes = fn([u8; 2]) -> u16;
+
+/// How the bytes of an input become UTF-8.
+enum Text {
+    /// They are UTF-8, or single bytes.
+    Bytes,
+    /// UTF-16, as some programs of Windows write it.
+    Wide {
+        number: FromBytes,
+        /// The beginning of a character that was not read as a whole.
+        rest: Vec<u8>,
+    },
+}
+
+impl Text {
+    /// Decide by the first bytes, which begin at `start`. A byte order mark is removed.
+    fn begun(text: &mut Vec<u8>, start: usize) -> Text {
+        // Without a mark, a log begins with two characters of ASCII.
+        let (mark, number): (usize, Option<FromBytes>) = match text[start..] {
+            [0xef, 0xbb, 0xbf, ..] => (3, None),
+            [0xff, 0xfe, ..] => (2, Some(u16::from_le_bytes)),
+            [0xfe, 0xff, ..] => (2, Some(u16::from_be_bytes)),
+            [1..=0x7f, 0, 1..=0x7f, 0, ..] => (0, Some(u16::from_le_bytes)),
+            [0, 1..=0x7f, 0, 1..=0x7f, ..] => (0, Some(u16::from_be_bytes)),
+            _ => (0, None),
+        };
+        text.drain(start..start + mark);
+        number.map_or(Text::Bytes, |number| Text::Wide { number, rest: Vec::new() })
+    }
+
+    /// Decode what was read from `start` on.
+    fn decode(&mut self, text: &mut Vec<u8>, start: usize) {
+        let Text::Wide { number, rest } = self else { return };
+        rest.extend(text.drain(start..));
+        let (pairs, odd) = rest.as_chunks::<2>();
+        let mut units: Vec<u16> = pairs.iter().map(|pair| number(*pair)).collect();
+        // The second half of a pair may come with the next block.
+        let cut = units.pop_if(|unit| (0xd800..0xdc00).contains(unit)).map_or(0, |_| 2) + odd.len();
+        for unit in char::decode_utf16(units) {
+            let mut bytes = [0; 4];
+            text.extend_from_slice(unit.unwrap_or(char::REPLACEMENT_CHARACTER).encode_utf8(&mut bytes).as_bytes());
+        }
+        rest.drain(..rest.len() - cut);
+    }
+}
+
 /// An input, read block by block and split between lines.
 pub(crate) struct Blocks {
     reader: Box<dyn Read + Send>,
+    /// Known after the first read.
+    encoding: Option<Text>,
     /// Size of a block [B].
     block: usize,
     /// Longer lines are dropped [B].
@@ -181,6 +231,11 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
+    /// Whether its bytes are UTF-16, as far as it was read.
+    pub(crate) fn is_wide(&self) -> bool {
+        matches!(self.encoding, Some(Text::Wide { .. }))
+    }
+
     /// Number of bytes read so far, as they are on disk.
     pub(crate) fn bytes(&self) -> u64 {
         self.read_bytes.load(Ordering::Relaxed)
@@ -258,7 +313,7 @@ impl Blocks {
                 return false;
             }
             Ok(0) => self.ended = true,
-            Ok(_) => {}
+            Ok(_) => self.encoding.get_or_insert_with(|| Text::begun(text, held)).decode(text, held),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return false,
             Err(error) => {
                 self.failure = Some(error);
@@ -301,6 +356,25 @@ mod tests {
             assert_eq!(all(path).0, ["first", "", "last without newline"], "{}", path.display());
         }
         assert_eq!(Input::inspect(&plain).unwrap().tid, Some(4242));
+    }
+
+    #[test]
+    fn text_of_windows_is_decoded() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let text = "first \u{e4}\u{1f600}\r\nlast";
+        let wide = |text: &str, bytes: fn(u16) -> [u8; 2]| text.encode_utf16().flat_map(bytes).collect::<Vec<u8>>();
+        let marked = format!("\u{feff}{text}");
+        for log in [
+            marked.clone().into_bytes(),
+            wide(&marked, u16::to_le_bytes),
+            wide(&marked, u16::to_be_bytes),
+            wide(text, u16::to_le_bytes),
+            wide(text, u16::to_be_bytes),
+        ] {
+            std::fs::write(&path, log).unwrap();
+            assert_eq!(all(&path).0, ["first \u{e4}\u{1f600}", "last"]);
+        }
     }
 
     #[test]

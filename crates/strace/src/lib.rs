@@ -1,6 +1,7 @@
 //! Converts the text that strace and truss print to the tables of a recording.
 //!
-//! One pass: [`input`] cuts a log into chunks, [`chunk`] splits those by [`line`] and [`fields`],
+//! One pass: [`input`] cuts a log into chunks, [`wrapping`] removes what was added to its lines,
+//! [`chunk`] splits those by [`line`] and [`fields`],
 //! [`merge`] gives the lines in order, [`events`] adds each line to the tables, [`finish`] makes
 //! rows of calls. [`system`], [`threads`], [`files`] and [`objects`] hold the current state of the
 //! traced system; [`bounds`] rejects impossible numbers; [`effects`], [`transfers`] and [`resolve`]
@@ -40,6 +41,7 @@ mod threads;
 mod transfers;
 mod truss;
 mod waits;
+mod wrapping;
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;

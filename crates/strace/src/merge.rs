@@ -12,6 +12,7 @@ use std::{
 };
 
 use chrono::NaiveDate;
+use sysdock_table::{Fact, facts::issues as facts};
 
 use crate::{
     chunk::{Chunk, Line},
@@ -19,9 +20,10 @@ use crate::{
     foreign::{self, Sign, Tool},
     format::Format,
     input::{Blocks, Input, Next},
-    line::{Kind, Stamp},
+    line::Stamp,
     parsers::Parsers,
     truss::{Columns, Times},
+    wrapping::Wrapping,
 };
 
 /// Interval between reads of followed logs that had nothing new.
@@ -39,6 +41,8 @@ pub(crate) struct Feed {
     pub(crate) clock: Clock,
     /// `None`: unknown yet, while the first lines are being read.
     pub(crate) format: Option<Format>,
+    /// What its lines are wrapped in, with an example of what stands before them.
+    pub(crate) wrapping: (Wrapping, Option<Vec<u8>>),
     /// The tool that its first lines look like, if they are not calls.
     pub(crate) likeness: Option<Tool>,
     /// Columns that the user named.
@@ -102,6 +106,7 @@ impl Feed {
             input,
             clock,
             format: None,
+            wrapping: (Wrapping::default(), None),
             likeness: None,
             truss_columns: None,
             times: None,
@@ -140,7 +145,7 @@ impl Feed {
     }
 
     fn first_line(&self) -> Option<&Line> {
-        self.chunk.lines[..self.chunk.count].iter().find(|line| line.kind != Kind::Notice)
+        self.chunk.events().next()
     }
 
     /// Whether its lines begin with a thread id, as far as it was examined.
@@ -175,7 +180,7 @@ impl Feed {
         match &mut self.times {
             None => {
                 self.line_number += 1;
-                self.time_ns = self.clock.time(line.prefix.stamp, line.prefix.decimals).saturating_add(self.shift_ns);
+                self.time_ns = self.clock.time(line.prefix.stamp).saturating_add(self.shift_ns);
             }
             Some(times) => {
                 let number = self.before_chunk + u64::from(self.chunk.numbers[self.at - 1]) + 1;
@@ -220,6 +225,7 @@ impl Feed {
         let chunk = parsed.recv().expect("a parser does not panic");
         self.spare.push(std::mem::replace(&mut self.chunk, chunk));
         self.at = 0;
+        self.clock.begin(self.chunk.events().map(|line| (line.prefix.stamp, line.prefix.decimals)));
         Ok(true)
     }
 
@@ -244,7 +250,7 @@ impl Feed {
         if self.format.is_none() {
             let (format, enough) = self
                 .truss_columns
-                .map_or_else(|| Format::detect(&chunk.text), |columns| (Format::given(columns, &chunk.text), true));
+                .map_or_else(|| self.detect(&chunk.text), |columns| (Format::given(columns, &chunk.text), true));
             if !enough && chunk.text.len() < LONGEST_HEAD.min(self.blocks.longest_line) {
                 self.head_wanted = 2 * chunk.text.len();
                 self.head = Some(chunk);
@@ -253,6 +259,7 @@ impl Feed {
             self.set_format(format, &chunk.text);
         }
         chunk.format = self.format.unwrap_or_default();
+        chunk.wrapping = self.wrapping.0;
         parsers.parse(chunk, &mut self.under_way, self.read_ahead);
     }
 
@@ -261,14 +268,28 @@ impl Feed {
     fn end_head(&mut self, parsers: &Parsers, wait: bool) -> bool {
         const ENOUGH_TO_GO_ON: usize = 16;
         let Some(head) = self.head.take() else { return false };
-        let (format, _) = Format::detect(&head.text);
+        let (format, _) = self.detect(&head.text);
         if wait && memchr::memchr_iter(b'\n', &head.text).count() < ENOUGH_TO_GO_ON {
             self.head = Some(head);
             return false;
         }
         self.set_format(format, &head.text);
-        parsers.parse(Chunk { format, ..head }, &mut self.under_way, self.read_ahead);
+        let wrapping = self.wrapping.0;
+        parsers.parse(Chunk { format, wrapping, ..head }, &mut self.under_way, self.read_ahead);
         true
+    }
+
+    /// Decide from the first lines what the log is wrapped in, and which tracer wrote it.
+    fn detect(&mut self, head: &[u8]) -> (Format, bool) {
+        let found = Format::detect(head);
+        let wrapping = Wrapping::detect(head);
+        if found.0 != Format::Strace || !wrapping.is_any() {
+            return found;
+        }
+        let mut text = head.to_vec();
+        wrapping.remove(&mut text);
+        self.wrapping = (wrapping, wrapping.example(head));
+        Format::detect(&text)
     }
 
     fn set_format(&mut self, format: Format, head: &[u8]) {
@@ -278,6 +299,24 @@ impl Feed {
         if let Format::Truss(layout) = format {
             self.times = Some(Times::new(layout));
         }
+    }
+
+    /// What was removed from its lines, or decoded.
+    pub(crate) fn wrapped(&self) -> Vec<Fact> {
+        let (wrapping, before) = &self.wrapping;
+        let mut found = Vec::new();
+        if wrapping.has_before() {
+            let before = before.as_deref().map(String::from_utf8_lossy).unwrap_or_default();
+            found.push(facts::before_lines(before.into_owned()));
+        }
+        let coded = [
+            (wrapping.html, facts::html_decoded as fn() -> Fact),
+            (wrapping.typographic, facts::quotes_straightened),
+            (wrapping.contexts, facts::contexts_removed),
+            (self.blocks.is_wide(), facts::utf_16_decoded),
+        ];
+        found.extend(coded.into_iter().filter(|(is_it, _)| *is_it).map(|(_, fact)| fact()));
+        found
     }
 
     /// Reason to refuse the log.

@@ -110,7 +110,23 @@ FOREIGN = {
     ),
     "gdb": ("[Thread debugging using libthread_db enabled]\n#0  main () at p.c:6\n", "a session of gdb"),
     "gcc": ("p.c: In function 'main':\np.c:3:5: error: expected ';'\n", "messages of a compiler"),
-    "syslog": ("Nov 25 01:09:22 host kernel: read(3) = 5\n", "a system log"),
+    "syslog": ("Nov 25 01:09:22 host kernel: [0.0] usb 1-1: a new device\n", "a system log"),
+    "qemu": (
+        '4120 openat(AT_FDCWD,"/lib/a.so",O_RDONLY|O_CLOEXEC) = 3\n4120 read(3,0x822c40,832) = 832\n'
+        '4120 openat(AT_FDCWD,"/lib/b.so",O_RDONLY|O_CLOEXEC) = -1 errno=2 (No such file or directory)\n',
+        "line 1 is of qemu -strace",
+    ),
+    "gVisor": (
+        "I0101 10:00:00.100000 1 strace.go:567] [   1:   1] sh E read(0x3 /etc/x, 0x7f0000, 0x340)\n",
+        "gVisor",
+    ),
+    "strace -c": (
+        "strace: Process 22341 attached\n"
+        "% time     seconds  usecs/call     calls    errors syscall\n"
+        "------ ----------- ----------- --------- --------- ----------------\n"
+        " 98.71   37.123456        1481     25012       310 futex\n",
+        "the table of strace -c, which has sums only",
+    ),
     "chance": ("prose\nmore prose\nf(3) = 5\n", "none of 3 lines"),
 }
 
@@ -124,6 +140,17 @@ def test_logs_of_other_tools_are_refused_by_their_names(
     message = refused(tmp_path / "log")
     assert "not a strace log: " in message
     assert said in message
+
+
+@pytest.mark.parametrize(
+    ("head", "unpack"),
+    [(b"\xfd7zXZ\0\0", "xz -dk"), (b"BZh91AY", "bzip2 -dk"), (b"PK\x03\x04\n", "unzip")],
+)
+def test_compressed_logs_that_are_not_read_are_named(
+    head: bytes, unpack: str, refused: Callable[..., str], tmp_path: Path
+) -> None:
+    (tmp_path / "log").write_bytes(head + random.Random(1).randbytes(1000))
+    assert f"unpack it first: {unpack} {tmp_path}/log" in refused(tmp_path / "log")
 
 
 def test_lines_of_other_tools_in_a_log_of_strace_are_counted(import_log: Import, manifest: Callable) -> None:

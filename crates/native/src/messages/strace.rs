@@ -71,6 +71,10 @@ const HOW: &str =
 
 fn not_strace(path: &Path, lines: u64, first: &str, likeness: Option<Tool>) -> Message {
     let binary = first.chars().any(|c| c == '\0' || c == '\u{fffd}' || (c.is_control() && c != '\t'));
+    if let Some((packer, unpack)) = packed(first) {
+        let hint = format!("unpack it first: {unpack} {}", path.display());
+        return Message::new(format!("{}: compressed by {packer}, which is not read", path.display()), hint);
+    }
     let what = match likeness {
         _ if binary => "a binary file".to_string(),
         Some(tool) => format!("it looks like {}", describe(tool).0),
@@ -78,6 +82,17 @@ fn not_strace(path: &Path, lines: u64, first: &str, likeness: Option<Tool>) -> M
     };
     let hint = likeness.filter(|_| !binary).map_or(HOW, |tool| describe(tool).1);
     Message::new(format!("{}: not a strace log: none of {lines} lines was understood ({what})", path.display()), hint)
+}
+
+/// The program that compressed a file, and the command that unpacks it.
+fn packed(first: &str) -> Option<(&'static str, &'static str)> {
+    match first {
+        _ if first.starts_with("\u{fffd}7zXZ") => Some(("xz", "xz -dk")),
+        _ if first.starts_with("BZh") => Some(("bzip2", "bzip2 -dk")),
+        _ if first.starts_with("PK\u{3}\u{4}") => Some(("zip", "unzip")),
+        _ if first.starts_with("\u{4}\"M\u{18}") => Some(("lz4", "lz4 -d")),
+        _ => None,
+    }
 }
 
 fn foreign(path: &Path, sign: Sign) -> Message {
@@ -98,6 +113,14 @@ fn describe(tool: Tool) -> (&'static str, &'static str) {
         Tool::PerfTrace => ("perf trace", "sysdock run -- CMD records system calls by itself, without strace"),
         Tool::KernelEvents => {
             ("perf script, ftrace or trace-cmd", "sysdock run -- CMD records what the scheduler does by itself")
+        }
+        Tool::Qemu => (
+            "qemu -strace, which is not read",
+            "record inside of a machine: strace -f -ttt -T -y -o run.strace CMD; or run qemu itself under strace",
+        ),
+        Tool::Gvisor => ("the system calls of gVisor (runsc), which are not read", HOW),
+        Tool::StraceSummary => {
+            ("the table of strace -c, which has sums only", "record the calls themselves: strace -f -ttt -T -y -o run.strace CMD")
         }
         Tool::Gdb => ("a session of gdb", HOW),
         Tool::Compiler => ("messages of a compiler", HOW),
