@@ -1,6 +1,6 @@
 -- Idle gaps
 -- Long periods without a call on files: the program computes, sleeps or waits.
--- needs:  calls, processes, totals
+-- needs:  calls, processes, totals, recording, captures
 -- param:  min_gap_ns BIGINT = 500000000 > 0  A shorter gap is none [ns].
 -- param:  min_share DOUBLE = 0.1             Minimum share of the elapsed time that all gaps take.
 -- param:  min_computed DOUBLE = 0.5          Minimum share of a gap that lies in no call at all, if the program computes there.
@@ -25,6 +25,8 @@
 -- says: finding.wait ja     無活動区間が {gaps} 回、合計 {cost_ns}（最長 {longest_ns}）あります。ほかのプロセス、利用者、ネットワークのいずれかを待っています。
 -- says: finding.compute en  {gaps:gap}, {cost_ns} in total, the longest {longest_ns}: the program computes. Its I/O takes {busy_ns} in total and makes no progress in the meantime.
 -- says: finding.compute ja  無活動区間が {gaps} 回、合計 {cost_ns}（最長 {longest_ns}）あります。プログラムは計算しています。入出力は合計 {busy_ns} で、この間は進んでいません。
+-- says: unknown.lost en   {gaps:gap}, {cost_ns} in total, the longest {longest_ns}: whether the program computes is unknown, because parts of the log are missing.
+-- says: unknown.lost ja   無活動区間が {gaps} 回、合計 {cost_ns}（最長 {longest_ns}）あります。ログの一部が失われているため、計算しているかどうかは不明です。
 -- says: ok en               No long gaps between system calls.
 -- says: ok ja               システムコールの間に長い無活動区間はありません。
 -- says: unknown en          The recording contains no system calls with durations.
@@ -33,20 +35,28 @@
 -- evidence: io/calls_over_time --from {from_s} --until {until_s}
 -- tags:   time, calls, processes
 WITH clock AS (
-    SELECT t.started_ns, t.elapsed_ns, t.busy_ns, greatest(t.elapsed_ns // $steps, 1) AS step_ns
+    -- Coarse stamps lie before the events: what seems to be a gap may be none.
+    SELECT t.started_ns, t.elapsed_ns, t.busy_ns, greatest(t.elapsed_ns // $steps, 1) AS step_ns,
+        CASE WHEN r.resolution_ns >= 1000000 THEN r.resolution_ns ELSE 0 END AS unsure_ns
     FROM totals AS t
+    CROSS JOIN recording AS r
     WHERE t.has_durations AND t.calls > 0 AND coalesce(t.stamps, 'entry') = 'entry'
+), made AS (
+    -- A call that has not returned lasts until the end, unless it ends its thread.
+    SELECT c.ts_ns, coalesce(c.dur_ns, k.started_ns + k.elapsed_ns - c.ts_ns) AS dur_ns, c.call, c.class, c.dur_ns IS NOT NULL
+        AND c.class NOT IN ('wait', 'lock', 'time', 'signal', 'process') AND coalesce(c.kind, '') NOT IN ('pipe', 'socket', 'anonymous') AS ends_gap
+    FROM calls AS c
+    CROSS JOIN clock AS k
+    WHERE c.dur_ns IS NOT NULL OR c.call NOT IN ('exit', 'exit_group', '_exit')
 ), steps AS (
     -- The first start and the last end in each step of time are all that is needed to see gaps that are longer than a step.
     -- Other calls, such as those that wait or read the clock, do not end a gap, but the program does not compute in them either.
     SELECT m.step, min(CASE WHEN m.ends_gap THEN m.ts_ns END) AS first_ns, max(CASE WHEN m.ends_gap THEN m.ts_ns + m.dur_ns END) AS last_ns,
         sum(CASE WHEN NOT m.ends_gap AND m.dur_ns < $min_gap_ns / 10 THEN m.dur_ns ELSE 0 END) AS short_ns
     FROM (
-        SELECT (c.ts_ns - k.started_ns) // k.step_ns AS step, c.ts_ns, c.dur_ns,
-            c.class NOT IN ('wait', 'lock', 'time', 'signal', 'process') AND coalesce(c.kind, '') NOT IN ('pipe', 'socket', 'anonymous') AS ends_gap
-        FROM calls AS c
+        SELECT (c.ts_ns - k.started_ns) // k.step_ns AS step, c.ts_ns, c.dur_ns, c.ends_gap
+        FROM made AS c
         CROSS JOIN clock AS k
-        WHERE c.dur_ns IS NOT NULL
     ) AS m
     GROUP BY m.step
 ), edges AS (
@@ -57,18 +67,18 @@ WITH clock AS (
     SELECT first_ns, max(last_ns) OVER (ORDER BY first_ns, last_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached_ns
     FROM edges
 ), gaps AS (
-    SELECT row_number() OVER (ORDER BY reached_ns) AS gap, reached_ns AS from_ns, first_ns AS to_ns, first_ns - reached_ns AS ns
-    FROM reached
-    WHERE first_ns - reached_ns >= $min_gap_ns
+    SELECT row_number() OVER (ORDER BY r.reached_ns) AS gap, r.reached_ns AS from_ns, r.first_ns AS to_ns, r.first_ns - r.reached_ns - k.unsure_ns AS ns
+    FROM reached AS r
+    CROSS JOIN clock AS k
+    WHERE r.first_ns - r.reached_ns - k.unsure_ns >= $min_gap_ns
 ), waits AS (
     SELECT g.gap, g.from_ns, g.to_ns, g.ns,
         coalesce(sum(CASE WHEN c.ts_ns IS NOT NULL THEN least(c.ts_ns + c.dur_ns, g.to_ns) - greatest(c.ts_ns, g.from_ns) END), 0) AS longer_ns,
         coalesce(max(least(c.ts_ns + c.dur_ns, g.to_ns) - greatest(c.ts_ns, g.from_ns)) FILTER (WHERE c.call IN ('nanosleep', 'clock_nanosleep')), 0) AS slept_ns,
         coalesce(max(least(c.ts_ns + c.dur_ns, g.to_ns) - greatest(c.ts_ns, g.from_ns))
-            FILTER (WHERE c.call NOT IN ('nanosleep', 'clock_nanosleep', 'wait4', 'waitid')), 0) AS waited_ns
+            FILTER (WHERE c.class <> 'process' AND c.call NOT IN ('nanosleep', 'clock_nanosleep', 'wait4', 'waitid')), 0) AS waited_ns
     FROM gaps AS g
-    LEFT JOIN calls AS c ON c.ts_ns < g.to_ns AND c.ts_ns + c.dur_ns > g.from_ns AND c.dur_ns >= $min_gap_ns / 10
-        AND (c.class IN ('wait', 'lock', 'signal') OR coalesce(c.kind, '') IN ('pipe', 'socket', 'anonymous'))
+    LEFT JOIN made AS c ON c.ts_ns < g.to_ns AND c.ts_ns + c.dur_ns > g.from_ns AND c.dur_ns >= $min_gap_ns / 10 AND NOT c.ends_gap
     GROUP BY g.gap, g.from_ns, g.to_ns, g.ns
 ), shorts AS (
     SELECT g.gap, sum(s.short_ns) AS short_ns
@@ -76,11 +86,18 @@ WITH clock AS (
     CROSS JOIN clock AS k
     INNER JOIN steps AS s ON s.step >= (g.from_ns - k.started_ns) // k.step_ns AND s.step <= (g.to_ns - k.started_ns) // k.step_ns
     GROUP BY g.gap
+), outside AS (
+    -- A line that was not understood may be a call that lasts as long as the gap.
+    SELECT CASE WHEN sum(c.total - c.understood + c.lost) > 0 THEN 'lost' ELSE 'compute' END AS variant FROM captures AS c WHERE c.about = 'calls'
+), used AS (
+    -- CPU time of all threads; empty: not recorded, or not of all.
+    SELECT CASE WHEN count(p.user_ns) = count(*) THEN sum(p.user_ns + p.system_ns) END AS cpu_ns, count(p.user_ns) AS known FROM processes AS p
 ), judged AS (
     -- Where short calls of other kinds, or several waits, take most of the gap, other rules say so.
     SELECT w.gap, w.from_ns, w.to_ns, w.ns, CASE WHEN 2 * w.slept_ns > w.ns THEN 'sleep' WHEN 2 * w.waited_ns > w.ns THEN 'wait'
-        WHEN coalesce(s.short_ns, 0) + w.longer_ns <= (1 - $min_computed) * w.ns THEN 'compute' END AS variant
+        WHEN coalesce(s.short_ns, 0) + w.longer_ns <= (1 - $min_computed) * w.ns THEN o.variant END AS variant
     FROM waits AS w
+    CROSS JOIN outside AS o
     LEFT JOIN shorts AS s ON s.gap = w.gap
 ), summed AS (
     SELECT variant, count(*) AS gaps, CAST(sum(ns) AS BIGINT) AS cost_ns, max(ns) AS longest_ns, arg_max(from_ns, ns) AS from_ns,
@@ -93,15 +110,16 @@ WITH clock AS (
     SELECT CASE WHEN count(*) = 1 AND max(p.comm) = 'sleep' THEN 1 ELSE 0 END AS is_sleep FROM processes AS p
 ), found AS (
     SELECT s.*, k.started_ns, k.elapsed_ns,
-        CASE s.variant WHEN 'sleep' THEN CASE WHEN o.is_sleep = 1 THEN 0 ELSE s.cost_ns END WHEN 'compute' THEN CASE WHEN (SELECT count(p.user_ns) FROM processes AS p) > 0 THEN least(s.cost_ns, k.busy_ns) END ELSE 0 END AS gain_ns
+        CASE s.variant WHEN 'sleep' THEN CASE WHEN o.is_sleep = 1 THEN 0 ELSE s.cost_ns END WHEN 'compute' THEN CASE WHEN u.known > 0 THEN least(s.cost_ns, k.busy_ns) END WHEN 'wait' THEN 0 END AS gain_ns
     FROM summed AS s
     CROSS JOIN clock AS k
     CROSS JOIN lone AS o
-    WHERE s.cost_ns >= $min_share * k.elapsed_ns
+    CROSS JOIN used AS u
+    WHERE s.cost_ns >= $min_share * k.elapsed_ns AND (s.variant <> 'compute' OR coalesce(u.cpu_ns, s.cost_ns) >= $min_computed * s.cost_ns)
 )
 SELECT
     CASE f.variant WHEN 'sleep' THEN 'sleeps' WHEN 'wait' THEN 'waits' WHEN 'compute' THEN 'computes' END AS subject,
-    CASE WHEN f.variant IS NOT NULL THEN 'finding' WHEN (SELECT count(*) FROM clock) = 0 THEN 'unknown' ELSE 'ok' END AS status,
+    CASE WHEN f.variant = 'lost' THEN 'unknown' WHEN f.variant IS NOT NULL THEN 'finding' WHEN (SELECT count(*) FROM clock) = 0 THEN 'unknown' ELSE 'ok' END AS status,
     round(1e2 * f.cost_ns / f.elapsed_ns, 1) AS value,
     round(1e2 * $min_share, 1) AS limit_value,
     f.cost_ns,

@@ -441,7 +441,7 @@ class Views:
 def _whole(recording: Recording) -> list[dict[str, Any]]:
     """The row of `recording`: the clock is that of all captures."""
     clock = recording.clock
-    times = {key: clock.get(key) for key in ("has_durations", "durations", "stamps")}
+    times = {key: clock.get(key) for key in ("has_durations", "durations", "stamps", "resolution_ns")}
     return [{**recording.manifest, "clock": clock.get("kind"), **times}]
 
 
