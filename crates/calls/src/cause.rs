@@ -1,6 +1,6 @@
 //! What a thread waits for, as far as its call and the object of the call show.
 
-use crate::{Kind, syscalls::Class};
+use crate::{Kind, action, syscalls::Class};
 
 /// What a thread waits for: the values of `run_states.cause` and `critical_path.cause`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,12 +49,12 @@ impl Cause {
     /// The cause for a thread that sleeps in a call of this name and class, which works on an
     /// object of this kind. `is_uninterruptible`: no signal ends its sleep.
     pub fn of_call(is_uninterruptible: bool, name: &str, class: Class, kind: Option<Kind>) -> Self {
-        match (name, class, kind) {
-            ("nanosleep" | "clock_nanosleep", ..) => Cause::Timer,
+        match (action(name), class, kind) {
+            ("sleep", ..) => Cause::Timer,
             // A fork that shares memory with its child waits until the child runs a program.
-            ("wait4" | "waitid" | "waitpid" | "vfork" | "clone" | "clone3", ..) => Cause::Child,
-            ("io_getevents" | "io_pgetevents" | "execve" | "execveat", ..) | (_, Class::Sync, _) => Cause::Disk,
-            ("fcntl", ..) if !is_uninterruptible => Cause::FileLock,
+            ("child_wait" | "fork", ..) => Cause::Child,
+            ("complete" | "exec", ..) | (_, Class::Sync, _) => Cause::Disk,
+            ("file_lock", Class::Control, _) if !is_uninterruptible => Cause::FileLock,
             (_, Class::Lock, Some(_)) => Cause::FileLock,
             (_, Class::Lock, None) => Cause::Lock,
             (_, _, Some(Kind::Pipe)) => Cause::Pipe,

@@ -4,6 +4,7 @@
 //! [`syscalls`] defines what each call does and where its arguments are; the other modules collect
 //! rows and write them.
 
+mod actions;
 mod call_rows;
 mod cause;
 pub mod critical_path;
@@ -24,6 +25,7 @@ pub const ABOUT: &str = "calls";
 /// restarted.
 pub const RESTARTED_CALLS: &str = "restarted_calls";
 
+pub use actions::action;
 pub use call_rows::{CallRow, CallRows, LONGEST_NS, NONE, Numbered, Via, object_id};
 pub use cause::Cause;
 pub use errors::{common_name, error_name, error_of, is_restart};

@@ -287,7 +287,7 @@ const GROUPS: &[(&str, ClassAndShape)] = &[
     ("io_uring_setup", (Control, Shape::Ring)),
     ("io_uring_enter io_uring_register", (Control, Fd)),
     ("io_submit", (Control, Shape::Submit)),
-    ("io_getevents io_pgetevents", (Wait, Shape::Reap)),
+    ("io_getevents io_pgetevents io_pgetevents_time64", (Wait, Shape::Reap)),
     ("io_setup io_destroy io_cancel", (Control, Plain)),
     ("perf_event_open", (Control, NewFd("perf_event"))),
     ("bpf", (Control, Plain)),
@@ -304,6 +304,8 @@ const GROUPS: &[(&str, ClassAndShape)] = &[
     ("execve execveat exec", (Process, Shape::Exec)),
     ("unshare", (Process, Shape::Unshare)),
     ("wait4 waitid waitpid exit exit_group getpid gettid getppid getpgid getpgrp setpgid getsid setsid getuid getgid geteuid getegid setuid setgid \
+      getuid32 getgid32 geteuid32 getegid32 setuid32 setgid32 setreuid32 setregid32 setresuid32 setresgid32 getresuid32 getresgid32 \
+      getgroups32 setgroups32 ugetrlimit olduname oldolduname setfsuid32 setfsgid32 sched_rr_get_interval_time64 \
       setreuid setregid setresuid setresgid getresuid getresgid getgroups setgroups setfsuid setfsgid capget capset prctl arch_prctl ptrace \
       set_tid_address sched_yield sched_getaffinity sched_setaffinity sched_getparam sched_setparam sched_getscheduler sched_setscheduler \
       sched_getattr sched_setattr sched_get_priority_max sched_get_priority_min sched_rr_get_interval getpriority setpriority ioprio_get ioprio_set \
@@ -313,11 +315,12 @@ const GROUPS: &[(&str, ClassAndShape)] = &[
     ("landlock_add_rule", (Process, Shape::AddRule)),
     ("brk munmap mprotect mremap madvise mincore mlock mlock2 mlockall munlock munlockall mbind set_mempolicy get_mempolicy move_pages \
       migrate_pages remap_file_pages pkey_alloc pkey_free pkey_mprotect process_madvise shmget shmat shmdt shmctl", (Memory, Plain)),
-    ("rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending rt_sigsuspend rt_sigtimedwait rt_sigqueueinfo rt_tgsigqueueinfo sigaltstack sigreturn \
+    ("rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending rt_sigsuspend rt_sigtimedwait rt_sigtimedwait_time64 rt_sigqueueinfo rt_tgsigqueueinfo sigaltstack sigreturn \
       sigaction sigprocmask signal kill tkill tgkill restart_syscall", (Signal, Plain)),
     ("time gettimeofday settimeofday clock_gettime clock_settime clock_getres clock_adjtime adjtimex alarm getitimer setitimer timer_create \
-      timer_settime timer_gettime timer_getoverrun timer_delete clock_gettime64 clock_getres_time64", (Time, Plain)),
-    ("msgget msgctl msgsnd msgrcv mq_notify mq_getsetattr mq_timedsend", (Class::Other, Plain)),
+      timer_settime timer_gettime timer_getoverrun timer_delete clock_gettime64 clock_getres_time64 clock_settime64 clock_adjtime64 \
+      timer_settime64 timer_gettime64", (Time, Plain)),
+    ("msgget msgctl msgsnd msgrcv mq_notify mq_getsetattr mq_timedsend mq_timedsend_time64", (Class::Other, Plain)),
     // Calls of Solaris and illumos only, with the arguments in the order in which truss prints them
     // (illumos usr/src/cmd/truss/systable.c).
     ("xstat lxstat", (Stat, Path(1))),

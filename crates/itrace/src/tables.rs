@@ -1,6 +1,7 @@
 //! Writes the results of a follower as rows.
 
 use rustc_hash::FxHashMap;
+use sysdock_calls::action;
 use sysdock_itrace_file::Access;
 use sysdock_table::{
     Batch, Recording, TableError,
@@ -364,12 +365,12 @@ fn write_images(recording: &mut Recording, images: &Images) -> Result<(), TableE
 
 /// Whether a server gets a connection from this system call.
 fn accepts(call: &str) -> bool {
-    ["accept", "accept4"].contains(&call)
+    action(call) == "accept"
 }
 
 /// Whether a server waits in this system call for its next task.
 fn waits(call: &str) -> bool {
-    accepts(call) || ["epoll_wait", "epoll_pwait", "epoll_pwait2", "poll", "ppoll", "select", "pselect6"].contains(&call)
+    matches!(action(call), "accept" | "poll")
 }
 
 impl Sink for Tables<'_> {

@@ -11,7 +11,7 @@
 use memchr::memmem;
 use rustc_hash::FxHashMap;
 use sysdock_calls::{
-    CallRow, Cause, Kind, Objects, Task,
+    CallRow, Cause, Kind, Objects, Task, action,
     critical_path::{self, MOST_ABSENCES, Part, Piece, critical_path},
     syscalls::{CLASS_WORDS, Class},
 };
@@ -29,12 +29,15 @@ const END_NS: i64 = 5_000_000;
 
 /// The cause of the wait in a call. `None`: the call does not wait for long, or it computes.
 fn cause(name: &[u8], class: Class, kind: Option<Kind>) -> Option<Cause> {
-    const NAMES: [&str; 10] =
-        ["futex", "wait4", "waitid", "waitpid", "vfork", "connect", "accept", "accept4", "rt_sigtimedwait", "rt_sigsuspend"];
+    const ACTIONS: [&str; 5] = ["futex", "child_wait", "connect", "accept", "signal_wait"];
     let name = std::str::from_utf8(name).ok()?;
     let transfers = matches!(class, Class::Read | Class::Write | Class::Copy) && matches!(kind, Some(Kind::Pipe | Kind::Socket));
     let locks_a_file = class == Class::Lock && kind.is_some();
-    let may_wait = transfers || locks_a_file || matches!(class, Class::Sync | Class::Wait) || NAMES.contains(&name);
+    let may_wait = transfers
+        || locks_a_file
+        || matches!(class, Class::Sync | Class::Wait)
+        || name == "vfork"
+        || ACTIONS.contains(&action(name));
     may_wait.then(|| Cause::of_call(false, name, class, kind))
 }
 
@@ -130,7 +133,7 @@ impl Waits {
         }
         let kind = u32::try_from(row.object).ok().map(|object| objects.kind(object));
         let meets = matches!(kind, Some(Kind::Pipe | Kind::Socket));
-        let is_lock = class == Class::Lock && call.name == b"futex";
+        let is_lock = class == Class::Lock && matches!(call.name, b"futex" | b"futex_time64");
         if row.dur_ns < LEAST_NS && !meets && !is_lock {
             return;
         }
@@ -201,8 +204,9 @@ impl Waits {
         }
     }
 
-    /// Write the path of the log's first command, in the order of time; without one, the table is
-    /// missing.
+    /// Write the path of the log's first thread, in the order of time, if all others descend from
+    /// it: a command, or a thread that was attached to. The table is empty if several were, because
+    /// the end of none of them is the end of the others; it is missing if there were too many waits.
     pub(crate) fn write(
         &mut self,
         recording: &mut Recording,
@@ -211,9 +215,12 @@ impl Waits {
         tasks: &[Task],
         last_ns: i64,
     ) -> Result<(), TableError> {
-        let mut roots = tasks.iter().filter(|task| task.parent.is_none());
-        let is_command = roots.next().is_some_and(|first| first.execs > 0) && roots.next().is_none();
-        if self.is_too_long || !is_command || tasks[0].parent.is_some() {
+        if self.is_too_long {
+            return Ok(());
+        }
+        let roots = tasks.iter().filter(|task| task.parent.is_none()).count();
+        if roots != 1 || tasks[0].parent.is_some() {
+            recording.manifest.tables.entry("critical_path".into()).or_default();
             return Ok(());
         }
         self.acts.sort_unstable();

@@ -1,5 +1,7 @@
 //! The format of a file of `knowhow/tables`.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
 /// A file that defines one table.
@@ -32,6 +34,9 @@ pub(crate) struct Table {
     /// Columns that views compute from stored ones.
     #[serde(default)]
     pub(crate) derived: Vec<toml::Table>,
+    /// The rows of a table that is the same in all recordings: for each value of its last column,
+    /// those of its first one, separated by spaces.
+    pub(crate) constant: Option<BTreeMap<String, String>>,
     /// The SELECT that computes a summary.
     pub(crate) sql: Option<String>,
     /// For a summary with parts: the column whose sum equals the number of rows of the first table

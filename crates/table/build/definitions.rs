@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::definition::{Column, Table};
 
-/// Code of `static TABLES: &[TableDef]`.
+/// Code of `static TABLES: &[TableDef]`, and of the rows of tables that are constant.
 pub(crate) fn code(tables: &[Table]) -> String {
     let mut code = String::from("static TABLES: &[TableDef] = &[\n");
     for table in tables {
@@ -22,5 +22,11 @@ pub(crate) fn code(tables: &[Table]) -> String {
         code.push_str("    ] },\n");
     }
     code.push_str("];\n");
+    for table in tables {
+        let Some(constant) = &table.constant else { continue };
+        let rows = constant.iter().flat_map(|(value, words)| words.split_ascii_whitespace().map(move |word| (word, value)));
+        let name = table.name.to_uppercase();
+        writeln!(code, "/// {}\npub static {name}: &[(&str, &str)] = &{:?};", table.text, rows.collect::<Vec<_>>()).unwrap();
+    }
     code
 }

@@ -38,7 +38,7 @@ pub use manifest::{
 pub use pages::NULL;
 pub use recording::{ROWS_PER_GROUP, ROWS_PER_PART, Recording};
 pub use removal::{gone, remove_empty, remove_entries, remove_folder};
-pub use schema::{ColumnDef, ColumnType, TableDef, table};
+pub use schema::{CALL_ACTIONS, ColumnDef, ColumnType, TableDef, table};
 pub use text::readable;
 pub use user::{User, sudo_caller};
 pub use walk::{is_name_of, open_folder, path_of};

@@ -19,9 +19,9 @@
 WITH moved AS (
     -- What rchar and wchar count (fs/read_write.c): sockets have calls of their own, which are in neither.
     SELECT process_id,
-        sum(CASE WHEN call IN ('read', 'pread64', 'readv', 'preadv', 'preadv2', 'sendfile', 'copy_file_range') THEN transferred_bytes ELSE 0 END)
+        sum(CASE WHEN action IN ('file_read', 'file_copy') THEN transferred_bytes ELSE 0 END)
             AS read_bytes,
-        sum(CASE WHEN call IN ('write', 'pwrite64', 'writev', 'pwritev', 'pwritev2', 'sendfile', 'copy_file_range') THEN transferred_bytes ELSE 0 END)
+        sum(CASE WHEN action IN ('file_write', 'file_copy') THEN transferred_bytes ELSE 0 END)
             AS write_bytes
     FROM calls
     WHERE via IS NULL AND transferred_bytes > 0

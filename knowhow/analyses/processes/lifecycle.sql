@@ -28,10 +28,10 @@ WITH firsts AS (
 ), births AS (
     SELECT c.process_id, c.result AS child, c.ts_ns, max(c.dur_ns) AS dur_ns
     FROM calls AS c
-    WHERE c.call IN ('fork', 'vfork', 'clone', 'clone3') AND c.result > 0
+    WHERE c.action = 'fork' AND c.result > 0
     GROUP BY c.process_id, c.result, c.ts_ns
 ), starts AS (
-    SELECT c.process_id, min(c.ts_ns) AS ts_ns FROM calls AS c WHERE c.call IN ('execve', 'execveat') AND c.errno IS NULL GROUP BY c.process_id
+    SELECT c.process_id, min(c.ts_ns) AS ts_ns FROM calls AS c WHERE c.action = 'exec' AND c.errno IS NULL GROUP BY c.process_id
 ), parents AS (
     -- A number may be used again: of several the last that began before the child.
     SELECT f.process_id, max(q.process_id) AS parent_id

@@ -1,7 +1,7 @@
 -- Where the time went, by system calls
 -- The time of the command and of each thread, as far as system calls show it: calls that wait, other calls by what they do, and
 -- the rest. While a process waits for its child, the activity of the child counts.
--- needs:  calls, processes, paths, captures
+-- needs:  calls, call_actions, processes, paths, captures
 -- else:   time/states
 -- column: process VARCHAR   Program and process id; empty: the command as a whole.
 -- column: tid INTEGER       Thread id.
@@ -35,8 +35,9 @@ WITH RECURSIVE lasts AS (
     SELECT w.task_id, w.ts_ns, w.until_ns, w.call, w.class, k.task_id AS child_id, k.depth AS child_depth, k.ts_ns AS child_ts_ns, k.until_ns AS child_until_ns,
         row_number() OVER (PARTITION BY w.task_id, w.ts_ns ORDER BY k.ts_ns DESC) AS place
     FROM timed AS w
+    INNER JOIN call_actions AS x ON x.call = w.call
     INNER JOIN threads AS k ON k.pid = w.result AND k.task_id = k.process_id AND k.ts_ns < w.until_ns
-    WHERE w.call IN ('wait4', 'waitpid', 'vfork') AND w.result > 0
+    WHERE (x.action = 'child_wait' OR w.call = 'vfork') AND w.result > 0
 ), stays AS (
     -- When the command is at which thread. It begins with the first one, if there is only one that comes from outside.
     SELECT min(t.process_id) AS task_id, min(t.depth) AS depth, min(t.ts_ns) AS ts_ns, max(t.until_ns) AS until_ns, CAST(NULL AS VARCHAR) AS call, CAST(NULL AS VARCHAR) AS class
@@ -73,11 +74,11 @@ WITH RECURSIVE lasts AS (
 ), named AS (
     SELECT u.task_id, u.call, u.time_ns,
         CASE
-            WHEN u.call IN ('nanosleep', 'clock_nanosleep') THEN 'waiting: timer'
-            WHEN u.call IN ('wait4', 'waitid', 'waitpid', 'vfork') THEN 'waiting: child process'
+            WHEN x.action = 'sleep' THEN 'waiting: timer'
+            WHEN x.action = 'child_wait' OR u.call = 'vfork' THEN 'waiting: child process'
             WHEN u.class = 'lock' AND u.has_object THEN 'waiting: file lock'
-            WHEN u.class = 'lock' AND u.call NOT IN ('set_robust_list', 'get_robust_list') THEN 'waiting: lock'
-            WHEN u.class = 'wait' OR u.call IN ('pause', 'rt_sigsuspend', 'rt_sigtimedwait') THEN 'waiting: events'
+            WHEN u.class = 'lock' AND coalesce(x.action, '') <> 'robust_list' THEN 'waiting: lock'
+            WHEN u.class = 'wait' OR x.action = 'signal_wait' THEN 'waiting: events'
             WHEN u.kind = 'socket' OR u.class = 'socket' THEN 'in calls: network'
             WHEN u.kind = 'pipe' THEN 'in calls: pipes'
             WHEN u.class = 'sync' THEN 'in calls: writing to disk'
@@ -88,6 +89,7 @@ WITH RECURSIVE lasts AS (
             ELSE 'in calls: other'
         END AS part
     FROM used AS u
+    LEFT JOIN call_actions AS x ON x.call = u.call
 ), by_call AS (
     SELECT n.task_id, n.part, n.call, sum(n.time_ns) AS time_ns FROM named AS n GROUP BY n.task_id, n.part, n.call
 ), parts AS (

@@ -35,25 +35,26 @@ WITH whole AS (
     SELECT t.started_ns, t.elapsed_ns FROM totals AS t WHERE t.has_durations AND t.calls > 0
 ), made AS (
     -- A call that has not returned lasts until the end. Calls that wait for others, that move data, or that end the program are judged elsewhere.
-    SELECT c.task_id, c.call, c.path_id, coalesce(c.dur_ns, w.started_ns + w.elapsed_ns - c.ts_ns) AS ns
+    SELECT c.task_id, c.call, c.action, c.path_id, coalesce(c.dur_ns, w.started_ns + w.elapsed_ns - c.ts_ns) AS ns
     FROM calls AS c
     CROSS JOIN whole AS w
     WHERE c.class NOT IN ('wait', 'lock', 'time', 'signal', 'socket', 'read', 'write', 'copy', 'sync')
         AND coalesce(c.kind, '') NOT IN ('pipe', 'socket', 'anonymous', 'device')
-        AND c.call NOT IN ('wait4', 'waitid', 'waitpid', 'vfork', 'clone', 'clone3', 'exit', 'exit_group', '_exit', 'ptrace')
+        AND coalesce(c.action, '') NOT IN ('child_wait', 'fork', 'exit', 'trace')
+        AND (c.dur_ns IS NOT NULL OR (c.result IS NULL AND c.errno IS NULL))
         AND coalesce(c.dur_ns, w.started_ns + w.elapsed_ns - c.ts_ns) >= $min_call_ns
 ), by_task AS (
-    SELECT m.task_id, m.call, count(*) AS times, sum(m.ns) AS ns, max(m.ns) AS longest_ns, arg_max(m.path_id, m.ns) AS path_id
+    SELECT m.task_id, m.call, min(m.action) AS action, count(*) AS times, sum(m.ns) AS ns, max(m.ns) AS longest_ns, arg_max(m.path_id, m.ns) AS path_id
     FROM made AS m
     GROUP BY m.task_id, m.call
 ), by_call AS (
-    SELECT b.call, arg_max(b.task_id, b.ns) AS task_id, max(b.ns) AS ns, arg_max(b.times, b.ns) AS times, arg_max(b.longest_ns, b.ns) AS longest_ns,
+    SELECT b.call, min(b.action) AS action, arg_max(b.task_id, b.ns) AS task_id, max(b.ns) AS ns, arg_max(b.times, b.ns) AS times, arg_max(b.longest_ns, b.ns) AS longest_ns,
         arg_max(b.path_id, b.ns) AS path_id
     FROM by_task AS b
     GROUP BY b.call
 ), judged AS (
-    SELECT b.*, w.elapsed_ns, CASE WHEN b.call = 'getrandom' THEN 'random' WHEN b.call IN ('umount', 'umount2') THEN 'unmount'
-        WHEN b.call IN ('unlink', 'unlinkat', 'rmdir') THEN 'remove' ELSE 'call' END AS variant
+    SELECT b.*, w.elapsed_ns, CASE WHEN b.action = 'random' THEN 'random' WHEN b.action = 'unmount' THEN 'unmount'
+        WHEN b.action = 'remove' THEN 'remove' ELSE 'call' END AS variant
     FROM by_call AS b
     CROSS JOIN whole AS w
     WHERE b.ns >= $min_share * w.elapsed_ns

@@ -1,7 +1,7 @@
 -- System call storm
 -- One kind of system call is made so often that it takes much of the time: each call is short, but there are very many of them.
 -- needs:  calls, processes, totals
--- uses:   run_states, samples, stack_places, sockets, critical_path
+-- uses:   run_states, samples, stack_places, sockets, critical_path, busy_loops
 -- param:  min_calls BIGINT = 5000          Minimum number of calls of a kind.
 -- param:  min_share DOUBLE = 0.2           Minimum share of the elapsed time, without waits for a CPU, that they take.
 -- param:  min_time_ns BIGINT = 50000000    Minimum time that they take [ns].
@@ -70,7 +70,7 @@ WITH queued AS (
     -- Waits for a CPU say how busy the machine is, not what the command does.
     SELECT greatest(1, t.elapsed_ns - coalesce(q.ns, 0)) AS ns FROM totals AS t CROSS JOIN queued AS q
 ), counted AS (
-    SELECT c.task_id, c.call, min(c.class) AS class, count(*) AS calls, sum(c.dur_ns) AS dur_ns, count(c.errno) AS failed,
+    SELECT c.task_id, c.call, min(c.action) AS action, min(c.class) AS class, count(*) AS calls, sum(c.dur_ns) AS dur_ns, count(c.errno) AS failed,
         sum(c.transferred_bytes) AS bytes
     FROM calls AS c
     WHERE c.dur_ns IS NOT NULL AND c.via IS NULL
@@ -79,20 +79,20 @@ WITH queued AS (
     SELECT r.task_id, r.call, sum(r.dur_ns) AS ns FROM run_states AS r WHERE r.call IS NOT NULL GROUP BY r.task_id, r.call
 ), at_work AS (
     -- What a thread waits for in a call is a matter of other rules.
-    SELECT n.task_id, n.call, n.class, n.calls, n.failed, n.bytes, greatest(0, n.dur_ns - coalesce(w.ns, 0)) AS dur_ns
+    SELECT n.task_id, n.call, n.action, n.class, n.calls, n.failed, n.bytes, greatest(0, n.dur_ns - coalesce(w.ns, 0)) AS dur_ns
     FROM counted AS n
     LEFT JOIN away AS w ON w.task_id = n.task_id AND w.call = n.call
 ), timed AS (
-    SELECT n.task_id, n.call, n.class, n.calls, n.failed, n.bytes, n.dur_ns, n.dur_ns + n.calls * $entry_ns AS cost_ns
+    SELECT n.task_id, n.call, n.action, n.class, n.calls, n.failed, n.bytes, n.dur_ns, n.dur_ns + n.calls * $entry_ns AS cost_ns
     FROM at_work AS n
     WHERE n.dur_ns <= n.calls * $longest_mean_ns
 ), named AS (
     -- Calls that go together, such as epoll_wait and epoll_ctl, count together.
     SELECT t.*,
         CASE
-            WHEN t.call IN ('epoll_wait', 'epoll_pwait', 'epoll_pwait2', 'epoll_ctl') THEN 'events'
-            WHEN t.call IN ('chdir', 'fchdir', 'getcwd') THEN 'directory'
-            WHEN t.call IN ('mprotect', 'brk', 'madvise', 'mmap', 'munmap', 'mremap', 'pkey_mprotect') THEN 'memory'
+            WHEN t.action IN ('poll', 'watch') THEN 'events'
+            WHEN t.action IN ('directory_change', 'directory_query') THEN 'directory'
+            WHEN t.action IN ('protect', 'map', 'unmap', 'remap') THEN 'memory'
             ELSE t.call
         END AS family
     FROM timed AS t
@@ -101,7 +101,7 @@ WITH queued AS (
         sum(n.cost_ns) OVER (PARTITION BY n.task_id, n.family) AS family_ns
     FROM named AS n
 ), together AS (
-    SELECT t.task_id, t.family, max(CASE WHEN t.place = 1 THEN t.call END) AS call, max(CASE WHEN t.place = 2 AND 10 * t.cost_ns >= t.family_ns THEN t.call END) AS second, min(t.class) AS class,
+    SELECT t.task_id, t.family, max(CASE WHEN t.place = 1 THEN t.call END) AS call, max(CASE WHEN t.place = 1 THEN t.action END) AS action, max(CASE WHEN t.place = 2 AND 10 * t.cost_ns >= t.family_ns THEN t.call END) AS second, min(t.class) AS class,
         CAST(sum(t.calls) AS BIGINT) AS calls, CAST(sum(t.failed) AS BIGINT) AS failed, CAST(sum(t.bytes) AS BIGINT) AS bytes,
         CAST(sum(t.dur_ns) AS BIGINT) AS dur_ns, CAST(sum(t.cost_ns) AS BIGINT) AS cost_ns
     FROM families AS t
@@ -110,7 +110,7 @@ WITH queued AS (
     SELECT t.*, p.process_id, p.pid, p.comm, 1 AS processes FROM together AS t INNER JOIN processes AS p ON p.task_id = t.task_id
 ), by_program AS (
     -- Many processes of a program, one after the other, each with some of them.
-    SELECT arg_max(t.task_id, t.cost_ns) AS task_id, t.family, arg_max(t.call, t.cost_ns) AS call, arg_max(t.second, t.cost_ns) AS second, min(t.class) AS class,
+    SELECT arg_max(t.task_id, t.cost_ns) AS task_id, t.family, arg_max(t.call, t.cost_ns) AS call, arg_max(t.action, t.cost_ns) AS action, arg_max(t.second, t.cost_ns) AS second, min(t.class) AS class,
         CAST(sum(t.calls) AS BIGINT) AS calls, CAST(sum(t.failed) AS BIGINT) AS failed, CAST(sum(t.bytes) AS BIGINT) AS bytes,
         CAST(sum(t.dur_ns) AS BIGINT) AS dur_ns, CAST(sum(t.cost_ns) AS BIGINT) AS cost_ns, arg_max(t.process_id, t.cost_ns) AS process_id, NULL AS pid, t.comm,
         count(DISTINCT t.process_id) AS processes
@@ -122,7 +122,9 @@ WITH queued AS (
     SELECT t.*, row_number() OVER (PARTITION BY t.process_id, t.family ORDER BY t.processes DESC, t.cost_ns DESC, t.task_id) AS place
     FROM (SELECT * FROM by_thread UNION ALL SELECT * FROM by_program) AS t
     CROSS JOIN spent AS a
+    -- Who does nothing about events need not receive more of them at once: calls/busy_loop.
     WHERE t.calls >= $min_calls AND t.cost_ns >= $min_time_ns AND t.cost_ns >= $min_share * a.ns
+        AND NOT (t.family = 'events' AND t.task_id IN (SELECT b.task_id FROM busy_loops AS b WHERE b.kind = 'ready'))
 ), members AS (
     SELECT w.task_id, w.family, f.call FROM worst AS w INNER JOIN families AS f ON f.task_id = w.task_id AND f.family = w.family WHERE w.place = 1
 ), objects AS (
@@ -156,17 +158,15 @@ WITH queued AS (
 ), kinds AS (
     SELECT w.*, o.path AS on_path, l.place AS made_at,
         CASE
-            WHEN w.call IN ('clock_gettime', 'gettimeofday', 'time', 'clock_getres') THEN 'clock'
-            WHEN w.call = 'getrandom' OR (w.class = 'read' AND coalesce(o.path, '') IN ('/dev/urandom', '/dev/random')) THEN 'random'
-            WHEN w.call = 'sched_yield' THEN 'yield'
+            WHEN w.action = 'clock' THEN 'clock'
+            WHEN w.action = 'random' OR (w.class = 'read' AND coalesce(o.path, '') IN ('/dev/urandom', '/dev/random')) THEN 'random'
+            WHEN w.action = 'yield' THEN 'yield'
             WHEN w.family IN ('directory', 'memory', 'events') THEN w.family
-            WHEN w.call IN ('getpid', 'gettid', 'getppid', 'getuid', 'geteuid', 'getgid', 'getegid', 'getpgrp', 'getpgid', 'getsid', 'uname') THEN 'identity'
-            WHEN w.call IN ('getrusage', 'times', 'sysinfo', 'getrlimit', 'prlimit64', 'getpriority', 'sched_getaffinity', 'getcpu') THEN 'usage'
-            WHEN w.call IN ('readlink', 'readlinkat') THEN 'link'
-            WHEN w.class = 'attr' OR w.call IN ('chmod', 'fchmod', 'fchmodat', 'chown', 'fchown', 'lchown', 'fchownat', 'utimensat', 'utime', 'utimes', 'futimesat',
-                'setxattr', 'fsetxattr', 'lsetxattr') THEN 'attributes'
-            WHEN w.call IN ('poll', 'ppoll', 'select', 'pselect6') THEN 'events'
-            WHEN w.call = 'futex' THEN 'lock'
+            WHEN w.action = 'identity' THEN 'identity'
+            WHEN w.action = 'usage' THEN 'usage'
+            WHEN w.action = 'link_read' THEN 'link'
+            WHEN w.class = 'attr' THEN 'attributes'
+            WHEN w.action = 'futex' THEN 'lock'
             WHEN w.class = 'signal' THEN 'signal'
             WHEN (w.class = 'socket' OR coalesce(o.kind, '') IN ('socket', 'pipe')) AND w.bytes > 0 AND w.bytes < $small_bytes * w.calls
                 AND 2 * coalesce(r.reads, 0) < w.calls THEN 'message'

@@ -28,7 +28,7 @@ WITH listed AS (
     -- To change into a directory is not to list it.
     SELECT process_id, path_id
     FROM calls
-    WHERE class = 'dir' AND call NOT IN ('chdir', 'fchdir', 'chroot', 'fchroot', 'getcwd') AND path_id IS NOT NULL
+    WHERE class = 'dir' AND coalesce(action, '') NOT IN ('directory_change', 'directory_query') AND path_id IS NOT NULL
     GROUP BY process_id, path_id
 ), asked_about AS (
     SELECT p.path_id, d.path_id AS directory_id, u.calls, u.time_ns

@@ -69,7 +69,7 @@ WITH synced AS (
     WHERE coalesce(w.cost_ns >= $min_share * t.elapsed_ns, true)
 ), state AS (
     SELECT (SELECT count(*) FROM files WHERE writes > 0 OR syncs > 0) AS files,
-        (SELECT coalesce(sum(calls), 0) FROM call_use WHERE class = 'sync' AND kind IS NULL AND call NOT IN ('sync', 'msync')) AS nameless
+        (SELECT coalesce(sum(calls), 0) FROM call_use WHERE class = 'sync' AND kind IS NULL AND coalesce(action, '') <> 'sync_all') AS nameless
 )
 SELECT
     f.path AS subject,

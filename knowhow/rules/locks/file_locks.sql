@@ -30,7 +30,7 @@
 WITH waits AS (
     SELECT c.path_id, c.path, c.call, c.dur_ns, c.process_id
     FROM calls AS c
-    WHERE c.dur_ns >= $long_ns AND c.call IN ('flock', 'fcntl') AND c.path_id IS NOT NULL
+    WHERE c.dur_ns >= $long_ns AND c.action = 'file_lock' AND c.path_id IS NOT NULL
 ), files AS (
     SELECT w.path_id, min(w.path) AS path, sum(w.dur_ns) AS ns, count(*) AS waits, max(w.dur_ns) AS longest_ns, count(DISTINCT w.process_id) AS processes,
         arg_max(w.call, w.dur_ns) AS call

@@ -39,11 +39,11 @@ WITH taken AS (
     SELECT coalesce(sum(CASE WHEN f.major THEN 0 ELSE f.dur_ns END), 0) AS ns FROM file_faults AS f WHERE NOT f.in_call
 ), memory_calls AS (
     SELECT coalesce(sum(c.dur_ns), 0) AS ns,
-        coalesce(sum(CASE WHEN c.call IN ('munmap', 'madvise', 'brk') THEN 1 ELSE 0 END), 0) AS given_back
+        coalesce(sum(CASE WHEN c.action = 'unmap' THEN 1 ELSE 0 END), 0) AS given_back
     FROM calls AS c
-    WHERE c.call IN ('munmap', 'madvise', 'brk', 'mremap')
+    WHERE c.action IN ('unmap', 'remap')
 ), by_call AS (
-    SELECT c.call, sum(c.dur_ns) AS ns FROM calls AS c WHERE c.call IN ('munmap', 'madvise', 'brk') GROUP BY c.call
+    SELECT c.call, sum(c.dur_ns) AS ns FROM calls AS c WHERE c.action = 'unmap' GROUP BY c.call
 ), judged AS (
     SELECT t.all_ns, CAST(greatest(0, t.faults_ns - f.ns) AS BIGINT) AS faults_ns, CAST(c.ns AS BIGINT) AS calls_ns,
         CAST(c.given_back AS BIGINT) AS given_back, CAST(greatest(0, t.faults_ns - f.ns) + c.ns AS BIGINT) AS cost_ns

@@ -43,11 +43,11 @@ WITH clock AS (
     WHERE t.has_durations AND t.calls > 0 AND coalesce(t.stamps, 'entry') = 'entry'
 ), made AS (
     -- A call that has not returned lasts until the end, unless it ends its thread.
-    SELECT c.ts_ns, coalesce(c.dur_ns, k.started_ns + k.elapsed_ns - c.ts_ns) AS dur_ns, c.call, c.class, c.dur_ns IS NOT NULL
+    SELECT c.ts_ns, coalesce(c.dur_ns, k.started_ns + k.elapsed_ns - c.ts_ns) AS dur_ns, c.action, c.class, c.dur_ns IS NOT NULL
         AND c.class NOT IN ('wait', 'lock', 'time', 'signal', 'process') AND coalesce(c.kind, '') NOT IN ('pipe', 'socket', 'anonymous') AS ends_gap
     FROM calls AS c
     CROSS JOIN clock AS k
-    WHERE c.dur_ns IS NOT NULL OR c.call NOT IN ('exit', 'exit_group', '_exit')
+    WHERE c.dur_ns IS NOT NULL OR (c.result IS NULL AND c.errno IS NULL AND coalesce(c.action, '') <> 'exit')
 ), steps AS (
     -- The first start and the last end in each step of time are all that is needed to see gaps that are longer than a step.
     -- Other calls, such as those that wait or read the clock, do not end a gap, but the program does not compute in them either.
@@ -74,9 +74,9 @@ WITH clock AS (
 ), waits AS (
     SELECT g.gap, g.from_ns, g.to_ns, g.ns,
         coalesce(sum(CASE WHEN c.ts_ns IS NOT NULL THEN least(c.ts_ns + c.dur_ns, g.to_ns) - greatest(c.ts_ns, g.from_ns) END), 0) AS longer_ns,
-        coalesce(max(least(c.ts_ns + c.dur_ns, g.to_ns) - greatest(c.ts_ns, g.from_ns)) FILTER (WHERE c.call IN ('nanosleep', 'clock_nanosleep')), 0) AS slept_ns,
+        coalesce(max(least(c.ts_ns + c.dur_ns, g.to_ns) - greatest(c.ts_ns, g.from_ns)) FILTER (WHERE c.action = 'sleep'), 0) AS slept_ns,
         coalesce(max(least(c.ts_ns + c.dur_ns, g.to_ns) - greatest(c.ts_ns, g.from_ns))
-            FILTER (WHERE c.class <> 'process' AND c.call NOT IN ('nanosleep', 'clock_nanosleep', 'wait4', 'waitid')), 0) AS waited_ns
+            FILTER (WHERE c.class <> 'process' AND coalesce(c.action, '') NOT IN ('sleep', 'child_wait')), 0) AS waited_ns
     FROM gaps AS g
     LEFT JOIN made AS c ON c.ts_ns < g.to_ns AND c.ts_ns + c.dur_ns > g.from_ns AND c.dur_ns >= $min_gap_ns / 10 AND NOT c.ends_gap
     GROUP BY g.gap, g.from_ns, g.to_ns, g.ns

@@ -72,7 +72,7 @@ WITH path AS (
     FROM path AS p CROSS JOIN lives AS l CROSS JOIN away AS a CROSS JOIN machine AS m CROSS JOIN places AS o
     WHERE p.all_ns > 0 AND m.cpus > 0
 ), bound AS (
-    SELECT count(*) AS calls FROM calls AS c WHERE c.call = 'sched_setaffinity' AND c.errno IS NULL
+    SELECT count(*) AS calls FROM calls AS c WHERE c.action = 'affinity' AND c.errno IS NULL
 ), decided AS (
     SELECT d.*, CASE WHEN d.keeps_to_one AND d.used * d.cpus >= $min_used THEN 'one' WHEN d.used < $min_used THEN 'others' ELSE 'own' END AS variant
     FROM judged AS d

@@ -1,6 +1,6 @@
 -- Threads taking turns
 -- Two threads or processes wake each other in turn for tiny pieces of work: most of the time is spent on waking and waiting.
--- needs:  run_states, processes, totals
+-- needs:  run_states, processes, totals, call_actions
 -- uses:   object_use, paths
 -- param:  min_turns BIGINT = 2000        Minimum number of turns.
 -- param:  min_share DOUBLE = 0.3         Minimum share of the elapsed time that the two wait for each other.
@@ -50,7 +50,7 @@ WITH woken AS (
 ), sizes AS (
     SELECT u.path_id, sum(u.transferred_bytes) AS bytes, sum(u.sized_calls) AS calls FROM object_use AS u GROUP BY u.path_id
 ), judged AS (
-    SELECT p.*, t.elapsed_ns, w.call, w.cause, o.path, a.comm AS first_comm, a.pid AS first_pid, a.tid AS first_tid, b.comm AS second_comm,
+    SELECT p.*, t.elapsed_ns, w.call, x.action, w.cause, o.path, a.comm AS first_comm, a.pid AS first_pid, a.tid AS first_tid, b.comm AS second_comm,
         b.pid AS second_pid, b.tid AS second_tid
     FROM pairs AS p
     INNER JOIN top_way AS w ON w.first_id = p.first_id AND w.second_id = p.second_id
@@ -58,6 +58,7 @@ WITH woken AS (
     INNER JOIN processes AS b ON b.task_id = p.second_id
     LEFT JOIN paths AS o ON o.path_id = w.path_id
     LEFT JOIN sizes AS z ON z.path_id = w.path_id
+    LEFT JOIN call_actions AS x ON x.call = w.call
     CROSS JOIN totals AS t
     WHERE p.ns >= $min_share * t.elapsed_ns AND p.span_ns <= p.turns * $longest_turn_ns
         AND (coalesce(z.calls, 0) = 0 OR z.bytes <= $small_bytes * z.calls)
@@ -77,7 +78,7 @@ SELECT
     CAST(j.turns AS BIGINT) AS turns,
     CAST(j.span_ns // j.turns AS BIGINT) AS turn_ns,
     CASE WHEN j.turns IS NOT NULL THEN coalesce(j.call, 'no call') END AS call,
-    CASE WHEN j.turns IS NOT NULL THEN coalesce(CASE WHEN j.call IN ('rt_sigtimedwait', 'rt_sigsuspend', 'pause') THEN 'signals (kill)' WHEN j.cause = 'events' THEN 'events' WHEN j.path IS NOT NULL THEN concat(j.cause, ' (', j.path, ')') END, j.cause)
+    CASE WHEN j.turns IS NOT NULL THEN coalesce(CASE WHEN j.action = 'signal_wait' THEN 'signals (kill)' WHEN j.cause = 'events' THEN 'events' WHEN j.path IS NOT NULL THEN concat(j.cause, ' (', j.path, ')') END, j.cause)
         END AS over
 FROM whole AS w
 LEFT JOIN judged AS j ON w.states > 0

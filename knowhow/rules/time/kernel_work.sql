@@ -46,17 +46,17 @@ WITH path AS (
     SELECT sum(p.dur_ns) AS all_ns FROM critical_path AS p WHERE p.part <> 'runnable'
 ), marks AS (
     -- A sample lies on the path where a piece of its thread that ran is under way.
-    SELECT s.task_id, s.ts_ns AS at_ns, 0 AS step, 1 AS is_sample, s.period_ns, s.in_kernel, s.call, s.class, s.kernel_stack_id FROM samples AS s
+    SELECT s.task_id, s.ts_ns AS at_ns, 0 AS step, 1 AS is_sample, s.period_ns, s.in_kernel, s.call, s.action, s.class, s.kernel_stack_id FROM samples AS s
     UNION ALL
-    SELECT p.task_id, p.ts_ns, 1, 0, 0, false, NULL, NULL, NULL FROM critical_path AS p WHERE p.part = 'running'
+    SELECT p.task_id, p.ts_ns, 1, 0, 0, false, NULL, NULL, NULL, NULL FROM critical_path AS p WHERE p.part = 'running'
     UNION ALL
-    SELECT p.task_id, p.ts_ns + p.dur_ns, -1, 0, 0, false, NULL, NULL, NULL FROM critical_path AS p WHERE p.part = 'running'
+    SELECT p.task_id, p.ts_ns + p.dur_ns, -1, 0, 0, false, NULL, NULL, NULL, NULL FROM critical_path AS p WHERE p.part = 'running'
 ), met AS (
-    SELECT m.at_ns, m.is_sample, m.period_ns, m.in_kernel, m.call, m.class, m.kernel_stack_id,
+    SELECT m.at_ns, m.is_sample, m.period_ns, m.in_kernel, m.call, m.action, m.class, m.kernel_stack_id,
         sum(m.step) OVER (ORDER BY m.task_id, m.at_ns) AS under_way
     FROM marks AS m
 ), on_path AS (
-    SELECT m.period_ns, m.in_kernel, m.call, m.class, k.entry, coalesce(k.activity, 'other') AS activity, coalesce(k.function, '?') AS function
+    SELECT m.period_ns, m.in_kernel, m.call, m.action, m.class, k.entry, coalesce(k.activity, 'other') AS activity, coalesce(k.function, '?') AS function
     FROM met AS m LEFT JOIN kernel_activities AS k ON k.stack_id = m.kernel_stack_id
     -- Without what the recorder itself adds.
     WHERE m.is_sample = 1 AND m.under_way > 0 AND coalesce(k.activity, '') <> 'tracing'
@@ -70,7 +70,7 @@ WITH path AS (
             WHEN o.activity = 'pipes' THEN 'pipes'
             WHEN o.class IN ('read', 'write', 'copy', 'sync') THEN 'data'
             WHEN o.class IN ('open', 'close', 'stat', 'dir', 'name', 'attr') THEN 'names'
-            WHEN o.call IN ('sched_yield') OR o.class IN ('lock', 'wait', 'time', 'signal') THEN 'waiting'
+            WHEN coalesce(o.action, '') = 'yield' OR o.class IN ('lock', 'wait', 'time', 'signal') THEN 'waiting'
             WHEN o.class = 'process' THEN 'processes'
             ELSE 'other'
         END AS kind

@@ -49,13 +49,13 @@ WITH path AS (
     SELECT p.task_id, p.ts_ns, p.dur_ns, p.call, p.path_id, p.stack_id, p.waker, p.cause
     FROM critical_path AS p
     WHERE p.part = 'waiting' AND p.waker IS NOT NULL AND (p.cause IN ('socket', 'pipe') OR (p.cause = 'events'
-        AND p.call IN ('poll', 'ppoll', 'select', 'pselect6', 'epoll_wait', 'epoll_pwait', 'epoll_pwait2')))
+        AND p.action = 'poll'))
 ), tasks AS (
     SELECT DISTINCT w.task_id FROM waits AS w
 ), polls AS (
     SELECT c.task_id, c.ts_ns, c.ts_ns + c.dur_ns AS until_ns, c.value
     FROM calls AS c INNER JOIN tasks AS t ON t.task_id = c.task_id
-    WHERE c.call IN ('poll', 'ppoll', 'select', 'pselect6', 'epoll_wait', 'epoll_pwait', 'epoll_pwait2')
+    WHERE c.action = 'poll'
         AND c.dur_ns >= $waits_ns
 ), limited AS (
     -- A poll that ran out, unless the next one waits on at once and finds something: then both wait for that.
@@ -96,7 +96,7 @@ WITH path AS (
 ), servers AS (
     SELECT DISTINCT t.process_id
     FROM calls AS c INNER JOIN processes AS t ON t.task_id = c.task_id
-    WHERE c.call IN ('accept', 'accept4') AND c.errno IS NULL
+    WHERE c.action = 'accept' AND c.errno IS NULL
 ), by_peer AS (
     SELECT b.peer, sum(b.ns) AS ns, sum(b.waits) AS waits, sum(b.trips) AS trips, count(DISTINCT b.path_id) AS objects, arg_max(b.path_id, b.ns) AS path_id,
         arg_max(b.call, b.ns) AS call, arg_max(b.stack_id, b.ns) AS stack_id, arg_max(t.process_id, b.ns) AS process_id,

@@ -54,11 +54,11 @@ WITH path AS (
 ), waiting AS (
     -- Calls that wait with a limit, and whether the limit was reached. A sleep always is one, and so is a wait for a timer that is a file.
     SELECT c.task_id, c.ts_ns, c.ts_ns + c.dur_ns AS until_ns,
-        CASE WHEN c.call IN ('poll', 'ppoll', 'select', 'pselect6', 'epoll_wait', 'epoll_pwait', 'epoll_pwait2') THEN 1 ELSE 0 END AS is_poll,
-        c.call IN ('nanosleep', 'clock_nanosleep') OR c.class = 'read'
-        OR (c.call IN ('poll', 'ppoll', 'select', 'pselect6', 'epoll_wait', 'epoll_pwait', 'epoll_pwait2') AND c.value = 0)
+        CASE WHEN coalesce(c.action, '') = 'poll' THEN 1 ELSE 0 END AS is_poll,
+        coalesce(c.action, '') = 'sleep' OR c.class = 'read'
+        OR (coalesce(c.action, '') = 'poll' AND c.value = 0)
         OR (coalesce(c.errno, '') = 'ETIMEDOUT' AND c.class IN ('lock', 'wait'))
-        OR (coalesce(c.errno, '') = 'EAGAIN' AND c.call IN ('rt_sigtimedwait', 'semtimedop')) AS ran_out
+        OR (coalesce(c.errno, '') = 'EAGAIN' AND coalesce(c.action, '') IN ('signal_wait', 'semaphore')) AS ran_out
     FROM calls AS c
     LEFT JOIN paths AS o ON o.path_id = c.path_id AND o.path = 'anon_inode:[timerfd]'
     WHERE c.dur_ns IS NOT NULL AND (c.class IN ('wait', 'lock', 'signal') OR (c.class = 'read' AND o.path IS NOT NULL))
@@ -83,19 +83,19 @@ WITH path AS (
     ) AS w
     WHERE w.until_ns > w.ts_ns
 ), moments AS (
-    SELECT w.task_id, w.ts_ns, CASE WHEN w.ran_out THEN w.ts_ns ELSE 0 END AS limited_ns, w.ts_ns AS begun_ns, 0 AS ns, NULL AS call, NULL AS stack_id
+    SELECT w.task_id, w.ts_ns, CASE WHEN w.ran_out THEN w.ts_ns ELSE 0 END AS limited_ns, w.ts_ns AS begun_ns, 0 AS ns, NULL AS call, NULL AS action, NULL AS stack_id
     FROM followed AS w
     UNION ALL
-    SELECT p.task_id, p.ts_ns, 0, 0, p.dur_ns, p.call, p.stack_id
+    SELECT p.task_id, p.ts_ns, 0, 0, p.dur_ns, p.call, p.action, p.stack_id
     FROM critical_path AS p
     WHERE p.part = 'waiting' AND (p.class IN ('wait', 'lock', 'signal') OR (p.class = 'read' AND p.cause = 'events'))
 ), met AS (
-    SELECT m.task_id, m.call, m.ns, m.stack_id,
+    SELECT m.task_id, m.call, m.action, m.ns, m.stack_id,
         max(m.limited_ns) OVER (PARTITION BY m.task_id ORDER BY m.ts_ns, m.ns) AS limited_ns,
         max(m.begun_ns) OVER (PARTITION BY m.task_id ORDER BY m.ts_ns, m.ns) AS begun_ns
     FROM moments AS m
 ), sleeps AS (
-    SELECT m.task_id, m.call, m.ns > $max_sleep_ns AS is_long, sum(m.ns) AS ns, count(DISTINCT m.begun_ns) AS times, min(m.begun_ns) AS from_ns,
+    SELECT m.task_id, m.call, min(m.action) AS action, m.ns > $max_sleep_ns AS is_long, sum(m.ns) AS ns, count(DISTINCT m.begun_ns) AS times, min(m.begun_ns) AS from_ns,
         max(m.begun_ns + m.ns) AS until_ns, arg_max(m.stack_id, m.ns) AS stack_id
     FROM met AS m
     WHERE m.ns > 0 AND m.begun_ns > 0 AND m.limited_ns = m.begun_ns
@@ -113,8 +113,8 @@ WITH path AS (
     INNER JOIN calls AS c ON c.task_id = s.task_id AND c.ts_ns >= s.from_ns AND c.ts_ns <= s.until_ns + $min_time_ns // 10
     LEFT JOIN paths AS o ON o.path_id = c.path_id
     WHERE (c.class IN ('open', 'stat', 'dir', 'read', 'process', 'socket', 'control', 'wait', 'signal') AND c.call <> s.call
-            AND c.call NOT IN ('nanosleep', 'clock_nanosleep', 'rt_sigprocmask', 'rt_sigaction', 'exit_group', 'exit', 'socket', 'setsockopt', 'getsockname', 'getpeername') AND coalesce(c.errno, '') <> 'ENOTTY')
-        OR (c.class = 'lock' AND c.call <> 'futex' AND c.errno IS NOT NULL) OR (c.class IN ('write', 'copy') AND c.transferred_bytes > 0)
+            AND coalesce(c.action, '') NOT IN ('sleep', 'mask_signals', 'exit', 'set_up_socket') AND coalesce(c.errno, '') <> 'ENOTTY')
+        OR (c.class = 'lock' AND coalesce(c.action, '') <> 'futex' AND c.errno IS NOT NULL) OR (c.class IN ('write', 'copy') AND c.transferred_bytes > 0)
 ), counted AS (
     SELECT b.comm, b.call, b.is_long, b.look, b.path_id, b.errno, b.is_work, count(*) AS number
     FROM between_sleeps AS b
@@ -136,14 +136,14 @@ WITH path AS (
     WHERE r.place = 1
 ), vain AS (
     -- Calls that do not wait and find nothing.
-    SELECT c.task_id, c.call, c.ts_ns, c.ts_ns + c.dur_ns AS until_ns,
+    SELECT c.task_id, c.call, c.action, c.ts_ns, c.ts_ns + c.dur_ns AS until_ns,
         c.ts_ns - lag(c.ts_ns, 1, 0) OVER (PARTITION BY c.task_id, c.call ORDER BY c.ts_ns) AS gap_ns
     FROM calls AS c
-    WHERE c.dur_ns <= $max_gap_ns AND (c.call = 'sched_yield'
-        OR (c.call IN ('poll', 'ppoll', 'select', 'pselect6', 'epoll_wait', 'epoll_pwait', 'epoll_pwait2') AND c.value = 0)
+    WHERE c.dur_ns <= $max_gap_ns AND (coalesce(c.action, '') = 'yield'
+        OR (coalesce(c.action, '') = 'poll' AND c.value = 0)
         OR (c.errno = 'EAGAIN' AND c.class IN ('read', 'write', 'socket')))
 ), asked AS (
-    SELECT v.task_id, v.call, count(*) AS times, sum(CASE WHEN v.gap_ns <= $max_gap_ns THEN v.gap_ns ELSE 0 END) AS ns
+    SELECT v.task_id, v.call, min(v.action) AS action, count(*) AS times, sum(CASE WHEN v.gap_ns <= $max_gap_ns THEN v.gap_ns ELSE 0 END) AS ns
     FROM vain AS v
     GROUP BY v.task_id, v.call
     HAVING count(*) >= $min_asked
@@ -155,21 +155,21 @@ WITH path AS (
 ), of_path AS (
     SELECT p.task_id, sum(p.dur_ns) AS ns FROM critical_path AS p WHERE p.part = 'running' GROUP BY p.task_id
 ), by_program AS (
-    SELECT s.comm, s.call, s.is_long, sum(s.ns) AS ns, sum(s.times) AS times, sum(s.until_ns - s.from_ns) AS span_ns, count(DISTINCT s.process_id) AS processes,
+    SELECT s.comm, s.call, s.is_long, sum(s.ns) AS ns, sum(s.times) AS times, sum(s.until_ns - s.from_ns) AS span_ns, count(DISTINCT s.process_id) AS processes, min(s.action) AS action,
         arg_max(s.task_id, s.ns) AS task_id, arg_max(s.stack_id, s.ns) AS stack_id
     FROM sleepers AS s
     GROUP BY s.comm, s.call, s.is_long
 ), kinds AS (
-    SELECT s.task_id, s.processes, s.call, s.ns, s.times, greatest(1, s.span_ns) AS span_ns, s.stack_id, 1 AS on_path,
-        CASE WHEN (s.call IN ('nanosleep', 'clock_nanosleep', 'read') OR (s.call <> 'futex' AND coalesce(k.number, 0) = 0)) AND coalesce(k.works, 0) >= $min_checks * s.times
+    SELECT s.task_id, s.processes, s.call, s.action, s.ns, s.times, greatest(1, s.span_ns) AS span_ns, s.stack_id, 1 AS on_path,
+        CASE WHEN (s.call = 'read' OR coalesce(s.action, '') = 'sleep' OR (coalesce(s.action, '') <> 'futex' AND coalesce(k.number, 0) = 0)) AND coalesce(k.works, 0) >= $min_checks * s.times
                 AND coalesce(k.vain, 0) < $min_checks * s.times THEN 'work' WHEN s.is_long THEN 'long'
-            WHEN s.call NOT IN ('nanosleep', 'clock_nanosleep') THEN 'timeout' WHEN coalesce(k.number, 0) >= $min_checks * s.times THEN 'sleep' ELSE 'pace' END
+            WHEN coalesce(s.action, '') <> 'sleep' THEN 'timeout' WHEN coalesce(k.number, 0) >= $min_checks * s.times THEN 'sleep' ELSE 'pace' END
             AS variant, l.asks
     FROM by_program AS s
     LEFT JOIN checks AS k ON k.comm = s.comm AND k.call = s.call AND k.is_long = s.is_long
     LEFT JOIN looks AS l ON l.comm = s.comm AND l.call = s.call AND l.is_long = s.is_long
     UNION ALL
-    SELECT a.task_id, 1, a.call, a.ns, a.times, greatest(1, a.ns), NULL, CASE WHEN 2 * coalesce(p.ns, 0) >= a.ns THEN 1 ELSE 0 END,
+    SELECT a.task_id, 1, a.call, a.action, a.ns, a.times, greatest(1, a.ns), NULL, CASE WHEN 2 * coalesce(p.ns, 0) >= a.ns THEN 1 ELSE 0 END,
         CASE WHEN 2 * coalesce(p.ns, 0) >= a.ns THEN 'busy' ELSE 'spare' END, NULL
     FROM asked AS a
     LEFT JOIN successes AS s ON s.task_id = a.task_id AND s.call = a.call
@@ -189,11 +189,11 @@ SELECT
     round(1e2 * j.ns / j.all_ns, 1) AS value,
     1e2 * $min_share AS limit_value,
     CAST(j.ns AS BIGINT) AS cost_ns,
-    CAST(CASE WHEN j.variant = 'pace' THEN 0 WHEN j.variant NOT IN ('long', 'work') AND (j.call <> 'futex' OR j.variant <> 'timeout') THEN j.ns * j.on_path END AS BIGINT) AS gain_ns,
+    CAST(CASE WHEN j.variant = 'pace' THEN 0 WHEN j.variant NOT IN ('long', 'work') AND (coalesce(j.action, '') <> 'futex' OR j.variant <> 'timeout') THEN j.ns * j.on_path END AS BIGINT) AS gain_ns,
     CASE WHEN j.variant IN ('sleep', 'long') THEN 'medium' ELSE 'low' END AS certainty,
     j.variant,
     t.pid AS process,
-    CASE WHEN j.call = 'futex' THEN 'time/serial,locks/futexes' ELSE 'locks/futexes,locks/file_locks' END AS explained_by,
+    CASE WHEN j.action = 'futex' THEN 'time/serial,locks/futexes' ELSE 'locks/futexes,locks/file_locks' END AS explained_by,
     CAST(j.times AS BIGINT) AS times,
     round(1e9 * j.times / j.span_ns, 1) AS per_second,
     CAST(j.ns // j.times AS BIGINT) AS mean_ns,

@@ -280,7 +280,7 @@ def _finding(rule: Analysis, page: Page, params: Mapping[str, Any], row: dict[st
         process=row.get("process"),
         from_s=row.get("from_s"),
         until_s=row.get("until_s"),
-        **_words(rule, page),
+        **_words(rule, page, row.get("variant")),
     )
 
 
@@ -307,8 +307,8 @@ class _Words(TypedDict):
     advice: Words
 
 
-def _words(rule: Analysis, page: Page) -> _Words:
-    return {"title": page.titles, "advice": page.first_paragraph("what_to_do") or ""}
+def _words(rule: Analysis, page: Page, variant: str | None = None) -> _Words:
+    return {"title": page.titles, "advice": page.advice(variant) or ""}
 
 
 def _evidence(rule: Analysis, row: Mapping[str, Any]) -> str | None:

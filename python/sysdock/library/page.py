@@ -20,9 +20,10 @@ from sysdock.sentences import Prose, fact, languages, say
 RULE_HEADINGS = ("what_it_finds", "why_it_matters", "example", "what_to_do", "when_to_ignore_it")
 # Under this one, a page says why a finding is so sure: `- medium: why.`; of a variant `- medium.write:`
 HOW_SURE = "how_sure_it_is"
+WHAT_TO_DO = "what_to_do"
 
 MOST_EXAMPLES = 100
-_SURE = re.compile(r"-\s+((?:high|medium|low)(?:\.[a-z_0-9]+)?):\s+(\S.*)$")
+_ITEM = re.compile(r"-\s+([a-z_0-9]+(?:\.[a-z_0-9]+)?):\s+(\S.*)$")
 _FENCE = re.compile(r"(`{3,}|~{3,})\s*([^`]*)$")
 _RULE_LINE = re.compile(r"\|?(\s*:?-+:?\s*\|)*\s*:?-+:?\s*\|?$")
 # First characters of a fence, a heading or a table.
@@ -81,19 +82,30 @@ class Page:
         found = {lang: one_line(text.split("\n\n")[0]) for lang, text in texts.items()}
         return Prose(found) if any(found.values()) else None
 
+    def advice(self, variant: str | None) -> Prose | None:
+        """What to do about a finding of that variant: its item `- VARIANT: ...`, else the first paragraph."""
+        first = self.first_paragraph(WHAT_TO_DO)
+        items = {lang: self._items(WHAT_TO_DO, lang).get(variant or "") for lang in languages()}
+        own = {lang: text[0].upper() + one_line(text)[1:] for lang, text in items.items() if text}
+        return Prose({**(first.texts if first else {}), **own}) if own else first
+
     def clauses(self, lang: str = "en") -> dict[str, str]:
         """Why findings are so sure, by certainty (`high`) or certainty and variant (`medium.write`)."""
+        return {name: one_line(text).rstrip(".。") for name, text in self._items(HOW_SURE, lang).items()}
+
+    def _items(self, section: str, lang: str) -> dict[str, str]:
+        """The items `- name: ...` of a list below a heading."""
         found: dict[str, str] = {}
         name = None
-        for line in self.sections.get(heading(HOW_SURE, lang), "").splitlines():
-            if match := _SURE.match(line):
+        for line in self.sections.get(heading(section, lang), "").splitlines():
+            if match := _ITEM.match(line):
                 name = match[1]
                 found[name] = match[2]
             elif name and line.startswith(" "):
                 found[name] += "\n" + line
             else:
                 name = None
-        return {name: one_line(text).rstrip(".。") for name, text in found.items()}
+        return found
 
     def how_sure(self, certainty: str | None, variant: str | None) -> Prose | None:
         """Why a finding of that certainty and variant is so sure, a clause; None where the page is silent."""

@@ -27,7 +27,7 @@ _NEEDED = ("name", "text", "order", "columns")
 _KEYS = (
     *_NEEDED,
     *("stored", "about", "merged", "travels", "counters_of", "joined", "derived"),
-    *("sql", "adds_up_to", "needs", "uses"),
+    *("sql", "constant", "adds_up_to", "needs", "uses"),
 )
 _NEEDED_OF_COLUMN = ("name", "type", "text")
 _OPTIONAL_OF_COLUMN = ("unit", "nullable", "id_of")
@@ -169,7 +169,7 @@ def table_toml(path: Path) -> dict[str, Any]:
 
     `{sums}` in its SELECT stands for their sums.
     """
-    data = read_toml(path)
+    data = _with_constant(read_toml(path), path)
     if "counters_of" not in data:
         return data
     try:
@@ -188,6 +188,21 @@ def table_toml(path: Path) -> dict[str, Any]:
         raise UserError(f"`counters_of`: key {error} is missing", place=str(path)) from None
     except (TypeError, AttributeError, ValueError) as error:
         raise UserError(f"`counters_of`: a key is not of its type: {error}", _HINT, str(path)) from None
+
+
+def _with_constant(data: dict[str, Any], path: Path) -> dict[str, Any]:
+    """With the SELECT of a table whose rows stand in its file, as `constant`."""
+    if "constant" not in data:
+        return data
+    try:
+        key, value = _names(data["columns"])
+        rows = [(word, group) for group, words in data["constant"].items() for word in words.split()]
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise UserError(f"`constant`: not texts for two columns: {error}", _HINT, str(path)) from None
+    if any("'" in text for row in rows for text in row):
+        raise UserError("`constant`: a text contains a quotation mark", _HINT, str(path))
+    selects = (f"SELECT '{word}' AS {key}, '{group}' AS {value}" for word, group in rows)
+    return {**data, "sql": " UNION ALL ".join(selects)}
 
 
 def _names(columns: Iterable[dict[str, Any]]) -> list[str]:

@@ -165,6 +165,8 @@ class Views:
         for name in tables:
             # First of all: making them changes the views that they read.
             self._sum_up(self.table(name))
+            for side, *_ in self._joins(name, named):
+                self._sum_up(self.table(side))
         for name in tables:
             self._make_with(name, named)
 
@@ -320,7 +322,7 @@ class Views:
             if column.join not in aliases:
                 alias = aliases[column.join] = f"s{len(aliases)}"
                 on = f"{alias}.{quoted(column.other_key)} = t.{quoted(column.key)}"
-                sources.append(f"LEFT JOIN {self._stored(column.table)} AS {alias} ON {on}")
+                sources.append(f"LEFT JOIN {self._side(self.table(column.table))} AS {alias} ON {on}")
             columns.append(f"{aliases[column.join]}.{quoted(column.column)} AS {quoted(column.name)}")
         where = " AND ".join(self._applied.conditions(table)) if is_stored else ""
         sql = f"SELECT {', '.join(columns)} FROM {' '.join(sources)}"
@@ -348,6 +350,10 @@ class Views:
         """The checked rows of a table, unfiltered, as a FROM item."""
         self.recording.verify([name])
         return self._source(self.table(name))
+
+    def _side(self, table: Table) -> str:
+        """A side table as a FROM item: its stored rows, or those of a summary, which `make` has counted."""
+        return sum_of(table) if table.name in self._counted else self._stored(table.name)
 
     def _source(self, table: Table) -> str:
         """The stored rows of a table, or of a summary, as a FROM item with all its columns in order."""

@@ -125,7 +125,7 @@ def test_what_is_refused(ask: Asker, sql: str, fact: str) -> None:
 def test_mistakes_name_the_tables(ask: Asker) -> None:
     with pytest.raises(UserError) as caught:
         ask("SELECT * FROM call")
-    assert "the tables are call_use, calls" in (caught.value.hint or "")
+    assert "the tables are busy_loops, call_actions, call_use, calls" in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize(

@@ -474,7 +474,7 @@ class TestOthers:
         done = cli("query", rec, "SELECT * FROM callz")
         assert done.returncode == 2
         assert done.stderr.startswith("sysdock: query: table with name callz does not exist")
-        assert "hint: the tables are call_use, calls" in done.stderr
+        assert "hint: the tables are busy_loops, call_actions, call_use, calls" in done.stderr
 
     def test_export(self, cli, rec: Path, tmp_path: Path) -> None:
         done = cli("export", rec, "--to", "csv", "-o", "out", "--until", "0.1")

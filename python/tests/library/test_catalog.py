@@ -61,7 +61,7 @@ def test_the_environment_names_the_folder(pack, monkeypatch: pytest.MonkeyPatch)
 def test_tables_of_the_checkout(library: Library) -> None:
     calls = library.table("calls")
     assert [column.name for column in calls.columns][:2] == ["ts_ns", "dur_ns"]
-    assert calls.side_tables == ("processes", "paths", "commands")
+    assert calls.side_tables == ("processes", "paths", "commands", "call_actions")
     assert [column.name for column in calls.joined] == [
         "pid",
         "tid",
@@ -71,12 +71,14 @@ def test_tables_of_the_checkout(library: Library) -> None:
         "kind",
         "comm",
         "to_path",
+        "action",
     ]
-    assert [column.join for column in calls.joined][-2:] == [
+    assert [column.join for column in calls.joined][-3:] == [
         ("commands", "comm_id", "comm_id"),
         ("paths", "to_path_id", "path_id"),
+        ("call_actions", "call", "call"),
     ]
-    assert calls.joined[-1].column == "path"
+    assert calls.joined[-2].column == "path"
     assert [column.name for column in calls.derived] == ["result"]
     assert calls.expression("errno") == 't."errno"'
     assert calls.expression("result") == "(coalesce(t.value, t.transferred_bytes)\n)"
