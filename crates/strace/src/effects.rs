@@ -61,7 +61,8 @@ impl System {
             Shape::Between { from, from_offset, to, to_offset, size } => {
                 return self.between(context, row, (from, from_offset), (to, to_offset), size);
             }
-            Shape::Plain | Shape::Submit | Shape::Reap => {}
+            Shape::Plain => self.learn_ids(context),
+            Shape::Submit | Shape::Reap => {}
             Shape::Fd => {
                 self.on_fd(context, row);
             }
@@ -443,7 +444,18 @@ impl System {
         }
     }
 
+    /// A thread that is told another id than its lines have lives in another PID namespace.
+    fn learn_ids(&mut self, context: &Context<'_>) {
+        if matches!(context.call.name, b"set_tid_address" | b"gettid") {
+            let thread = self.threads.get_mut(context.thread);
+            thread.has_other_ids |= context.call.returned.value.is_some_and(|id| id > 0 && id != i64::from(thread.tid));
+        }
+    }
+
     fn unshare(&mut self, context: &Context<'_>) {
+        if context.call.returned.value == Some(0) && contains(context.call.arguments.get(0), b"CLONE_NEWPID") {
+            self.threads.get_mut(context.thread).children_have_other_ids = true;
+        }
         if context.call.returned.value == Some(0) && contains(context.call.arguments.get(0), b"CLONE_FILES") {
             let thread = self.threads.get_mut(context.thread);
             let own = thread.fds.borrow().clone();

@@ -443,8 +443,15 @@ pub(crate) fn end(text: &[u8], from: usize, end: &mut End) -> Result<(), NotACal
     if end.errno.is_absent() && !is_note(rest) {
         return Err(NotACall::Trailing);
     }
-    (end.value, end.has_value) = (value, end.errno.is_absent());
+    (end.value, end.has_value) = (own_number(rest).unwrap_or(value), end.errno.is_absent());
     Ok(())
+}
+
+/// The id of a process as the lines have it, from `/* 4235 in strace's PID NS */` after the one of
+/// its own namespace.
+fn own_number(rest: &[u8]) -> Option<i64> {
+    let (number, text) = text::number(rest.strip_prefix(b" /* ")?)?;
+    text.starts_with(b" in strace's PID NS */").then_some(number)
 }
 
 fn after_blanks(text: &[u8], at: usize) -> usize {

@@ -56,10 +56,13 @@ impl System {
                 let (birth, started_ns) = (Birth::of(&half.text), half.started_ns);
                 (self.threads.spawn(parent, tid, birth, started_ns), guessed)
             }
-            None => {
-                let cwd = if self.threads.tasks.is_empty() { self.first_cwd.clone() } else { None };
-                (self.threads.appear(session, tid, now_ns, cwd), false)
-            }
+            None => match self.threads.name_one(session, tid) {
+                Some(index) => return (index, false),
+                None => {
+                    let cwd = if self.threads.tasks.is_empty() { self.first_cwd.clone() } else { None };
+                    (self.threads.appear(session, tid, now_ns, cwd), false)
+                }
+            },
         };
         self.threads.await_birth(index);
         (index, guessed)
@@ -69,6 +72,12 @@ impl System {
     pub(crate) fn forked(&mut self, parent: usize, child: i32, birth: Birth, started_ns: i64) {
         let parent_row = self.threads.parent_of(self.threads.get(parent).task, birth);
         let session = self.threads.get(parent).session;
+        if self.threads.get(parent).has_other_ids {
+            if self.threads.take_awaited_of(session, parent_row, started_ns).is_none() {
+                self.threads.spawn_unnamed(parent, child, birth, started_ns);
+            }
+            return;
+        }
         let awaited = self.threads.take_awaited(session, child);
         match self.threads.find(session, child) {
             Some(index) => {

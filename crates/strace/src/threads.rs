@@ -49,6 +49,10 @@ pub(crate) struct Thread {
     pub(crate) fds: SharedFds,
     pub(crate) cwd: SharedCwd,
     pub(crate) program: Option<Rc<Program>>,
+    /// Ids that its calls return are those of another PID namespace than in the log.
+    pub(crate) has_other_ids: bool,
+    /// The same of its next children: `unshare(CLONE_NEWPID)`.
+    pub(crate) children_have_other_ids: bool,
     half: Option<Box<Half>>,
     /// Interrupted calls, which the kernel may start again with the same arguments.
     pub(crate) interrupted: Interrupted<Printed>,
@@ -76,6 +80,7 @@ pub(crate) struct Birth {
     pub(crate) same_process: bool,
     pub(crate) same_files: bool,
     pub(crate) same_cwd: bool,
+    pub(crate) other_ids: bool,
 }
 
 impl Birth {
@@ -86,6 +91,7 @@ impl Birth {
             same_process: has(b"CLONE_THREAD"),
             same_files: has(b"CLONE_FILES"),
             same_cwd: has(b"CLONE_FS|") || has(b"CLONE_FS,") || has(b"CLONE_FS)"),
+            other_ids: has(b"CLONE_NEWPID"),
         }
     }
 }
@@ -98,6 +104,7 @@ struct Inherited {
     fds: SharedFds,
     cwd: SharedCwd,
     program: Option<Rc<Program>>,
+    has_other_ids: bool,
 }
 
 /// Cache of the threads with the most recent lines, found without hashing: session and id, and
@@ -138,6 +145,8 @@ pub(crate) struct Threads {
     recent: Recent,
     /// Rows of threads for which the parent's call has not returned yet; they may have ended.
     awaited: FxHashMap<(u32, i32), usize>,
+    /// Threads whose id in the log is not known yet: session, index, id in their own PID namespace.
+    unnamed: Vec<(u32, usize, i32)>,
     pub(crate) tasks: Vec<Task>,
 }
 
@@ -222,6 +231,8 @@ impl Threads {
             fds: SharedFds::default(),
             cwd: Rc::new(RefCell::new(cwd.map(Into::into))),
             program: None,
+            has_other_ids: false,
+            children_have_other_ids: false,
             half: None,
             interrupted: Interrupted::default(),
             last_row: u64::MAX,
@@ -235,7 +246,7 @@ impl Threads {
         let session = self.get(parent).session;
         let task = self.begin_task(session, (inherited.pid, tid), inherited.ppid, now_ns, inherited.program.clone());
         self.tasks[task].parent = inherited.parent_row;
-        let Inherited { pid, fds, cwd, program, .. } = inherited;
+        let Inherited { pid, fds, cwd, program, has_other_ids, .. } = inherited;
         self.add(Thread {
             session,
             tid,
@@ -243,6 +254,8 @@ impl Threads {
             fds,
             cwd,
             program,
+            has_other_ids,
+            children_have_other_ids: false,
             half: None,
             interrupted: Interrupted::default(),
             last_row: u64::MAX,
@@ -302,7 +315,45 @@ impl Threads {
             fds: if birth.same_files { Rc::clone(&from.fds) } else { own(&from.fds) },
             cwd: if birth.same_cwd { Rc::clone(&from.cwd) } else { own_cwd(&from.cwd) },
             program: from.program.clone(),
+            has_other_ids: from.has_other_ids || from.children_have_other_ids || birth.other_ids,
         }
+    }
+
+    /// Add a thread created by `parent`, of which the log has only the id in another PID namespace,
+    /// until its first line comes.
+    pub(crate) fn spawn_unnamed(&mut self, parent: usize, id: i32, birth: Birth, now_ns: i64) {
+        let session = self.get(parent).session;
+        let is_taken = self.by_tid.contains_key(&(session, id));
+        let tid = if is_taken { -id } else { id };
+        let index = self.spawn(parent, tid, birth, now_ns);
+        self.unnamed.push((session, index, tid));
+    }
+
+    /// Give the oldest thread without a line the id that the log has for it.
+    pub(crate) fn name_one(&mut self, session: u32, tid: i32) -> Option<usize> {
+        let is_it = |(of, index, old): &(u32, usize, i32)| *of == session && self.by_tid.get(&(session, *old)) == Some(index);
+        let at = self.unnamed.iter().position(is_it)?;
+        let (_, index, old) = self.unnamed.remove(at);
+        self.by_tid.remove(&(session, old));
+        self.recent.forget((session, old));
+        self.by_tid.insert((session, tid), index);
+        let thread = self.get_mut(index);
+        let leads = thread.pid == thread.tid;
+        thread.tid = tid;
+        if leads {
+            thread.pid = tid;
+        }
+        let (task, pid) = (thread.task, thread.pid);
+        (self.tasks[task].tid, self.tasks[task].pid) = (tid, pid);
+        Some(index)
+    }
+
+    /// The row of a child that had lines before the call of its parent, in another PID namespace,
+    /// returned.
+    pub(crate) fn take_awaited_of(&mut self, session: u32, parent: Option<usize>, started_ns: i64) -> Option<usize> {
+        let is_it = |task: &usize| self.tasks[*task].parent == parent && self.tasks[*task].start_ns >= started_ns;
+        let key = self.awaited.iter().filter(|((of, _), task)| *of == session && is_it(task)).map(|(key, _)| *key).min()?;
+        self.awaited.remove(&key)
     }
 
     /// Row under which a child is listed in the process tree: threads are listed below the first
@@ -448,7 +499,7 @@ mod tests {
     #[test]
     fn clone_flags_say_what_is_shared() {
         let thread = Birth::of(b"clone3({flags=CLONE_VM|CLONE_FS|CLONE_FILES|CLONE_SIGHAND|CLONE_THREAD");
-        assert_eq!(thread, Birth { same_process: true, same_files: true, same_cwd: true });
+        assert_eq!(thread, Birth { same_process: true, same_files: true, same_cwd: true, other_ids: false });
         assert_eq!(Birth::of(b"clone(child_stack=NULL, flags=CLONE_CHILD_CLEARTID|SIGCHLD"), Birth::default());
     }
 

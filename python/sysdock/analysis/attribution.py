@@ -180,7 +180,7 @@ def _with_share(session: Session, finding: Finding, tasks: _Tasks, threads: int)
     """Which part of the time it takes. What threads do side by side adds up to more than passes.
 
     One thread: exactly that part. Several: no more than that, as long as it is less than all time; else the
-    part of the time that all threads lived.
+    part of the time that all threads lived. Nothing saves more of the elapsed time than that part of it.
     """
     recording, cost = session.recording, finding.cost_ns
     if cost is None or not (recording.has_clock and recording.has_durations and _is_timed(session, finding)):
@@ -190,10 +190,18 @@ def _with_share(session: Session, finding: Finding, tasks: _Tasks, threads: int)
     elapsed = recording.manifest["duration_ns"]
     if 0 < cost <= elapsed:
         of = "elapsed" if threads == 1 else "elapsed_at_most"
-        return dataclasses.replace(finding, share=round(cost / elapsed, 6), share_of=of)
+        share = dataclasses.replace(finding, share=round(cost / elapsed, 6), share_of=of)
+        return _bounded(share, elapsed)
     if 0 < cost <= tasks.lived_ns:
-        return dataclasses.replace(finding, share=round(cost / tasks.lived_ns, 6), share_of="threads")
-    return finding
+        share = dataclasses.replace(finding, share=round(cost / tasks.lived_ns, 6), share_of="threads")
+        return _bounded(share, elapsed * cost / tasks.lived_ns)
+    return _bounded(finding, elapsed)
+
+
+def _bounded(finding: Finding, most_ns: float) -> Finding:
+    if finding.gain_ns is None or finding.gain_ns <= most_ns:
+        return finding
+    return dataclasses.replace(finding, gain_ns=round(most_ns))
 
 
 def _is_timed(session: Session, finding: Finding) -> bool:

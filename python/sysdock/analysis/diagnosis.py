@@ -85,7 +85,7 @@ def diagnose_by(session: Session, rule: Analysis, params: Mapping[str, Any]) -> 
 def _placed(session: Session, found: Iterable[Finding]) -> list[Finding]:
     """Findings in order, with source line, callers and product if known."""
     with_lines = with_source_lines(session, sorted(found, key=_order))
-    return with_products(session.library, with_callers(session, with_lines))
+    return sorted(with_products(session.library, with_callers(session, with_lines)), key=_order)
 
 
 def judge(

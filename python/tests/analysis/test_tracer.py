@@ -56,6 +56,7 @@ def test_what_the_tracer_takes_cannot_be_saved(
 ) -> None:
     write = {"call": "write", "path": "/out", "transferred_bytes": 40, "dur_ns": 1000}
     calls = [{"call": "getpid", "dur_ns": 500} for _ in range(20)] + [write] * 200
+    calls.append({"call": "nanosleep", "t": 0.001, "dur_ns": 1_000_000})
     session = open_session(maker.make(calls, clock={"includes_tracer": traced}))
     [found] = [one for one in session.diagnose() if one.rule == "io/small_requests"]
     assert (found.cost_ns, found.gain_ns) == (200_000, gain_ns)

@@ -112,3 +112,44 @@ def test_reading_at_the_end(read: str, first: str | None, findings: Callable[[st
 def test_events_that_nobody_handles(poll: str, findings: Callable[[str], list[Finding]]) -> None:
     found = findings(lines(ignored(poll)))
     assert [(each.rule, each.variant) for each in found] == [("calls/busy_loop", "ready")]
+
+
+IN_NAMESPACE = """\
+4233 1718000000.000000 execve("/usr/bin/unshare", ["unshare", "-pf", "sh"], 0x7ffd00 /* 20 vars */) = 0 <0.000500>
+4233 1718000000.001000 unshare(CLONE_NEWNS|CLONE_NEWPID) = 0 <0.000083>
+4233 1718000000.002000 clone(child_stack=NULL, flags=CLONE_CHILD_SETTID|SIGCHLD, child_tidptr=0x7f64) = 4234 <0.000159>
+4234 1718000000.003000 execve("/bin/sh", ["sh"], 0x7ffd00 /* 20 vars */) = 0 <0.000500>
+4234 1718000000.004000 set_tid_address(0x7f64) = 1 <0.000002>
+4234 1718000000.005000 vfork( <unfinished ...>
+4235 1718000000.006000 execve("/bin/cat", ["cat"], 0x7ffd00 /* 20 vars */) = 0 <0.000500>
+4234 1718000000.007000 <... vfork resumed>) = 2 <0.002000>
+4234 1718000000.008000 clone(child_stack=NULL, flags=CLONE_CHILD_SETTID|SIGCHLD, child_tidptr=0x7fbc) = 3 <0.000097>
+4234 1718000000.009000 clone(child_stack=NULL, flags=CLONE_CHILD_SETTID|SIGCHLD, child_tidptr=0x7fbc) = 4 <0.000097>
+4237 1718000000.010000 execve("/bin/wc", ["wc"], 0x7ffd00 /* 20 vars */) = 0 <0.000500>
+4236 1718000000.011000 execve("/bin/ls", ["ls"], 0x7ffd00 /* 20 vars */) = 0 <0.000500>
+4235 1718000000.012000 +++ exited with 0 +++
+4236 1718000000.013000 +++ exited with 0 +++
+4237 1718000000.014000 +++ exited with 0 +++
+4234 1718000000.015000 +++ exited with 0 +++
+4233 1718000000.016000 +++ exited with 0 +++
+"""
+TREE = [
+    (4233, None, "unshare"),
+    (4234, 4233, "sh"),
+    (4235, 4234, "cat"),
+    (4236, 4234, "ls"),
+    (4237, 4234, "wc"),
+]
+NOTES = ((") = 2 <", 4235), (") = 3 <", 4236), (") = 4 <", 4237))
+
+
+@pytest.mark.parametrize("has_notes", [False, True], ids=["plain", "decoded"])
+def test_processes_of_a_pid_namespace(
+    has_notes: bool, import_log: Callable[..., Path], open_session: Callable
+) -> None:
+    log = IN_NAMESPACE
+    for text, pid in NOTES if has_notes else ():
+        log = log.replace(text, text[:-1] + f"/* {pid} in strace's PID NS */ <")
+    rows = open_session(import_log(log)).fetch("SELECT pid, ppid, comm, calls FROM processes ORDER BY pid")
+    assert [tuple(row[:3]) for row in rows] == TREE
+    assert all(calls > 0 for *_, calls in rows)

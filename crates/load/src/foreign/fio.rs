@@ -17,6 +17,8 @@ use crate::{LatencyClass, Measured, Status};
 
 use super::{LEAST_OVERLAP, Log, Reader, SHORTEST_MS, Tool, doubt, json, numbers, quantile, remark, reported};
 
+/// A rate from this share of the limit of the job on is that of the limit.
+const NEAR_LIMIT: f64 = 0.9;
 const TOOL: Tool = Tool {
     name: "fio",
     shown: "fio",
@@ -155,6 +157,7 @@ impl Job<'_> {
         self.errors(&mut row);
         self.times(section, &mut row);
         self.latencies(section, &mut row);
+        self.judge_rate(section, &mut row);
         if operation == "read" {
             self.judge_reads(&mut row);
         }
@@ -176,6 +179,9 @@ impl Job<'_> {
 
     /// Item and operation, by our own names where they mean the same.
     fn names(&self, section: &'static str) -> (&'static str, &'static str) {
+        if !self.has_options() {
+            return ("unknown", if section == "mixed" { "mixed" } else { section });
+        }
         let pattern = self.option("rw").or_else(|| self.option("readwrite")).unwrap_or_default();
         let (random, mixed) = (pattern.contains("rand"), pattern.contains("rw"));
         match self.option("ioengine").as_deref().unwrap_or_default() {
@@ -198,6 +204,37 @@ impl Job<'_> {
             "write" if self.each_is_synced() => ("log", "append"),
             "write" => ("transfer", "write"),
             _ => ("trim", "trim"),
+        }
+    }
+
+    /// Whether the log says how the job was set up, which those of fio 2 do not.
+    fn has_options(&self) -> bool {
+        self.global.is_some() || self.first("job options").is_some()
+    }
+
+    /// Whether the engine has one request at a time, whatever `iodepth` says. The default of fio on
+    /// Linux is such a one.
+    fn is_synchronous(&self) -> bool {
+        const SYNCHRONOUS: [&str; 7] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "splice"];
+        SYNCHRONOUS.contains(&self.option("ioengine").as_deref().unwrap_or("psync"))
+    }
+
+    /// Doubt a rate that the job itself held down.
+    fn judge_rate(&self, section: &str, row: &mut Measured) {
+        if self.is_set("thinktime") {
+            doubt(row, Status::NotKnown, facts::had_pauses());
+        }
+        let limit = |name: &str| {
+            let given = self.option(name)?;
+            numbers::bytes(of_section(&given, section)?).filter(|limit| *limit > 0)
+        };
+        let processes = f64::from(row.processes.max(1));
+        let reaches = |rate: Option<f64>, limit: i64| rate.is_some_and(|rate| rate >= NEAR_LIMIT * limit as f64 * processes);
+        if let Some(limit) = limit("rate_iops").filter(|limit| reaches(row.operations_per_s, *limit)) {
+            doubt(row, Status::NotKnown, facts::held_to_operations(limit));
+        }
+        if let Some(limit) = limit("rate").filter(|limit| reaches(row.bytes_per_s, *limit)) {
+            doubt(row, Status::NotKnown, facts::held_to_bytes(limit));
         }
     }
 
@@ -224,18 +261,21 @@ impl Job<'_> {
     /// Fill in the setting.
     fn describe(&self, section: &str, row: &mut Measured) {
         row.hosts = (!self.hosts.is_empty()).then(|| self.hosts.join(","));
-        let has_options = self.global.is_some() || self.first("job options").is_some();
         if !moves_data(&row.item) {
             row.layout = Some("own");
             return;
         }
         row.length_bytes = self.length(section, row);
-        if !has_options {
-            return;
+        if !self.has_options() {
+            return remark(row, facts::no_job_options());
         }
         row.layout = Some(if self.option("filename").is_some() && self.processes > 1 { "shared" } else { "own" });
         row.sync = if section == "write" { self.sync() } else { None };
-        row.depth = Some(self.option("iodepth").and_then(|text| numbers::count(&text)).unwrap_or(1));
+        let depth = self.option("iodepth").and_then(|text| numbers::count(&text)).unwrap_or(1);
+        row.depth = Some(if self.is_synchronous() { 1 } else { depth });
+        if self.is_synchronous() && depth > 1 {
+            remark(row, facts::depth_of_one(depth));
+        }
         row.direct = Some(self.is_set("direct") || self.option("buffered").is_some_and(|value| value == "0"));
     }
 
@@ -249,14 +289,7 @@ impl Job<'_> {
         let Some(given) = given else {
             return (row.bytes % row.operations == 0).then(|| row.bytes / row.operations);
         };
-        let place = match section {
-            "write" => 1,
-            "trim" => 2,
-            _ => 0,
-        };
-        // Without a value of its own, the last one given; an empty one stands for the first.
-        let own = given.split(',').take(place + 1).last().filter(|part| !part.is_empty());
-        numbers::bytes(own.or(given.split(',').next())?)
+        numbers::bytes(of_section(&given, section)?)
     }
 
     /// Fill in times and rates, and determine whether the processes ran together.
@@ -408,6 +441,18 @@ impl Job<'_> {
             None => {}
         }
     }
+}
+
+/// The value for reads, writes or trims of an option that has up to three: without one of its own,
+/// the last one given; an empty one stands for the first.
+fn of_section<'a>(given: &'a str, section: &str) -> Option<&'a str> {
+    let place = match section {
+        "write" => 1,
+        "trim" => 2,
+        _ => 0,
+    };
+    let own = given.split(',').take(place + 1).last().filter(|part| !part.is_empty());
+    own.or(given.split(',').next())
 }
 
 fn moves_data(item: &str) -> bool {

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use crate::{system::System, threads::Birth};
 
 /// LWPs share everything.
-const LWP: Birth = Birth { same_process: true, same_files: true, same_cwd: true };
+const LWP: Birth = Birth { same_process: true, same_files: true, same_cwd: true, other_ids: false };
 
 /// Log, process and LWP, as printed. Process 0: the log is of one process and does not name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

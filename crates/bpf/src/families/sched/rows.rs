@@ -138,7 +138,13 @@ impl Names {
             return Absence { cause: cause::without_call(absence.state, absence.call), ..absence };
         };
         let kind = ObjectId::try_from(absence.object).ok().map(|object| objects.kind(object));
-        Absence { cause: cause::in_call(absence.state, self.name(number), class, kind), ..absence }
+        let cause = match cause::in_call(absence.state, self.name(number), class, kind) {
+            // A disk ends a wait by an interrupt, or through a thread of the kernel. Another program
+            // ends one for something that it held: the lock of an inode, for example.
+            Some(Cause::Disk) if matches!(absence.waker, Waker::Thread(_)) => Some(Cause::Kernel),
+            cause => cause,
+        };
+        Absence { cause, ..absence }
     }
 
     /// Name and class of a call.

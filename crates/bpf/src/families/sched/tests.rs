@@ -81,6 +81,23 @@ fn absences_have_rows() {
 }
 
 #[test]
+fn a_wait_that_another_recorded_thread_ends_is_not_for_the_disk() {
+    let events = [
+        path(F, &["data", "home"]),
+        exec(5, (7, 7), 7, "/bin/x", "x\0"),
+        fork(6, (7, 7), (7, 8)),
+        leaves(20, 7, STATE_UNINTERRUPTIBLE, libc::SYS_write),
+        wake(50, 7, 8, 0),
+        returns(60, 7),
+        call(7, 15, 55, libc::SYS_write, 10).fd(3).file(F),
+        exit(120, (7, 7), 0, true),
+    ];
+    let tables = Tables::of(&[&events]);
+    let rows = shown(&tables, "run_states", "ts_ns wait_ns state cause waker_task_id call path");
+    assert!(rows.contains(&"20 30 uninterruptible kernel 1 write /home/data".to_owned()), "{rows:?}");
+}
+
+#[test]
 fn a_lock_of_a_program_has_a_holder() {
     let waits = |at_ns, from_tid, holder_tid| {
         let (state, call) = (STATE_SLEEPING as u16, libc::SYS_futex as i32);
