@@ -12,7 +12,10 @@ use crate::fields::Call;
 #[derive(Default)]
 pub(crate) struct Sockets(BTreeMap<i32, Address>);
 
-#[derive(Debug, PartialEq, Eq)]
+/// With so many bytes of addresses, no more are added.
+const LONGEST: usize = 256;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Address {
     is_local: bool,
     /// Address and port, or the name of a local socket.
@@ -29,7 +32,11 @@ impl Sockets {
             return;
         }
         if let Some(address) = address(call.arguments.text) {
-            self.0.insert(row.object, address);
+            let known = self.0.entry(row.object).or_insert_with(|| address.clone());
+            // A socket may be connected again after a failure: then it has several.
+            if known.text.split(", ").all(|one| one != address.text) && known.text.len() < LONGEST {
+                known.text = format!("{}, {}", known.text, address.text);
+            }
         }
     }
 

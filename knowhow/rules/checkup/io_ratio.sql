@@ -10,7 +10,7 @@
 -- column: cost_ns BIGINT          Real time in which the cores did not run the job's own code [ns].
 -- column: gain_ns BIGINT          Not known: this alone does not tell what it waited for [ns].
 -- column: certainty VARCHAR       medium.
--- column: variant VARCHAR         in_kernel, too_short or many_cores.
+-- column: variant VARCHAR         in_kernel, waits (less than half of the time), too_short or many_cores.
 -- column: user_s DOUBLE           User CPU time [s].
 -- column: system_s DOUBLE         Time that the kernel worked for it [s].
 -- column: real_s DOUBLE           Real time [s].
@@ -25,6 +25,8 @@
 -- says: finding.in_kernel ja  ユーザー時間 {user_s} / {computing} コア / 実時間 {real_s} = {value} ({source})。しきい値は {limit_value} です ({threshold_from})。自身のコードよりカーネルの時間のほうが長くなっています (システム時間 {system_s})。
 -- says: ok en  User time {user_s} / {computing:core} / real time {real_s} = {value} ({source}); the threshold is {limit_value} ({threshold_from}). The job computes most of the time.
 -- says: ok ja  ユーザー時間 {user_s} / {computing} コア / 実時間 {real_s} = {value} ({source})。しきい値は {limit_value} です ({threshold_from})。時間の多くは計算に使われています。
+-- says: ok.waits en  User time {user_s} / {computing:core} / real time {real_s} = {value} ({source}); the threshold is {limit_value} ({threshold_from}). That is above the threshold, but for most of the time the job did not run its own code.
+-- says: ok.waits ja  ユーザー時間 {user_s} / {computing} コア / 実時間 {real_s} = {value} ({source})。しきい値は {limit_value} です ({threshold_from})。しきい値は超えていますが、時間の多くは自身のコードの実行に使われていません。
 -- says: ok.in_kernel en  User time {user_s} / {computing:core} / real time {real_s} = {value} ({source}); the threshold is {limit_value} ({threshold_from}). The kernel used more CPU time for the job than its own code did ({system_s} system time).
 -- says: ok.in_kernel ja  ユーザー時間 {user_s} / {computing} コア / 実時間 {real_s} = {value} ({source})。しきい値は {limit_value} です ({threshold_from})。自身のコードよりカーネルの時間のほうが長くなっています (システム時間 {system_s})。
 -- says: unknown en  The recording contains no times of a job.
@@ -46,7 +48,8 @@ WITH given AS (
             WHEN ratio < $threshold THEN 'finding' ELSE 'ok' END AS status,
         CASE WHEN ratio IS NULL THEN 'too_short'
             WHEN ratio > 1 AND cores IS NULL THEN 'many_cores'
-            WHEN system_ns > user_ns AND 2e0 * system_ns > elapsed_ns THEN 'in_kernel' END AS variant
+            WHEN system_ns > user_ns AND 2e0 * system_ns > elapsed_ns THEN 'in_kernel'
+            WHEN ratio >= $threshold AND ratio < 0.5 THEN 'waits' END AS variant
     FROM times
 ), state AS (
     SELECT count(*) AS jobs FROM job_times

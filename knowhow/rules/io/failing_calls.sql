@@ -14,7 +14,7 @@
 -- column: certainty VARCHAR     high; low where the log has no durations.
 -- column: cost_calls BIGINT     Calls that this cost is the time of.
 -- column: file VARCHAR          The path that is not found.
--- column: variant VARCHAR       call: a kind of call. path: a path that is not there.
+-- column: variant VARCHAR       call: a kind of call. path: a path that is not there. descriptors: closes of descriptors that are not open. pathless: a kind of call without a path.
 -- column: call VARCHAR          Name of the call.
 -- column: explained_by VARCHAR  Rules whose findings explain this one.
 -- column: errors BIGINT         Calls that failed this way.
@@ -23,6 +23,10 @@
 -- column: paths BIGINT          Paths they were about.
 -- says: finding.call en  {errors} of {calls:call} of {call} fail with {errno}, on {paths:path}.
 -- says: finding.call ja  {call} {calls} 回のうち {errors} 回が {errno} で失敗しています（{paths} 個のパス）。
+-- says: finding.descriptors en  {errors} of {calls:call} of {call} are about descriptors that are not open: the program closes one number after another, up to the limit.
+-- says: finding.descriptors ja  {call} {calls} 回のうち {errors} 回は、開いていないディスクリプターが対象です。上限までの番号を 1 つずつ閉じています。
+-- says: finding.pathless en  {errors} of {calls:call} of {call} fail with {errno}.
+-- says: finding.pathless ja  {call} {calls} 回のうち {errors} 回が {errno} で失敗しています。
 -- says: finding.path en  {errors:lookup} of this path failed.
 -- says: finding.path ja  このパスの検索が {errors} 回失敗しています。
 -- says: ok en            Checked {calls:call}: no kind of call keeps failing.
@@ -35,7 +39,7 @@
 WITH by_name AS (
     SELECT call, sum(calls) AS calls FROM call_use GROUP BY call
 ), failed AS (
-    SELECT call, errno, sum(calls) AS errors, CAST(sum(time_ns) AS BIGINT) AS cost_ns
+    SELECT call, min(class) AS class, errno, sum(calls) AS errors, CAST(sum(time_ns) AS BIGINT) AS cost_ns
     FROM call_use
     WHERE errno NOT IN ('EAGAIN', 'EWOULDBLOCK', 'EINTR', 'EINPROGRESS', 'EALREADY', 'ETIMEDOUT')
         AND NOT starts_with(errno, 'ERESTART') AND NOT (class = 'wait' AND errno = 'ECHILD')
@@ -44,7 +48,7 @@ WITH by_name AS (
 ), by_path AS (
     SELECT path_id, sum(calls) AS calls FROM file_use WHERE class IN ('open', 'stat', 'process') GROUP BY path_id
 ), kinds AS (
-    SELECT 'call' AS variant, f.call, f.errno, CAST(NULL AS VARCHAR) AS path, f.errors, f.cost_ns, n.calls
+    SELECT CASE WHEN f.class = 'close' AND f.errno = 'EBADF' THEN 'descriptors' ELSE 'call' END AS variant, f.call, f.errno, CAST(NULL AS VARCHAR) AS path, f.errors, f.cost_ns, n.calls
     FROM failed AS f
     JOIN by_name AS n ON n.call = f.call
     UNION ALL
@@ -64,7 +68,7 @@ WITH by_name AS (
     GROUP BY c.call, c.errno
 )
 SELECT
-    CASE WHEN f.variant = 'call' THEN concat(f.call, ' ', f.errno) ELSE f.path END AS subject,
+    CASE WHEN f.variant IN ('call', 'descriptors') THEN concat(f.call, ' ', f.errno) ELSE f.path END AS subject,
     CASE WHEN f.variant IS NOT NULL THEN 'finding' WHEN t.calls = 0 THEN 'unknown' ELSE 'ok' END AS status,
     round(CAST(f.percent AS DOUBLE), 1) AS value,
     CAST($min_percent AS DOUBLE) AS limit_value,
@@ -73,7 +77,7 @@ SELECT
     CASE WHEN f.variant IS NULL THEN NULL WHEN f.cost_ns IS NULL THEN 'low' ELSE 'high' END AS certainty,
     CAST(f.errors AS BIGINT) AS cost_calls,
     f.path AS file,
-    f.variant,
+    CASE WHEN f.variant = 'call' AND coalesce(a.paths, 0) = 0 THEN 'pathless' ELSE f.variant END AS variant,
     f.call,
     'processes/process_creation' AS explained_by,
     CAST(f.errors AS BIGINT) AS errors,

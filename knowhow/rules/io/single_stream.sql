@@ -1,6 +1,6 @@
 -- Single I/O stream
 -- One thread transfers nearly all data, one request after another, and waits for the device each time, while other processors are idle.
--- needs:  calls, environment, totals
+-- needs:  calls, environment, object_use, totals
 -- param:  min_percent DOUBLE = 40.0       Minimum share of the elapsed time that this thread waits in reads and writes [%].
 -- param:  one_percent DOUBLE = 90.0       Minimum share of the time of all reads and writes that is its own [%].
 -- param:  wait_ns BIGINT = 200000 > 0     A read or write that takes longer waits for the device [ns].
@@ -31,12 +31,19 @@
 -- at_least: calls min_waits
 -- evidence: io/offsets --process {process}
 -- tags:   time, processes, bytes
-WITH threads AS (
+WITH buffered AS (
+    -- What the page cache takes waits for no request of its own: io/throttled_writes.
+    SELECT o.path_id FROM object_use AS o
+    WHERE o.class = 'open' AND o.errno IS NULL AND o.path_id IS NOT NULL
+    GROUP BY o.path_id
+    HAVING count(*) FILTER (WHERE o.open_flags LIKE '%O_DIRECT%' OR o.open_flags LIKE '%SYNC%') = 0
+), threads AS (
     -- Without the longest, which may be an outlier.
     SELECT task_id, sum(dur_ns) AS ns, count(*) FILTER (WHERE waits) - 1 AS waits, sum(dur_ns) FILTER (WHERE waits) - max(dur_ns) FILTER (WHERE waits) AS wait_ns,
         sum(transferred_bytes) FILTER (WHERE waits) - arg_max(transferred_bytes, dur_ns) FILTER (WHERE waits) AS bytes
     FROM (
-        SELECT task_id, dur_ns, transferred_bytes, dur_ns > $wait_ns AND 1e9 * transferred_bytes < $memory_rate * dur_ns AS waits
+        SELECT task_id, dur_ns, transferred_bytes, dur_ns > $wait_ns AND 1e9 * transferred_bytes < $memory_rate * dur_ns
+            AND NOT (class = 'write' AND path_id IN (SELECT b.path_id FROM buffered AS b)) AS waits
         FROM calls
         WHERE class IN ('read', 'write') AND transferred_bytes > 0 AND via IS NULL AND kind IN ('file', 'unknown', 'device') AND path NOT LIKE '/dev/tty%' AND path NOT LIKE '/dev/pts/%'
     ) AS moves

@@ -1,7 +1,7 @@
 -- Small requests
 -- Files and pipes that are read or written in many small requests. Reads that found the end of the file (0 bytes) do not count.
 -- Operations of libaio are requests too; their cost is unknown, because many are in progress at a time.
--- needs:  calls, object_use, paths, processes, totals
+-- needs:  calls, emulated_reservations, object_use, paths, processes, totals
 -- param:  small_bytes BIGINT = 4096 > 0   A read or write that moves less is small [B].
 -- param:  good_bytes BIGINT = 65536 > 0   Size of request to compare with [B].
 -- param:  min_calls BIGINT = 200 > 0      Minimum number of small requests to a file.
@@ -55,7 +55,9 @@ WITH small AS (
     FROM small AS s
     JOIN paths AS p ON p.path_id = s.path_id
     -- A read of a pipe that asked for more got what there was: that is up to the writer.
+    -- No buffer joins bytes that lie a block apart: io/emulated_reservation.
     WHERE p.kind IN ('file', 'unknown', 'pipe') AND (p.kind <> 'pipe' OR s.asked_little)
+        AND NOT (s.class = 'write' AND s.path_id IN (SELECT e.path_id FROM emulated_reservations AS e))
     GROUP BY p.path, p.kind, s.class
     HAVING sum(s.small) >= $min_calls
 ), objects AS (

@@ -3,6 +3,7 @@
 -- needs:  load_results
 -- param:  min_creates DOUBLE = 500 > 0         Files that should be created per second, by all processes together.
 -- param:  min_stats DOUBLE = 5000 > 0          Files whose attributes should be read per second.
+-- param:  small_bytes BIGINT = 65536  Larger files are not small: creating one measures the data [B].
 -- column: subject VARCHAR       What it is about.
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          The highest rate [1/s].
@@ -28,12 +29,17 @@
 -- says: unknown ja  ファイルの作成も属性の読み出しも測られていません。
 -- evidence: load/results --item metadata
 -- tags:   disk, bytes, time
-WITH usable AS (
+WITH written AS (
+    SELECT max(w.bytes) AS bytes FROM load_results AS w WHERE w.item = 'transfer' AND w.operation = 'write'
+), usable AS (
     SELECT operation, operations_per_s AS rate, processes, p50_ns,
         CASE WHEN operation = 'create' THEN 'create' ELSE 'stat' END AS variant,
         CASE WHEN operation = 'create' THEN $min_creates ELSE $min_stats END AS least
-    FROM load_results
+    FROM load_results CROSS JOIN written AS w
     WHERE status IN ('measured', 'throttled', 'reported') AND operation IN ('create', 'stat', 'stat_cold') AND operations_per_s > 0
+        AND NOT (operation = 'create' AND (coalesce(length_bytes, 0) > $small_bytes
+            -- elbencho writes the files while it creates them.
+            OR (coalesce(note, '') LIKE '%load_logs/with_writing%' AND coalesce(w.bytes, 0) > $small_bytes * operations)))
 ), ranked AS (
     SELECT *, row_number() OVER (PARTITION BY operation ORDER BY rate DESC) AS place FROM usable
 ), best AS (

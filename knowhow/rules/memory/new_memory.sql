@@ -1,6 +1,7 @@
 -- Cost of allocating memory
 -- The kernel uses much CPU time to give memory to the program, page by page, and to take it back.
 -- needs:  samples, kernel_activities, calls, file_faults
+-- uses:   run_states, processes
 -- param:  min_share DOUBLE = 0.3        Minimum share of the CPU time that new memory takes.
 -- param:  min_share_once DOUBLE = 0.4   The same where it is not given back again and again.
 -- param:  min_time_ns BIGINT = 20000000 Minimum CPU time that it takes [ns].
@@ -37,17 +38,24 @@ WITH taken AS (
 ), of_files AS (
     -- Page faults of files are counted one by one. What of them is waiting for the disk is no CPU time.
     SELECT coalesce(sum(CASE WHEN f.major THEN 0 ELSE f.dur_ns END), 0) AS ns FROM file_faults AS f WHERE NOT f.in_call
+), away AS (
+    -- What a thread waits for in such a call, a lock or a CPU, is no CPU time.
+    SELECT coalesce(sum(r.dur_ns), 0) AS ns FROM run_states AS r WHERE r.action IN ('unmap', 'remap')
+), used AS (
+    SELECT sum(p.user_ns) + sum(p.system_ns) AS ns FROM processes AS p
 ), memory_calls AS (
-    SELECT coalesce(sum(c.dur_ns), 0) AS ns,
+    SELECT least(greatest(0, coalesce(sum(c.dur_ns), 0) - coalesce(max(w.ns), 0)), coalesce(max(u.ns), 9e18)) AS ns,
         coalesce(sum(CASE WHEN c.action = 'unmap' THEN 1 ELSE 0 END), 0) AS given_back
     FROM calls AS c
+    CROSS JOIN away AS w
+    CROSS JOIN used AS u
     WHERE c.action IN ('unmap', 'remap')
 ), by_call AS (
     SELECT c.call, sum(c.dur_ns) AS ns FROM calls AS c WHERE c.action = 'unmap' GROUP BY c.call
 ), judged AS (
     SELECT t.all_ns, CAST(greatest(0, t.faults_ns - f.ns) AS BIGINT) AS faults_ns, CAST(c.ns AS BIGINT) AS calls_ns,
-        CAST(c.given_back AS BIGINT) AS given_back, CAST(greatest(0, t.faults_ns - f.ns) + c.ns AS BIGINT) AS cost_ns
-    FROM taken AS t CROSS JOIN of_files AS f CROSS JOIN memory_calls AS c
+        CAST(c.given_back AS BIGINT) AS given_back, CAST(least(greatest(0, t.faults_ns - f.ns) + c.ns, t.all_ns, coalesce(u.ns, t.all_ns)) AS BIGINT) AS cost_ns
+    FROM taken AS t CROSS JOIN of_files AS f CROSS JOIN memory_calls AS c CROSS JOIN used AS u
     WHERE t.number >= $least_samples
 ), decided AS (
     SELECT j.all_ns, j.faults_ns, j.calls_ns, j.given_back, j.cost_ns,

@@ -1,12 +1,13 @@
 -- Waiting for another program
 -- The command waits for a program at the other end of a socket or pipe that is not part of it, on this machine or another.
--- needs:  critical_path, calls, processes, paths, stack_places
+-- needs:  critical_path, calls, processes, paths, stack_places, unanswered_requests
 -- uses:   sockets
 -- param:  min_share DOUBLE = 0.2          Minimum share of the time of the command that it waits.
 -- param:  min_wait_ns BIGINT = 100000000  Minimum time that it waits [ns].
 -- param:  min_trips BIGINT = 100          From so many round trips on they are many.
 -- param:  short_ns BIGINT = 20000000      Round trips that take less on average are short [ns].
 -- param:  waits_ns BIGINT = 100000       A poll that takes less does not wait [ns].
+-- param:  connect_ns BIGINT = 100000000  A connection that takes more to be established is judged by network/connect [ns].
 -- param:  again_ns BIGINT = 1000000      A poll that waits within this time after one that ran out goes on with its wait [ns].
 -- column: subject VARCHAR       Who ended the waits: the name of a program of this machine, or network.
 -- column: status VARCHAR        finding, ok or unknown.
@@ -46,9 +47,11 @@ WITH path AS (
     SELECT sum(p.dur_ns) AS all_ns FROM critical_path AS p
 ), waits AS (
     -- On the critical path, those that another recorded thread ended have no row: the path goes on with that one.
+    -- Answers that did not come, and connections that came late or not at all, have rules of their own.
     SELECT p.task_id, p.ts_ns, p.dur_ns, p.call, p.path_id, p.stack_id, p.waker, p.cause
     FROM critical_path AS p
-    WHERE p.part = 'waiting' AND p.waker IS NOT NULL AND (p.cause IN ('socket', 'pipe') OR (p.cause = 'events'
+    LEFT JOIN unanswered_requests AS u ON u.task_id = p.task_id AND p.ts_ns > u.ts_ns AND p.ts_ns < u.until_ns
+    WHERE u.task_id IS NULL AND NOT (coalesce(p.action, '') = 'connect' AND p.dur_ns >= $connect_ns) AND p.part = 'waiting' AND p.waker IS NOT NULL AND (p.cause IN ('socket', 'pipe') OR (p.cause = 'events'
         AND p.action = 'poll'))
 ), tasks AS (
     SELECT DISTINCT w.task_id FROM waits AS w
@@ -123,7 +126,7 @@ SELECT
     CASE WHEN j.variant IN ('many', 'reconnect') THEN 'medium' ELSE 'low' END AS certainty,
     j.variant,
     j.pid AS process,
-    'locks/futexes,locks/file_locks,network/delayed_ack' AS explained_by,
+    'locks/futexes,locks/file_locks,network/delayed_ack,network/connect' AS explained_by,
     CAST(j.waits AS BIGINT) AS waits,
     CAST(j.ns // greatest(j.waits, 1) AS BIGINT) AS mean_ns,
     CAST(j.trips AS BIGINT) AS trips,

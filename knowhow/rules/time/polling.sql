@@ -1,6 +1,6 @@
 -- Polling
 -- The program checks again and again whether something has happened: it sleeps between the checks, or checks without a pause.
--- needs:  critical_path, calls, processes, paths, stack_places
+-- needs:  critical_path, calls, processes, paths, stack_places, unanswered_requests
 -- uses:   sockets
 -- param:  min_share DOUBLE = 0.1          Minimum share of the time of the command that such a call takes.
 -- param:  min_time_ns BIGINT = 100000000  Minimum time that it takes [ns].
@@ -55,12 +55,14 @@ WITH path AS (
     -- Calls that wait with a limit, and whether the limit was reached. A sleep always is one, and so is a wait for a timer that is a file.
     SELECT c.task_id, c.ts_ns, c.ts_ns + c.dur_ns AS until_ns,
         CASE WHEN coalesce(c.action, '') = 'poll' THEN 1 ELSE 0 END AS is_poll,
-        coalesce(c.action, '') = 'sleep' OR c.class = 'read'
+        -- Who waits for an answer that does not come does not poll: network/no_answer.
+        u.task_id IS NULL AND (coalesce(c.action, '') = 'sleep' OR c.class = 'read'
         OR (coalesce(c.action, '') = 'poll' AND c.value = 0)
         OR (coalesce(c.errno, '') = 'ETIMEDOUT' AND c.class IN ('lock', 'wait'))
-        OR (coalesce(c.errno, '') = 'EAGAIN' AND coalesce(c.action, '') IN ('signal_wait', 'semaphore')) AS ran_out
+        OR (coalesce(c.errno, '') = 'EAGAIN' AND coalesce(c.action, '') IN ('signal_wait', 'semaphore'))) AS ran_out
     FROM calls AS c
     LEFT JOIN paths AS o ON o.path_id = c.path_id AND o.path = 'anon_inode:[timerfd]'
+    LEFT JOIN unanswered_requests AS u ON u.task_id = c.task_id AND c.ts_ns > u.ts_ns AND c.ts_ns < u.until_ns
     WHERE c.dur_ns IS NOT NULL AND (c.class IN ('wait', 'lock', 'signal') OR (c.class = 'read' AND o.path IS NOT NULL))
 ), transfers AS (
     -- A thread that transfers data after a wait does not continue that wait.

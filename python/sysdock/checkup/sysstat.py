@@ -1,4 +1,4 @@
-"""Reads load of disks from sysstat: JSON of `sadf -j`, text of `sar -d` and `sar -b`."""
+"""Reads load of disks from sysstat: JSON of `sadf -j`, text of `sar -d`, `sar -b` and `sar -A`."""
 
 from __future__ import annotations
 
@@ -99,15 +99,20 @@ def _text(text: str, path: Path) -> list[Sample]:
             continue
         if not re.match(r"\d\d:\d\d:\d\d$", words[0]):
             raise UserError("not a line of `sar -d` or `sar -b`", _HINT, f"{path}:{number}")
-        if "tps" in words:
+        if not any(map(_is_number, words[1:])):
             names = words[1:]
-        else:
+        # `sar -A`, as sa2 writes it daily, has many sections: only these two are about disks.
+        elif not names or "tps" in names:
             try:
                 row = dict(zip(names, words[1:], strict=True))
                 found.append(_sample(row))
             except (KeyError, ValueError):
                 raise UserError("not a line of `sar -d` or `sar -b`", _HINT, f"{path}:{number}") from None
     return found
+
+
+def _is_number(word: str) -> bool:
+    return re.fullmatch(r"-?\d+(\.\d+)?", word) is not None
 
 
 def _sample(row: dict[str, str]) -> Sample:

@@ -213,6 +213,7 @@ def test_sysstat_of_this_machine(tmp_path: Path) -> None:
         "json": ["sadf", "-j", data, "--", "-d", "-b"],
         "disks": ["sar", "-d", "-f", data],
         "blocks": ["sar", "-b", "-f", data],
+        "all": ["sar", "-A", "-f", data],
     }.items():
         out = tmp_path / name
         out.write_bytes(subprocess.run(command, capture_output=True, check=True, env=env).stdout)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from sysdock.analysis import Finding, Session
 from sysdock.library import Library
 from sysdock.recording import Recording
+from sysdock.sentences import say
 
 START = '7 1718000000.000000 execve("/srv/daemon", ["daemon"], 0x7ffd00 /* 20 vars */) = 0 <0.000500>'
 
@@ -153,3 +155,114 @@ def test_processes_of_a_pid_namespace(
     rows = open_session(import_log(log)).fetch("SELECT pid, ppid, comm, calls FROM processes ORDER BY pid")
     assert [tuple(row[:3]) for row in rows] == TREE
     assert all(calls > 0 for *_, calls in rows)
+
+
+def closing(errno: str) -> Iterator[tuple[str, str, float]]:
+    """Closes of one descriptor after another."""
+    for number in range(3, 4000):
+        yield f"close({number})", f"-1 {errno} (...)", 7e-6
+
+
+def queries(poll: str, remote: str) -> Iterator[tuple[str, str, float]]:
+    """Requests of which every first one gets no answer."""
+    for port in range(4):
+        socket = f"5<UDP:[192.0.2.4:4000{port}->{remote}]>"
+        for number in range(2):
+            yield f'sendto({socket}, "..."..., 52, MSG_NOSIGNAL, NULL, 0)', "52", 6e-5
+            yield poll.format(socket=socket), str(number), 0.002 if number else 5.005
+        yield f'recvfrom({socket}, "..."..., 1024, 0, NULL, NULL)', "68", 2e-5
+        yield f"close({socket})", "0", 6e-6
+
+
+def connections(result: str) -> Iterator[tuple[str, str, float]]:
+    """Two addresses of a name that cannot be reached, on one socket, and one that can."""
+    for number in (1, 2):
+        address = f'inet_pton(AF_INET6, "2001:db8::{number}", &sin6_addr)'
+        yield (
+            f"connect(4<socket:[8]>, {{sa_family=AF_INET6, sin6_port=htons(80), {address}}}, 28)",
+            result,
+            3.06,
+        )
+    yield (
+        'connect(5<socket:[9]>, {sa_family=AF_INET, sin_port=htons(80), sin_addr=inet_addr("192.0.2.9")}, 16)',
+        "0",
+        0.02,
+    )
+
+
+def reserving() -> Iterator[tuple[str, str, float]]:
+    """What glibc does where the file system cannot reserve space."""
+    yield "fallocate(5</nfs/log>, 0, 0, 8192000)", "-1 EOPNOTSUPP (Operation not supported)", 5e-6
+    for block in range(1, 2001):
+        yield f'pwrite64(5</nfs/log>, "\\0", 1, {4096 * block - 1})', "1", 8e-5
+
+
+def filling(flags: str) -> Iterator[tuple[str, str, float]]:
+    """Writes of which every seventh takes 0.2 s."""
+    yield f'openat(AT_FDCWD, "/data/x", O_WRONLY|O_CREAT{flags}, 0666)', "3</data/x>", 2e-5
+    for number in range(140):
+        yield 'write(3</data/x>, "..."..., 1048576)', "1048576", 4e-4 if number % 7 else 0.2
+
+
+def asking() -> Iterator[tuple[str, str, float]]:
+    """The same question over and over."""
+    for _ in range(1500):
+        yield 'statfs("/srv/cache", {f_type=0x1021994, f_bsize=4096})', "0", 2e-4
+        yield 'stat("/srv/cache", {st_mode=S_IFDIR|0755, st_size=40, ...})', "0", 2e-4
+
+
+@pytest.mark.parametrize(
+    ("calls", "rule", "variant"),
+    [
+        (closing("EBADF"), "io/failing_calls", "descriptors"),
+        (closing("EIO"), "io/failing_calls", "pathless"),
+        (
+            queries("poll([{{fd={socket}, events=POLLIN}}], 1, 5000)", "192.0.2.10:53"),
+            "network/no_answer",
+            "name",
+        ),
+        (
+            queries("select(6, [5], NULL, NULL, {{tv_sec=5}})", "192.0.2.10:9042"),
+            "network/no_answer",
+            "other",
+        ),
+        (connections("-1 EHOSTUNREACH (No route to host)"), "network/connect", "failed"),
+        (connections("-1 ETIMEDOUT (Connection timed out)"), "network/connect", "failed"),
+        (reserving(), "io/emulated_reservation", None),
+        (filling(""), "io/throttled_writes", None),
+        (asking(), "io/repeated_stat", "timed"),
+    ],
+    ids=[
+        "closes",
+        "failing",
+        "names",
+        "requests",
+        "unreachable",
+        "timeout",
+        "reserved",
+        "throttled",
+        "asked",
+    ],
+)
+def test_the_cause_comes_first(
+    calls: Iterator[tuple[str, str, float]],
+    rule: str,
+    variant: str | None,
+    findings: Callable[[str], list[Finding]],
+) -> None:
+    found = findings(lines(calls))
+    assert (found[0].rule, found[0].variant) == (rule, variant)
+    advice = {"time/polling", "time/peer", "io/single_stream", "io/small_requests"}
+    assert not advice & {each.rule for each in found}
+
+
+def test_both_addresses_of_a_socket_are_named(findings: Callable[[str], list[Finding]]) -> None:
+    [found] = findings(lines(connections("-1 EHOSTUNREACH (No route to host)")))
+    assert "[2001:db8::1]:80, [2001:db8::2]:80" in say(found.reason, "en")
+
+
+def test_a_question_is_counted_where_the_log_has_no_durations(
+    findings: Callable[[str], list[Finding]],
+) -> None:
+    log = re.sub(r" <[0-9.]+>$", "", lines(asking()), flags=re.MULTILINE)
+    assert ("io/repeated_stat", "counted", "low") in [(f.rule, f.variant, f.certainty) for f in findings(log)]
