@@ -66,7 +66,7 @@ SELECT
     CAST(CASE WHEN f.calls IS NOT NULL THEN greatest(0, t.metadata_ns * (1 - 1e0 * $needed * n.files / t.metadata_calls)) END AS BIGINT) AS gain_ns,
     CASE WHEN f.calls IS NOT NULL THEN 'medium' END AS certainty,
     CASE WHEN f.calls IS NOT NULL THEN t.metadata_calls END AS cost_calls,
-    'calls/storm,processes/process_creation,io/failed_lookups,io/failing_calls,io/directory_stat,io/repeated_open' AS explained_by,
+    'processes/process_creation,io/failed_lookups,io/failing_calls,io/directory_stat,io/repeated_open,io/repeated_stat,calls/storm' AS explained_by,
     t.metadata_calls AS calls,
     t.data_calls,
     t.data_ns,

@@ -1,10 +1,11 @@
 -- The same path asked about again and again
 -- A program asks for the attributes of the same existing path over and over, although each answer is the same.
--- needs:  calls, processes, totals
+-- needs:  calls, object_use, processes, totals
 -- uses:   paths
 -- param:  min_calls BIGINT = 1000 > 0    Minimum number of such calls on a path by a process.
 -- param:  min_share DOUBLE = 0.1         Minimum share of the elapsed time that they take.
 -- param:  min_part DOUBLE = 0.5          Without durations: minimum share of all calls.
+-- param:  min_of_path DOUBLE = 0.8      Minimum share of all calls on the path: with other work on it in between, an answer may change.
 -- column: subject VARCHAR       The path.
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          Number of the calls.
@@ -13,7 +14,7 @@
 -- column: gain_ns BIGINT        Potential saving: all calls but one [ns].
 -- column: certainty VARCHAR     medium; low where the log has no durations.
 -- column: cost_calls BIGINT     Calls that this cost is the time of.
--- column: explained_by VARCHAR  Rules whose findings explain this one: they have what else is done to the same file.
+-- column: explained_by VARCHAR  Rules whose findings explain this one.
 -- column: variant VARCHAR       timed or counted.
 -- column: file VARCHAR          The path.
 -- column: process INTEGER       Process id.
@@ -41,9 +42,15 @@ WITH asked AS (
     SELECT a.path_id, max(a.task_id) AS task_id, sum(a.calls) AS calls, sum(a.ns) AS ns, arg_max(a.call, a.calls) AS call
     FROM asked AS a
     GROUP BY a.path_id, a.process_id
+), on_path AS (
+    SELECT o.path_id, sum(o.calls) AS calls, sum(CASE WHEN o.class = 'stat' THEN o.calls ELSE 0 END) AS questions
+    FROM object_use AS o
+    WHERE o.path_id IS NOT NULL AND o.via IS NULL
+    GROUP BY o.path_id
 ), judged AS (
     SELECT b.*, t.calls AS all_calls, t.has_durations
     FROM by_path AS b
+    INNER JOIN on_path AS o ON o.path_id = b.path_id AND o.questions >= $min_of_path * o.calls
     CROSS JOIN totals AS t
     WHERE b.calls >= $min_calls AND CASE WHEN b.ns IS NULL THEN b.calls >= $min_part * t.calls ELSE b.ns >= $min_share * t.elapsed_ns END
 )
@@ -56,7 +63,7 @@ SELECT
     CAST(j.ns * (1 - 1e0 / j.calls) AS BIGINT) AS gain_ns,
     CASE WHEN j.ns IS NULL THEN 'low' ELSE 'medium' END AS certainty,
     CAST(j.calls AS BIGINT) AS cost_calls,
-    'io/metadata_cost,io/directory_stat' AS explained_by,
+    'io/directory_stat' AS explained_by,
     CASE WHEN j.ns IS NULL THEN 'counted' ELSE 'timed' END AS variant,
     o.path AS file,
     p.pid AS process,
