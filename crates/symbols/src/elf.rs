@@ -15,7 +15,7 @@ use std::{
 use memmap2::Mmap;
 use object::{
     LittleEndian as Little, Object, ObjectSection, ReadCache,
-    elf::{FileHeader64, PT_INTERP, PT_LOAD, SHT_NOBITS, SectionHeader64},
+    elf::{FileHeader64, PF_X, PT_INTERP, PT_LOAD, SHT_NOBITS, SectionHeader64},
     read::elf::{CompressionHeader, FileHeader, ProgramHeader, SectionHeader},
 };
 
@@ -74,6 +74,7 @@ pub struct Segment {
     pub bytes: u64,
     pub address: u64,
     pub bytes_in_memory: u64,
+    pub is_code: bool,
 }
 
 /// The segments of a file, as it lists them. Addresses are those that the file itself states.
@@ -81,15 +82,16 @@ pub struct Segment {
 pub struct Segments(pub Vec<Segment>);
 
 impl Segments {
-    /// The address of an offset in the file. `None`: it is mapped nowhere.
+    /// The address of code at an offset in the file. `None`: it is mapped nowhere.
+    ///
+    /// Mappings begin at pages, segments may begin after. lld and mold put the end of one segment
+    /// and the beginning of the next into the same page of the file, at different addresses: code
+    /// is in the one that is code, and a mapping that begins there is of the one that begins there.
     #[must_use]
     pub fn address_of(&self, offset: u64) -> Option<u64> {
-        // Mappings begin at pages, segments may begin after.
-        let covers = |segment: &&Segment| {
-            let from = segment.offset / PAGE * PAGE;
-            offset >= from && offset < segment.offset.saturating_add(segment.bytes)
-        };
-        let segment = self.0.iter().find(covers)?;
+        let from = |segment: &Segment| segment.offset / PAGE * PAGE;
+        let covers = |segment: &&Segment| offset >= from(segment) && offset < segment.offset.saturating_add(segment.bytes);
+        let segment = self.0.iter().filter(covers).max_by_key(|segment| (segment.is_code, from(segment) == offset))?;
         Some(segment.address.wrapping_add(offset).wrapping_sub(segment.offset))
     }
 
@@ -152,7 +154,8 @@ impl Binary {
                 PT_LOAD => {
                     let bytes_in_memory = entry.p_memsz(Little);
                     address.checked_add(bytes_in_memory)?;
-                    self.segments.0.push(Segment { offset, bytes, address, bytes_in_memory });
+                    let is_code = entry.p_flags(Little) & PF_X != 0;
+                    self.segments.0.push(Segment { offset, bytes, address, bytes_in_memory, is_code });
                 }
                 PT_INTERP => {
                     let path = read_at(file, offset, bytes.min(LONGEST_PATH))?;
@@ -241,6 +244,19 @@ mod tests {
         let file = File::open(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
         Binary::read(&file)
+    }
+
+    #[test]
+    fn code_that_shares_a_page_of_the_file_has_its_own_address() {
+        let segment = |offset, bytes, address, is_code| Segment { offset, bytes, address, bytes_in_memory: bytes, is_code };
+        let file = [segment(0, 0x1234, 0, false), segment(0x1240, 0x500, 0x2240, true), segment(0x1740, 0x100, 0x3740, false)];
+        let segments = Segments(file.into());
+        let address = |offset| segments.address_of(offset);
+        assert_eq!(
+            [address(0x1000), address(0x1300), address(0x100), address(0x1750)].map(Option::unwrap),
+            [0x2000, 0x2300, 0x100, 0x3750]
+        );
+        assert_eq!(address(0x9000), None);
     }
 
     #[test]

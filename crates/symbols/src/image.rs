@@ -10,7 +10,9 @@ use std::{
 
 use gimli::{BaseAddresses, CieOrFde, EhFrame, LittleEndian, UnwindSection};
 use memmap2::Mmap;
-use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ObjectSymbolTable, RelocationTarget, SymbolKind};
+use object::{
+    Object, ObjectSection, ObjectSegment, ObjectSymbol, ObjectSymbolTable, RelocationTarget, SegmentFlags, SymbolKind, elf::PF_X,
+};
 
 use crate::{
     elf::{self, PAGE, Segment, Segments},
@@ -133,7 +135,8 @@ impl ElfImage {
 fn segments_of(file: &object::File<'_>) -> Segments {
     let segment = |found: object::Segment<'_, '_>| {
         let (offset, bytes) = found.file_range();
-        Segment { offset, bytes, address: found.address(), bytes_in_memory: found.size() }
+        let is_code = matches!(found.flags(), SegmentFlags::Elf { p_flags } if p_flags & PF_X != 0);
+        Segment { offset, bytes, address: found.address(), bytes_in_memory: found.size(), is_code }
     };
     Segments(file.segments().map(segment).collect())
 }

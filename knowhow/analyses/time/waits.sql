@@ -2,6 +2,7 @@
 -- What threads waited for: by thread, call, object and waker. Waiting for a CPU is listed separately.
 -- needs:  run_states, processes
 -- uses:   stack_places
+-- else:   time/call_waits
 -- column: process VARCHAR    Program and process id.
 -- column: tid INTEGER        Thread id.
 -- column: cause VARCHAR      What it waited for; CPU: it was runnable.

@@ -102,13 +102,15 @@ END = "1 1700000002.200000 +++ exited with 0 +++\n"
     ("log", "rows"),
     [
         (COMMAND + SLEEP + END, 3),
-        # Attached to: not the beginning of a command.
-        (SLEEP + END, None),
+        # Attached to: its own time is the path.
+        (SLEEP + END, 2),
+        # Several were attached to: none of them depends on the end of another.
+        (SLEEP + SLEEP.replace("1 ", "2 ", 1) + END, None),
         # Without durations, nothing tells how long a call waited.
         (COMMAND.replace(" <0.000100>", "") + SLEEP.replace(" <1.000000>", "") + END, None),
     ],
 )
-def test_only_the_log_of_a_command_has_a_path(
+def test_a_log_has_the_path_of_the_thread_from_which_all_others_descend(
     import_log: Callable[..., Path], query: Query, log: str, rows: int | None
 ) -> None:
     folder = import_log(log)
