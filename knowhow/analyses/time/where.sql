@@ -1,7 +1,7 @@
 -- Where the time went
 -- The time of the command along its critical path: at each moment, the thread that determined when the command ended. Below it, every thread
 -- from its start to its end. The parts add up to the time of the command, and of each thread.
--- needs:  critical_path, run_states, calls, processes, paths
+-- needs:  critical_path, run_states, calls, processes, paths, recording
 -- uses:   file_faults, samples, stack_places, kernel_activities, locks, sockets
 -- else:   time/calls
 -- param:  least_samples BIGINT = 10   With fewer samples, the rest of the CPU time is not split.
@@ -16,15 +16,27 @@
 -- match:  process, part
 -- chart:  bars x=part y=time_ns title="Where the time went" title_ja="時間の内訳"
 -- tags:   time, processes
-WITH calls_and_faults AS (
+WITH lives AS (
+    -- A thread that lives on has its time until the recording ends.
+    SELECT p.task_id, p.start_ts_ns, coalesce(p.end_ts_ns, r.started_ns + r.duration_ns) AS end_ts_ns
+    FROM processes AS p CROSS JOIN recording AS r
+), calls_and_faults AS (
     -- What the kernel did for a thread. A call that never returned lasted until the end of its thread.
     SELECT c.task_id, c.ts_ns, coalesce(c.dur_ns, p.end_ts_ns - c.ts_ns) AS dur_ns, c.call, c.class, c.path_id
-    FROM calls AS c INNER JOIN processes AS p ON p.task_id = c.task_id
+    FROM calls AS c INNER JOIN lives AS p ON p.task_id = c.task_id
     WHERE c.via IS NULL
     UNION ALL
     SELECT f.task_id, f.ts_ns, f.dur_ns, 'page fault', 'fault', f.path_id
     FROM file_faults AS f
     WHERE NOT f.in_call
+), call_bounds AS (
+    SELECT c.task_id, min(c.ts_ns) AS first_ns, max(c.ts_ns + c.dur_ns) AS last_ns FROM calls_and_faults AS c WHERE c.class <> 'fault' GROUP BY c.task_id
+), in_calls AS (
+    -- A call that was in progress when the recording began or ended has no row: nothing can be taken off it.
+    SELECT r.task_id, r.call, r.class, r.path_id, r.ts_ns, r.dur_ns
+    FROM run_states AS r
+    INNER JOIN call_bounds AS b ON b.task_id = r.task_id
+    WHERE r.call IS NOT NULL AND r.ts_ns >= b.first_ns AND r.ts_ns < b.last_ns
 ), path_steps AS (
     -- Each row of the critical path, and whether it is the first one of its thread there.
     SELECT p.task_id, p.ts_ns, p.ts_ns + p.dur_ns AS until_ns,
@@ -95,7 +107,7 @@ WITH calls_and_faults AS (
         SELECT c.task_id, c.call, c.class, c.path_id, c.ts_ns, c.ts_ns + c.dur_ns AS until_ns, 1 AS sign
         FROM calls_and_faults AS c WHERE c.class <> 'fault'
         UNION ALL
-        SELECT r.task_id, r.call, r.class, r.path_id, r.ts_ns, r.ts_ns + r.dur_ns, -1 FROM run_states AS r WHERE r.call IS NOT NULL
+        SELECT r.task_id, r.call, r.class, r.path_id, r.ts_ns, r.ts_ns + r.dur_ns, -1 FROM in_calls AS r
     ) AS w
     INNER JOIN few_stays AS s ON s.task_id = w.task_id
     WHERE w.ts_ns < s.until_ns AND w.until_ns > s.ts_ns
@@ -110,7 +122,7 @@ WITH calls_and_faults AS (
     FROM (
         SELECT c.task_id, c.call, c.class, c.path_id, c.dur_ns FROM calls_and_faults AS c
         UNION ALL
-        SELECT r.task_id, r.call, r.class, r.path_id, -r.dur_ns FROM run_states AS r WHERE r.call IS NOT NULL
+        SELECT r.task_id, r.call, r.class, r.path_id, -r.dur_ns FROM in_calls AS r
         UNION ALL
         SELECT b.task_id, 'page fault', 'fault', b.path_id, -b.time_ns FROM fault_before AS b
     ) AS w
@@ -170,7 +182,7 @@ WITH calls_and_faults AS (
 ), spans AS (
     SELECT NULL AS task_id, CAST(sum(p.dur_ns) AS BIGINT) AS time_ns FROM critical_path AS p HAVING count(*) > 0
     UNION ALL
-    SELECT p.task_id, p.end_ts_ns - p.start_ts_ns FROM processes AS p WHERE p.end_ts_ns IS NOT NULL
+    SELECT p.task_id, p.end_ts_ns - p.start_ts_ns FROM lives AS p WHERE p.end_ts_ns > p.start_ts_ns
 ), rest AS (
     -- What is left of the time on a CPU: neither in calls nor in faults of files, of which the second line has the time.
     SELECT s.task_id,
