@@ -40,26 +40,19 @@ def screen(session: Session) -> Sequence[ScreenTable]:
         if row["process"] is not None:
             threads[row["part"]] = threads.get(row["part"], 0) + row["time_ns"]
     all_ns, threads_ns = sum(row["time_ns"] for row in whole), sum(threads.values())
-
-    def of_threads(part: str) -> tuple[str, str]:
-        return human_ns(threads.get(part, 0)), percent(threads.get(part, 0), threads_ns)
-
     shown = [
         (
             f"{row['part']}, {row['detail']}" if row["detail"] else row["part"],
-            (human_ns(row["time_ns"]), percent(row["time_ns"], all_ns), *of_threads(row["part"])),
+            (
+                human_ns(row["time_ns"]),
+                percent(row["time_ns"], all_ns),
+                human_ns(threads.get(row["part"], 0)),
+                percent(threads.get(row["part"], 0), threads_ns),
+            ),
         )
         for row in whole[:_ROWS]
         if row["time_ns"] >= _LEAST * all_ns
     ]
-    if not whole:
-        # Processes that live on after the recording (-p, -a) have no end on which the rest depends.
-        largest = sorted(threads, key=lambda part: -threads[part])[:_ROWS]
-        shown = [
-            (part, ("-", "-", *of_threads(part)))
-            for part in largest
-            if threads[part] >= max(1, _LEAST * threads_ns)
-        ]
     return [ScreenTable(_TITLE, _COLUMNS, shown, of_parts=True)] if shown else []
 
 
