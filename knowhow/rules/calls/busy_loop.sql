@@ -1,4 +1,4 @@
--- Busy loop that ignores what it is told
+-- Busy loop without progress
 -- A thread reads at the end of a file or of a closed connection over and over, or polls descriptors that are ready and does nothing about them.
 -- needs:  busy_loops, processes, totals
 -- uses:   paths, sockets

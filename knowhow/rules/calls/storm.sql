@@ -1,7 +1,7 @@
 -- System call storm
 -- One kind of system call is made so often that it takes much of the time: each call is short, but there are very many of them.
--- needs:  calls, processes, totals
--- uses:   run_states, samples, stack_places, sockets, critical_path, busy_loops
+-- needs:  calls, busy_loops, processes, totals
+-- uses:   run_states, samples, stack_places, sockets, critical_path
 -- param:  min_calls BIGINT = 5000          Minimum number of calls of a kind.
 -- param:  min_share DOUBLE = 0.2           Minimum share of the elapsed time, without waits for a CPU, that they take.
 -- param:  min_time_ns BIGINT = 50000000    Minimum time that they take [ns].

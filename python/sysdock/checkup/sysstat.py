@@ -12,7 +12,10 @@ from typing import Any
 from sysdock.checkup.text_file import read_text
 from sysdock.errors import UserError
 
-_HINT = "give the output of `sadf -j FILE -- -d -b`, `sar -d -f FILE` or `sar -b -f FILE`, with LC_ALL=C"
+_HINT = (
+    "give the output of `sadf -j FILE -- -d -b`, `sar -d -f FILE`, `sar -b -f FILE` or `sar -A -f FILE`, "
+    "with LC_ALL=C"
+)
 # Blocks of `sar -b` are sectors.
 _SECTOR = 512
 _KIB = 1024

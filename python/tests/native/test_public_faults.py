@@ -65,7 +65,7 @@ def at_the_end(read: str) -> Iterator[tuple[str, str, float]]:
 
 
 def ignored(poll: str) -> Iterator[tuple[str, str, float]]:
-    """A loop that is told of events and does nothing about them."""
+    """A loop in which events are reported and never handled."""
     for _ in range(6000):
         yield poll, "2", 4e-6
         yield "clock_gettime(CLOCK_MONOTONIC, {tv_sec=1, tv_nsec=1})", "0", 3e-6
